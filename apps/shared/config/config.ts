@@ -1,0 +1,164 @@
+import { isAbsolute, resolve } from 'node:path';
+import * as z from 'zod';
+
+const port = z.number().int().min(1).max(65_535);
+const seconds = z.number().int().positive();
+
+const stdioUpstream = z.strictObject({
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: z.record(z.string(), z.string()).default({}),
+  cwd: z.string().optional(),
+});
+const httpUpstream = z.strictObject({
+  type: z.enum(['http', 'streamable-http']).optional(),
+  url: z.url(),
+  headers: z.record(z.string(), z.string()).default({}),
+});
+
+const person = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore'),
+  displayName: z.string().optional(),
+  roles: z.array(z.enum(['agent', 'approver', 'auditor'])).min(1),
+});
+
+/** Every setting of `countersign.yaml`. Each has its unit in its name, and a default that is safe and local. */
+export const configSchema = z.strictObject({
+  /** `development` allows the embedded Postgres, Temporal and identity provider; `production` demands addresses. */
+  mode: z.enum(['development', 'production']).default('development'),
+  /** Interface all servers listen on. */
+  host: z.string().default('127.0.0.1'),
+  /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names. */
+  mcpServers: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}$/, 'letters, digits, dash, single underscores; at most 32'),
+      z.union([stdioUpstream, httpUpstream]),
+    )
+    .default({}),
+  gateway: z
+    .strictObject({
+      port: port.default(4100),
+      /** Public address; the MCP endpoint is `/mcp` below it. Default: `http://host:port`. */
+      url: z.url().optional(),
+      /** What `tasks/get` tells the client to wait between two polls. */
+      pollIntervalMs: z.number().int().min(100).default(1_000),
+      /** How long a gated call may wait for a resolution when the access request service names no earlier deadline. */
+      requestTtlSeconds: seconds.default(7 * 86_400),
+      /** How long a result can be read with `tasks/get` after the gated call ended. */
+      resultRetentionSeconds: seconds.default(7 * 86_400),
+      /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
+      executionTimeoutSeconds: seconds.default(60),
+      /** Open gated calls one caller may have; more are refused, not queued. */
+      maxOpenPerCaller: z.number().int().positive().default(100),
+      /** Largest request body accepted, in bytes. */
+      maxBodyBytes: z.number().int().positive().default(4 * 1024 * 1024),
+    })
+    .prefault({}),
+  worker: z
+    .strictObject({
+      /** First pause between two looks at an access request; doubles up to the maximum. Callbacks make it shorter. */
+      resolutionPollMinSeconds: seconds.default(5),
+      resolutionPollMaxSeconds: seconds.default(300),
+      /** How often the sweeper looks for calls past a deadline. */
+      sweepIntervalMs: z.number().int().min(100).default(1_000),
+      /** A creation that has not got its handle after this long, and that no client asks for, is given up. */
+      abandonAfterSeconds: seconds.default(60),
+    })
+    .prefault({}),
+  pdp: z
+    .strictObject({
+      port: port.default(4101),
+      /** Address of the PDP; also its identifier (`policy_decision_point`). Default: the embedded one. */
+      url: z.url().optional(),
+      /** Folder with `*.cedar` policies, `schema.cedarschema` and `entities.json`. Relative to the configuration file. */
+      policies: z.string().default('./policies'),
+      /** Lifetime of a requestable denial: how long a submission may follow it. At most 600 (PRJ-03). */
+      denialTtlSeconds: seconds.max(600).default(600),
+    })
+    .prefault({}),
+  approvals: z
+    .strictObject({
+      port: port.default(4102),
+      url: z.url().optional(),
+      /** How long an access request waits for approvers. */
+      requestTtlSeconds: seconds.default(7 * 86_400),
+      /** How long a granted approval can be used. */
+      approvalTtlSeconds: seconds.default(3_600),
+    })
+    .prefault({}),
+  audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),
+  identity: z
+    .strictObject({
+      port: port.default(4104),
+      /** OIDC issuer. Default: the embedded development provider. Required in production. */
+      issuer: z.url().optional(),
+      /** Token attribute that carries roles (`approver`, `auditor`). */
+      rolesClaim: z.string().default('roles'),
+      /** Who exists in the embedded provider. Every name can get a token; approvers and auditors can sign in. */
+      people: z.array(person).default([
+        { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
+        { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
+        { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
+        { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
+      ]),
+    })
+    .prefault({}),
+  temporal: z
+    .strictObject({
+      /** `host:port` of a Temporal frontend. Default: the embedded development server. */
+      address: z.string().optional(),
+      namespace: z.string().default('default'),
+      taskQueue: z.string().default('countersign'),
+      tls: z.boolean().default(false),
+    })
+    .prefault({}),
+});
+
+export type ConfigFile = z.infer<typeof configSchema>;
+export type UpstreamConfig = z.infer<typeof stdioUpstream> | z.infer<typeof httpUpstream>;
+export type Person = z.infer<typeof person>;
+
+/** The validated configuration with every address resolved. Plain data, frozen, safe to log. */
+export interface Config extends ConfigFile {
+  /** Folder of the configuration file; relative paths in it start here. */
+  readonly baseDir: string;
+  /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
+  readonly stateDir: string;
+  readonly urls: {
+    readonly gateway: string;
+    /** The MCP endpoint, which is also the audience of agents' tokens. */
+    readonly mcp: string;
+    readonly pdp: string;
+    readonly approvals: string;
+    /** Submission URL of the access request service; audience of binding tokens (PRJ-03). */
+    readonly accessRequests: string;
+    readonly audit: string;
+    readonly issuer: string;
+  };
+}
+
+const trimSlash = (url: string) => url.replace(/\/+$/, '');
+
+/** Fills defaults and resolves addresses. Throws a `ZodError` when the file says something it may not. */
+export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: string }): Config {
+  const file = configSchema.parse(raw ?? {});
+  const local = (section: { port: number; url?: string | undefined }) =>
+    trimSlash(section.url ?? `http://${file.host}:${section.port}`);
+  const gateway = local(file.gateway);
+  const approvals = local(file.approvals);
+  return Object.freeze({
+    ...file,
+    baseDir: at.baseDir,
+    stateDir: at.stateDir,
+    pdp: { ...file.pdp, policies: isAbsolute(file.pdp.policies) ? file.pdp.policies : resolve(at.baseDir, file.pdp.policies) },
+    urls: {
+      gateway,
+      mcp: `${gateway}/mcp`,
+      pdp: local(file.pdp),
+      approvals,
+      accessRequests: `${approvals}/access/v1/requests`,
+      audit: local(file.audit),
+      issuer: trimSlash(file.identity.issuer ?? `http://${file.host}:${file.identity.port}`),
+    },
+  });
+}

@@ -1,0 +1,29 @@
+import * as z from 'zod';
+
+const text = z.string().min(16);
+const jwk = z.looseObject({ kty: z.string(), kid: z.string() });
+
+/**
+ * Everything that must not be printed. In development the values are made once and kept in the state folder
+ * (mode 0600); in production each comes from an environment variable of the same name in upper snake case.
+ */
+export const secretsSchema = z.strictObject({
+  /** Bearer token with which gateway and worker speak to the PDP. */
+  pdpToken: text,
+  /** Bearer token with which gateway and worker speak to the access request service. */
+  accessRequestToken: text,
+  /** Standard Webhooks secret (`whsec_…`): access request service → gateway callbacks. */
+  callbackSecret: text,
+  /** Standard Webhooks secret (`whsec_…`): decisions that arrive at the decision webhook. */
+  decisionWebhookSecret: text,
+  /** Signs session cookies of the inbox and of the audit pages. */
+  sessionSecret: text,
+  /** OIDC client secret of the inbox and of the audit pages. */
+  oidcClientSecret: text,
+  /** Private ES256 key of the PDP: signs binding tokens. */
+  pdpSigningKey: jwk,
+  /** Private ES256 key of the access request service: signs `approval.state`. */
+  accessRequestSigningKey: jwk,
+});
+
+export type Secrets = z.infer<typeof secretsSchema>;

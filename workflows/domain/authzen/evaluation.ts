@@ -1,0 +1,56 @@
+import type { JsonObject } from '../canonical-json.ts';
+
+/** AuthZEN information model: who, does what, on what. @see AuthZEN Authorization API 1.0, section 5 */
+export interface Subject {
+  readonly type: string;
+  readonly id: string;
+  readonly properties?: JsonObject;
+}
+export interface Action {
+  readonly name: string;
+  readonly properties?: JsonObject;
+}
+export interface Resource {
+  readonly type: string;
+  readonly id: string;
+  readonly properties?: JsonObject;
+}
+
+/** Body of an access evaluation request. @see AuthZEN Authorization API 1.0, section 6 */
+export interface EvaluationRequest {
+  readonly subject: Subject;
+  readonly action: Action;
+  readonly resource: Resource;
+  readonly context: JsonObject;
+}
+
+/** What a requestable denial says about the access request that may cure it. @see ARAP, requestable denial */
+export interface AccessRequestOffer {
+  /** Submission URL; the one from the PDP's metadata when absent. */
+  readonly endpoint?: string;
+  readonly template?: string;
+  /** Instant (RFC 3339) after which a submission is refused. */
+  readonly expiresAt: string;
+  readonly bindingToken?: string;
+}
+
+/** A granted resolution as the access request service hands it out; `state` is opaque to us. @see ARAP, approval object */
+export interface Approval {
+  readonly id: string;
+  readonly approvedAt: string;
+  readonly approvedUntil: string;
+  readonly state: string;
+}
+
+/** What the PDP answered. Only the PDP decides; anything not understood is a plain denial. */
+export type Decision =
+  | { readonly kind: 'allow'; readonly evaluationId?: string; readonly approvedUntil?: string }
+  | { readonly kind: 'deny'; readonly evaluationId?: string; readonly reason?: string }
+  | {
+      readonly kind: 'requestable';
+      readonly evaluationId?: string;
+      readonly evaluatedAt?: string;
+      readonly reason?: string;
+      readonly offer: AccessRequestOffer;
+    }
+  | { readonly kind: 'retry'; readonly evaluationId?: string; readonly reason?: string; readonly retryAfterMs?: number };

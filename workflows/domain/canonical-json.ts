@@ -1,0 +1,27 @@
+/** A value that JSON can carry. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/**
+ * RFC 8785 serialisation: members sorted by UTF-16 code units, no white space, numbers and strings as ECMAScript
+ * writes them. Equal values give equal text. Throws a `RangeError` on a number that is not finite and on a string
+ * with an unpaired surrogate (RFC 8785 section 3.2.2.2 forbids it), because such a value has no canonical form.
+ */
+export function canonicalJson(value: Json): string {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('a number is not finite');
+  if (typeof value === 'string') return quote(value);
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${quote(key)}:${canonicalJson(value[key] as Json)}`);
+  return `{${members.join(',')}}`;
+}
+
+const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
+const UNPAIRED_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+
+function quote(text: string): string {
+  if (UNPAIRED_SURROGATE.test(text)) throw new RangeError('a string has an unpaired surrogate');
+  return JSON.stringify(text);
+}

@@ -1,0 +1,43 @@
+/** Facts about each refusal or failure that has a name. The only list of codes. */
+export const ERROR_FACTS = {
+  ERR_CONFIG_INVALID: { retryable: false },
+  ERR_GATED_CALL_NOT_FOUND: { retryable: false },
+  ERR_TOOL_NOT_FOUND: { retryable: false },
+  ERR_ARGUMENTS_INVALID: { retryable: false },
+  ERR_CALL_BINDING_MISMATCH: { retryable: false },
+  ERR_DENIAL_BINDING_INVALID: { retryable: false },
+  ERR_DENIAL_EXPIRED: { retryable: false },
+  ERR_NOT_REQUESTABLE: { retryable: false },
+  ERR_SUBMISSION_CONFLICT: { retryable: false },
+  ERR_ACCESS_REQUEST_NOT_FOUND: { retryable: false },
+  ERR_ACCESS_REQUEST_FINAL: { retryable: false },
+  ERR_VOTE_FORBIDDEN: { retryable: false },
+  ERR_SIGNATURE_INVALID: { retryable: false },
+  ERR_WEBHOOK_REPLAYED: { retryable: false },
+  ERR_CAPABILITY_MISSING: { retryable: false },
+  ERR_PDP_UNAVAILABLE: { retryable: true },
+  ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: { retryable: true },
+  ERR_UPSTREAM_UNAVAILABLE: { retryable: true },
+  ERR_DATABASE_UNAVAILABLE: { retryable: true },
+} as const satisfies Record<string, { retryable: boolean }>;
+
+export type ErrorCode = keyof typeof ERROR_FACTS;
+
+/**
+ * A refusal or failure that we name. The message is for people and holds no arguments, tokens or approver names;
+ * programs look at `code`.
+ */
+export class CountersignError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'CountersignError';
+    this.code = code;
+  }
+
+  /** Whether the same attempt may succeed later without anything being changed. */
+  get retryable(): boolean {
+    return ERROR_FACTS[this.code].retryable;
+  }
+}

@@ -1,0 +1,59 @@
+/** Every state of a gated call, in the order of its life. The last six are ends. */
+export const GATED_CALL_STATES = [
+  'preparing',
+  'pending',
+  'input_required',
+  'granted',
+  'claimed',
+  'executed',
+  'execution_error',
+  'outcome_unknown',
+  'denied',
+  'cancelled',
+  'failed',
+] as const;
+
+export type GatedCallState = (typeof GATED_CALL_STATES)[number];
+
+/**
+ * The table of transitions. The database holds the same table and refuses everything else. `failed`, `denied` and
+ * `cancelled` cannot be reached once execution is claimed (SEP-2848, Lifecycle and Cancellation).
+ */
+export const TRANSITIONS = {
+  preparing: ['pending', 'denied', 'cancelled', 'failed'],
+  pending: ['input_required', 'granted', 'denied', 'cancelled', 'failed'],
+  input_required: ['pending', 'denied', 'cancelled', 'failed'],
+  granted: ['pending', 'claimed', 'denied', 'cancelled', 'failed'],
+  claimed: ['executed', 'execution_error', 'outcome_unknown'],
+  executed: [],
+  execution_error: [],
+  outcome_unknown: [],
+  denied: [],
+  cancelled: [],
+  failed: [],
+} as const satisfies Record<GatedCallState, readonly GatedCallState[]>;
+
+/** Whether a gated call in this state is over; such a state never changes. */
+export function isTerminal(state: GatedCallState): boolean {
+  return TRANSITIONS[state].length === 0;
+}
+
+/** Why a gated call ended without execution, or why its execution has no result. */
+export const END_REASONS = [
+  'resolution_denied',
+  'policy_denied',
+  'request_expired',
+  'approval_expired',
+  'chain_limit',
+  'binding_integrity',
+  'tool_changed',
+  'client_cancelled',
+  'request_cancelled',
+  'abandoned',
+  'submission_refused',
+  'resolution_failed',
+  'not_sent',
+  'no_result',
+] as const;
+
+export type EndReason = (typeof END_REASONS)[number];

@@ -1,0 +1,108 @@
+import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation.ts';
+import type { JsonObject } from './canonical-json.ts';
+import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
+import type { CallBinding } from './gated-call/call-binding.ts';
+import type { AccessRequestHandle, Submission } from './gated-call/submission.ts';
+
+/** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
+export interface PolicyDecisionPoint {
+  evaluate(request: EvaluationRequest, approval?: Approval): Promise<Decision>;
+}
+
+/** What the access request service says about one request. Unknown values are `pending`: not approved, look again. */
+export type ResolutionStatus =
+  | { readonly kind: 'pending'; readonly retryAfterMs?: number }
+  | { readonly kind: 'granted'; readonly approval: Approval }
+  | { readonly kind: 'denied' | 'expired' | 'cancelled' | 'failed' };
+
+/** The access request service (ARAP). Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when it may be asked again. */
+export interface AccessRequestService {
+  /** Submits under the submission's key: the same key and body always give the same handle. */
+  submit(submission: Pick<Submission, 'endpoint' | 'idempotencyKey' | 'body'>): Promise<AccessRequestHandle>;
+  /** The authoritative status. */
+  read(handle: AccessRequestHandle): Promise<ResolutionStatus>;
+  /** Gives the request up; a request that already ended is left as it is. */
+  cancel(handle: AccessRequestHandle): Promise<void>;
+}
+
+/** Everything that is fixed when a requestable denial opens a gated call. */
+export interface Opening {
+  readonly binding: CallBinding;
+  readonly decision: Extract<Decision, { kind: 'requestable' }>;
+  readonly submissionEndpoint: string;
+  readonly submissionBody: string;
+}
+
+export type Opened =
+  | { readonly kind: 'opened' | 'joined'; readonly gatedCallId: string; readonly taskId: string }
+  | { readonly kind: 'too_many' }
+  /** An identical call ended in this very moment: decide again. */
+  | { readonly kind: 'gone' };
+
+/** A gated call as its owner may see it. */
+export interface GatedCallView {
+  readonly gatedCallId: string;
+  readonly taskId: string;
+  readonly state: GatedCallState;
+  readonly reason?: EndReason;
+  readonly tool: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  readonly retainUntil: string;
+  /** The tool's own result as JSON text, once there is one. */
+  readonly result?: string;
+  readonly outcomeRef?: string;
+}
+
+/** What the gateway needs of the stored gated calls. Throws `ERR_DATABASE_UNAVAILABLE`. */
+export interface GatedCalls {
+  open(opening: Opening): Promise<Opened>;
+  /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
+  findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
+  /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
+  cancel(gatedCallId: string): Promise<GatedCallState>;
+  /** Accepts a signed callback once. */
+  acceptCallback(callback: { webhookId: string; bodyDigest: string; accessRequestId: string }): Promise<'accepted' | 'repeated' | 'conflict'>;
+}
+
+/**
+ * Contacts the access request service for a gated call that is still `preparing`, or waits for the one who does, and
+ * records the handle. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there is no handle yet (the same call may
+ * be repeated), `ERR_NOT_REQUESTABLE` when the service refused it for good (the gated call has then failed).
+ */
+export type EnsureSubmitted = (gatedCallId: string) => Promise<void>;
+
+/** A tool as its upstream describes it, every member kept. */
+export interface UpstreamTool {
+  readonly upstream: string;
+  readonly upstreamTool: string;
+  /** Public name: prefix, two underscores, the upstream's name. */
+  readonly name: string;
+  readonly definition: JsonObject;
+  /** Digest over the definition: a tool whose meaning changed has another. */
+  readonly digest: string;
+}
+
+/** How one invocation of an upstream tool ended. */
+export type InvocationResult =
+  /** A `CallToolResult` arrived. */
+  | { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject }
+  /** The upstream answered with a JSON-RPC error: it was reached and refused or failed. */
+  | { readonly kind: 'error'; readonly code: number; readonly message: string }
+  /** Provably nothing left this process. */
+  | { readonly kind: 'not_sent'; readonly cause: string }
+  /** It may have arrived; no answer was read. */
+  | { readonly kind: 'no_answer'; readonly cause: string };
+
+/** The upstream MCP servers. */
+export interface Upstreams {
+  /** Every tool of every upstream that can be reached, under its public name. */
+  tools(): Promise<readonly UpstreamTool[]>;
+  /** The tool with this public name, read from a live upstream or from the last answer it gave. */
+  find(name: string): Promise<UpstreamTool | undefined>;
+  /** Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. */
+  call(
+    call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject },
+    options: { signal: AbortSignal },
+  ): Promise<InvocationResult>;
+}
