@@ -98,8 +98,11 @@ export type InvocationResult =
 export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
   tools(): Promise<readonly UpstreamTool[]>;
-  /** The tool with this public name, read from a live upstream or from the last answer it gave. */
-  find(name: string): Promise<UpstreamTool | undefined>;
+  /**
+   * The tool with this public name, from the last answer its upstream gave. With `live`, from an upstream that is
+   * reached now: throws `ERR_UPSTREAM_UNAVAILABLE` when it is not.
+   */
+  find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /** Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. */
   call(
     call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject },

@@ -65,7 +65,7 @@ CREATE TABLE gateway.submission (
   idempotency_key   text NOT NULL UNIQUE,
   endpoint          text NOT NULL,
   body              text NOT NULL,
-  lease_until       timestamptz NOT NULL,
+  lease_until       timestamptz NOT NULL DEFAULT clock_timestamp(),
   access_request_id text,
   status_endpoint   text,
   cancel_endpoint   text,
@@ -285,22 +285,23 @@ BEGIN
   INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
     VALUES ((p ->> 'decision_id')::uuid, v_id, 1, 'requestable', p ->> 'decision_reason', p ->> 'evaluation_id',
       p ->> 'call_digest');
-  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, body, lease_until)
+  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, body)
     VALUES ((p ->> 'submission_id')::uuid, v_id, 1, p ->> 'idempotency_key', p ->> 'submission_endpoint',
-      p ->> 'submission_body', clock_timestamp() + (p ->> 'lease_ms')::bigint * interval '1 ms');
+      p ->> 'submission_body');
   INSERT INTO gateway.call_event (gated_call_id, seq, to_state, cause) VALUES (v_id, 1, 'preparing', 'requestable_denial');
   RETURN QUERY SELECT 'opened', v_id, p ->> 'task_id';
 END $$;
 
--- Takes over a submission whose holder died. Only one taker wins; nobody wins while the holder lives.
-CREATE FUNCTION gateway.take_submission(p_call uuid, p_lease_ms bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
+-- The right to contact the access request service for a call that has no handle yet. One taker wins; nobody wins while
+-- the lease of another runs, and a lease that ran out (its holder died) is taken over with the same key and body.
+CREATE FUNCTION gateway.take_submission(p_call uuid, p_lease_ms bigint)
+RETURNS TABLE (generation int, endpoint text, idempotency_key text, body text) LANGUAGE sql AS $$
   UPDATE gateway.submission s SET lease_until = clock_timestamp() + p_lease_ms * interval '1 ms'
     FROM gateway.gated_call g
     WHERE g.id = p_call AND s.gated_call_id = g.id AND s.generation = g.generation AND s.access_request_id IS NULL
-      AND g.ended_at IS NULL AND s.lease_until < clock_timestamp();
-  RETURN FOUND;
-END $$;
+      AND g.ended_at IS NULL AND s.lease_until <= clock_timestamp()
+    RETURNING s.generation, s.endpoint, s.idempotency_key, s.body;
+$$;
 
 -- Records the handle the access request service gave. The task exists from here on. Repeating it changes nothing.
 CREATE FUNCTION gateway.attach_handle(p_call uuid, p_generation int, p_request_id text, p_status_endpoint text,

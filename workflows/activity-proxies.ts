@@ -1,0 +1,25 @@
+import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { ActivityPorts } from './activity-ports.ts';
+
+/**
+ * Steps that may be repeated freely: each is idempotent over the call's row. They run inside the workflow task, which
+ * saves a trip through the server per step between approval and execution. A pause longer than the threshold becomes a
+ * durable timer instead of a held task.
+ */
+export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
+  startToCloseTimeout: '30 seconds',
+  localRetryThreshold: '2 seconds',
+  retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+});
+
+/**
+ * The one step with an effect outside: one attempt. The permit in the database is what holds; this only keeps the engine
+ * from trying in vain. The heartbeat tells within seconds that the process died.
+ */
+export function once(executionTimeoutMs: number): Pick<ActivityPorts, 'invokeTool'> {
+  return proxyActivities<Pick<ActivityPorts, 'invokeTool'>>({
+    startToCloseTimeout: executionTimeoutMs + 15_000,
+    heartbeatTimeout: '10 seconds',
+    retry: { maximumAttempts: 1 },
+  });
+}

@@ -1,0 +1,1 @@
+export { gatedCallWorkflow } from './gated-call.workflow.ts';
