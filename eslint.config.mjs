@@ -1,0 +1,116 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+const PRODUCT = ['apps/**/*.{ts,tsx}', 'activities/**/*.ts', 'workflows/**/*.ts'];
+const DOMAIN = ['workflows/domain/**/*.ts'];
+
+/** Forms that are refused everywhere. A list that a later block extends must be spread there: blocks replace lists. */
+const FORMS = [
+  { selector: 'ExportAllDeclaration', message: 'Name what is exported: `export *` hides who owns a name.' },
+  { selector: 'TSEnumDeclaration', message: 'Use a literal array and the union made from it.' },
+];
+const DEFAULT_EXPORT = { selector: 'ExportDefaultDeclaration', message: 'Use a named export.' };
+const ENVIRONMENT = {
+  selector: "MemberExpression[object.name='process'][property.name='env']",
+  message: 'The environment is read in apps/shared/config/env.ts only; pass plain values on.',
+};
+const CLOCK_AND_CHANCE = [
+  {
+    selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+    message: 'The domain has no clock: take the instant as an argument.',
+  },
+  {
+    selector: "CallExpression[callee.name='Date']",
+    message: 'The domain has no clock: take the instant as an argument.',
+  },
+  {
+    selector: "MemberExpression[object.name='Date'][property.name='now']",
+    message: 'The domain has no clock: take the instant as an argument.',
+  },
+  {
+    selector: "MemberExpression[object.name='Math'][property.name='random']",
+    message: 'The domain has no chance: take the value as an argument.',
+  },
+];
+
+export default tseslint.config(
+  { ignores: ['node_modules/', 'dist/', 'coverage/', 'prisma/generated/', '.countersign/'] },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  {
+    files: ['**/*.{ts,tsx}'],
+    extends: [tseslint.configs.recommendedTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      // An interface may promise a promise that an implementation has no need to wait for.
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    rules: {
+      eqeqeq: ['error', 'always'],
+      'max-lines': ['error', { max: 250, skipBlankLines: false, skipComments: false }],
+      'max-lines-per-function': ['error', { max: 50, skipBlankLines: false, skipComments: false }],
+      'max-params': ['error', 4],
+      'no-console': 'error',
+      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT],
+    },
+  },
+  {
+    files: PRODUCT,
+    rules: {
+      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT],
+      'no-restricted-imports': [
+        'error',
+        { paths: [{ name: 'node:process', importNames: ['env'], message: ENVIRONMENT.message }] },
+      ],
+    },
+  },
+  { files: ['apps/shared/config/env.ts'], rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT] } },
+  {
+    files: DOMAIN,
+    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ...CLOCK_AND_CHANCE] },
+  },
+  { files: ['apps/cli/**'], rules: { 'no-console': 'off' } },
+  {
+    files: ['test/**/*.{ts,tsx}'],
+    rules: {
+      'max-lines-per-function': 'off',
+      // Answers read off a wire are asserted member by member; typing them first would test the types.
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-call': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
+    },
+  },
+  // Scripts that run before anything is installed: plain JavaScript, Node's globals, lines for a person to read.
+  {
+    files: ['**/*.{mjs,cjs}'],
+    languageOptions: {
+      globals: {
+        Buffer: false,
+        clearTimeout: false,
+        console: false,
+        fetch: false,
+        process: false,
+        setTimeout: false,
+        URL: false,
+      },
+    },
+    rules: { 'no-console': 'off' },
+  },
+  // Configuration files: their tools want a default export.
+  { files: ['*.config.{mjs,ts}', '.*.mjs'], rules: { 'no-restricted-syntax': ['error', ...FORMS] } },
+  // jest loads these by their default export.
+  {
+    files: ['test/support/global-{setup,teardown}.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...FORMS] },
+  },
+);
