@@ -92,7 +92,7 @@ CREATE TABLE gateway.approval (
   approval_id    text NOT NULL UNIQUE,
   approved_at    timestamptz NOT NULL,
   approved_until timestamptz NOT NULL,
-  state          text NOT NULL,
+  body           text NOT NULL,
   PRIMARY KEY (gated_call_id, generation)
 );
 
@@ -373,7 +373,7 @@ END $$;
 -- Records an authenticated grant for the current generation. A superseded generation, an approval that is over, and a
 -- call that went on are left as they are. Answers the state the call is in afterwards.
 CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_id text, p_approved_at timestamptz,
-  p_approved_until timestamptz, p_state text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+  p_approved_until timestamptz, p_body text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
@@ -382,7 +382,7 @@ BEGIN
   IF p_approved_until <= clock_timestamp() THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
   END IF;
-  INSERT INTO gateway.approval VALUES (p_call, p_generation, p_approval_id, p_approved_at, p_approved_until, p_state);
+  INSERT INTO gateway.approval VALUES (p_call, p_generation, p_approval_id, p_approved_at, p_approved_until, p_body);
   UPDATE gateway.gated_call SET approval_expires_at = p_approved_until WHERE id = p_call;
   PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
   RETURN 'granted';

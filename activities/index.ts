@@ -1,0 +1,18 @@
+import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import { createClaimExecution } from './claim-execution.ts';
+import type { ActivityDeps } from './deps.ts';
+import { createInvokeTool } from './invoke-tool.ts';
+import { createReEvaluate } from './re-evaluate.ts';
+import { createReadResolution } from './read-resolution.ts';
+import { createSettle } from './settle.ts';
+
+/** The activities of the worker, bound to what they reach the world through. */
+export function createActivities(deps: ActivityDeps): ActivityPorts {
+  return {
+    readResolution: createReadResolution(deps),
+    reEvaluate: createReEvaluate(deps),
+    claimExecution: createClaimExecution(deps),
+    invokeTool: createInvokeTool(deps),
+    settle: createSettle(deps),
+  };
+}

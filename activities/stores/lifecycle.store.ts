@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
+import { query, queryOne } from './query.ts';
+import { loadCall, type StoredCall } from './stored-call.ts';
+
+export interface TakenSubmission {
+  readonly generation: number;
+  readonly endpoint: string;
+  readonly idempotencyKey: string;
+  readonly body: string;
+}
+
+/** The fenced steps of a gated call's life. Each is one statement; the database decides. */
+export type LifecycleStore = ReturnType<typeof createLifecycleStore>;
+
+/** `retentionMs`: how long an ended call is kept for `tasks/get`. */
+export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs: number }) {
+  const stateAfter = async (name: string, text: string, values: unknown[]): Promise<GatedCallState> =>
+    (await queryOne<{ state: GatedCallState }>(pool, name, text, values)).state;
+
+  return {
+    load: (gatedCallId: string): Promise<StoredCall> => loadCall(pool, gatedCallId),
+
+    /** Wins the right to contact the access request service, for this long; undefined when somebody else has it. */
+    async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
+      const [row] = await query<{ generation: number; endpoint: string; idempotency_key: string; body: string }>(
+        pool,
+        'take-submission',
+        'SELECT * FROM gateway.take_submission($1, $2)',
+        [gatedCallId, leaseMs],
+      );
+      return (
+        row && {
+          generation: row.generation,
+          endpoint: row.endpoint,
+          idempotencyKey: row.idempotency_key,
+          body: row.body,
+        }
+      );
+    },
+
+    /** Gives the right back, so that the next caller need not wait for the lease to run out. */
+    async releaseSubmission(gatedCallId: string): Promise<void> {
+      await query(
+        pool,
+        'release-submission',
+        'UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE gated_call_id = $1 AND access_request_id IS NULL',
+        [gatedCallId],
+      );
+    },
+
+    /** `conflict`: the service gave another handle for the same key. `ended`: the call was given up meanwhile. */
+    async attachHandle(gatedCallId: string, generation: number, handle: AccessRequestHandle) {
+      const row = await queryOne<{ outcome: 'attached' | 'ended' | 'conflict' }>(
+        pool,
+        'attach-handle',
+        'SELECT gateway.attach_handle($1, $2, $3, $4, $5, $6) AS outcome',
+        [
+          gatedCallId,
+          generation,
+          handle.accessRequestId,
+          handle.statusEndpoint,
+          handle.cancelEndpoint ?? null,
+          handle.expiresAt ?? null,
+        ],
+      );
+      return row.outcome;
+    },
+
+    grant: (gatedCallId: string, generation: number, approval: Approval) =>
+      stateAfter('grant-approval', 'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7) AS state', [
+        gatedCallId,
+        generation,
+        approval.id,
+        approval.approvedAt,
+        approval.approvedUntil,
+        JSON.stringify(approval),
+        retentionMs,
+      ]),
+
+    end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
+      stateAfter('end-unclaimed', 'SELECT gateway.end_unclaimed($1, $2, $3, $4, $5) AS state', [
+        gatedCallId,
+        to,
+        reason,
+        cause,
+        retentionMs,
+      ]),
+
+    expire: (gatedCallId: string) =>
+      stateAfter('expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
+
+    /** Records what the PDP answered, stamped by the database's clock. Answers the decision's id. */
+    async recordDecision(call: StoredCall, decision: Decision): Promise<string> {
+      const id = randomUUID();
+      await query(
+        pool,
+        'record-decision',
+        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [
+          id,
+          call.gatedCallId,
+          call.generation,
+          decision.kind,
+          'reason' in decision ? (decision.reason ?? null) : null,
+          decision.evaluationId ?? null,
+          call.binding.callDigest,
+        ],
+      );
+      return id;
+    },
+
+    async claim(claim: {
+      gatedCallId: string;
+      generation: number;
+      decisionId: string;
+      claimId: string;
+      executionTimeoutMs: number;
+    }) {
+      const row = await queryOne<{ outcome: 'won' | 'mine' | 'lost' | 'stale' }>(
+        pool,
+        'claim-execution',
+        'SELECT gateway.claim_execution($1, $2, $3, $4, $5, $6) AS outcome',
+        [claim.gatedCallId, claim.generation, claim.decisionId, claim.claimId, claim.executionTimeoutMs, retentionMs],
+      );
+      return row.outcome;
+    },
+
+    /** The permit to send; false when it was given before or may no longer be given. */
+    async beginInvocation(call: { gatedCallId: string; claimId: string; invocationId: string; upstreamKey: string }) {
+      const row = await queryOne<{ given: boolean }>(
+        pool,
+        'begin-invocation',
+        'SELECT gateway.begin_invocation($1, $2, $3, $4) AS given',
+        [call.gatedCallId, call.claimId, call.invocationId, call.upstreamKey],
+      );
+      return row.given;
+    },
+
+    settleNotSent: (gatedCallId: string, invocationId: string) =>
+      stateAfter('settle-execution', SETTLE, [gatedCallId, invocationId, false, null, null, null, retentionMs]),
+
+    settleResult: (
+      gatedCallId: string,
+      invocationId: string,
+      result: { isError: boolean; text: string; digest: string },
+    ) =>
+      stateAfter('settle-execution', SETTLE, [
+        gatedCallId,
+        invocationId,
+        true,
+        result.isError,
+        result.text,
+        result.digest,
+        retentionMs,
+      ]),
+  };
+}
+
+const SETTLE = 'SELECT gateway.settle_execution($1, $2, $3, $4, $5, $6, $7) AS state';

@@ -1,0 +1,59 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { CountersignError } from '../workflows/domain/errors.ts';
+import type { AccessRequestService, EnsureSubmitted } from '../workflows/domain/ports.ts';
+import type { LifecycleStore, TakenSubmission } from './stores/lifecycle.store.ts';
+
+/** Longer than one attempt can take, so that a lease that ran out means its holder died. */
+const LEASE_MS = 30_000;
+const JOIN_LIMIT_MS = 10_000;
+const JOIN_LOOK_MS = 50;
+
+/**
+ * The only submitter: the gateway calls it for new and for joined calls, and whoever finds a call without a handle may
+ * call it again. Key and body come from the intent, so however often it is sent there is one access request.
+ */
+export function createEnsureSubmitted(deps: {
+  store: Pick<LifecycleStore, 'load' | 'takeSubmission' | 'releaseSubmission' | 'attachHandle' | 'end'>;
+  accessRequests: Pick<AccessRequestService, 'submit'>;
+}): EnsureSubmitted {
+  const { store, accessRequests } = deps;
+
+  async function submit(gatedCallId: string, taken: TakenSubmission): Promise<void> {
+    try {
+      const handle = await accessRequests.submit(taken);
+      const outcome = await store.attachHandle(gatedCallId, taken.generation, handle);
+      if (outcome === 'conflict') {
+        throw new CountersignError(
+          'ERR_SUBMISSION_CONFLICT',
+          'the access request service gave two handles for one key',
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof CountersignError)) throw error;
+      if (error.retryable) {
+        await store.releaseSubmission(gatedCallId).catch(() => undefined);
+        throw error;
+      }
+      await store.end(gatedCallId, 'failed', 'submission_refused', 'submission');
+      throw new CountersignError('ERR_NOT_REQUESTABLE', error.message, { cause: error });
+    }
+  }
+
+  return async (gatedCallId) => {
+    const giveUpAt = performance.now() + JOIN_LIMIT_MS;
+    do {
+      const taken = await store.takeSubmission(gatedCallId, LEASE_MS);
+      if (taken !== undefined) return submit(gatedCallId, taken);
+      const { state } = await store.load(gatedCallId);
+      if (state === 'failed' || state === 'cancelled') {
+        throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened; the call may be repeated');
+      }
+      if (state !== 'preparing') return;
+      await pause(JOIN_LOOK_MS);
+    } while (performance.now() < giveUpAt);
+    throw new CountersignError(
+      'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',
+      'the request is still being opened; repeat the same call',
+    );
+  };
+}

@@ -1,0 +1,14 @@
+import { Client, Connection } from '@temporalio/client';
+import type { Config } from '../config/config.ts';
+
+/** A client of the configured Temporal namespace. Connects lazily: Temporal may be away when this process starts. */
+export function createTemporalClient(temporal: Config['temporal'] & { address: string }): {
+  client: Client;
+  close(): Promise<void>;
+} {
+  const connection = Connection.lazy({ address: temporal.address, tls: temporal.tls });
+  return {
+    client: new Client({ connection, namespace: temporal.namespace }),
+    close: () => connection.close(),
+  };
+}

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import type { ActivityPorts } from '../../workflows/activity-ports.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { Running } from '../shared/lifecycle.ts';
+import { bundlePath, bundleWorkflows } from './bundle.ts';
+
+/** What is in flight at a stop may take this long to finish. */
+const GRACE = '4 seconds';
+
+/** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
+export async function runWorker(
+  temporal: Config['temporal'] & { address: string },
+  activities: ActivityPorts,
+): Promise<Running> {
+  const connection = await NativeConnection.connect({ address: temporal.address, tls: temporal.tls });
+  const worker = await Worker.create({
+    connection,
+    namespace: temporal.namespace,
+    taskQueue: temporal.taskQueue,
+    workflowBundle: await workflowBundle(),
+    activities,
+    shutdownGraceTime: GRACE,
+    // About a quarter of a megabyte each; a call that waits for days needs none of it.
+    maxCachedWorkflows: 500,
+  });
+  const ran = worker.run();
+  return {
+    name: 'temporal worker',
+    async stop() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ran;
+      await connection.close();
+    },
+  };
+}
+
+async function workflowBundle(): Promise<WorkflowBundleOption> {
+  return existsSync(bundlePath) ? { codePath: bundlePath } : bundleWorkflows();
+}
