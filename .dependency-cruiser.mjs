@@ -1,0 +1,157 @@
+// Who may import whom. Type imports count: a ring that knows another's types cannot change without it.
+// test/unit/import-boundaries.test.ts plants a violation of every rule here and expects it to be reported.
+
+const MAIN = '^apps/[^/]+/main[.]ts$';
+const STORES = '^(apps/[^/]+|activities)/stores/';
+const GENERATED = '^prisma/generated/';
+const NODE_MODULES = '(^|/)node_modules/';
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    {
+      name: 'domain-imports-nothing',
+      comment: 'The domain is pure: no package, no Node module, no other ring.',
+      severity: 'error',
+      from: { path: '^workflows/domain/' },
+      to: { pathNot: '^workflows/domain/' },
+    },
+    {
+      name: 'workflows-import-domain-and-temporal',
+      comment: 'Workflow code is replayed: only the domain and the deterministic half of Temporal may be in it.',
+      severity: 'error',
+      from: { path: '^workflows/', pathNot: '^workflows/domain/' },
+      to: { pathNot: ['^workflows/', `${NODE_MODULES}@temporalio/(workflow|common)/`] },
+    },
+    {
+      name: 'activities-import-inwards',
+      comment:
+        'Activities know the domain, the ports that workflows own, and their own stores and clients; never an app.',
+      severity: 'error',
+      from: { path: '^activities/' },
+      to: { path: '^(apps|workflows)/', pathNot: '^workflows/(domain/|activity-ports[.]ts$)' },
+    },
+    {
+      name: 'stores-only-store',
+      comment: 'A store speaks to Postgres and to nothing else.',
+      severity: 'error',
+      from: { path: STORES },
+      to: { path: `${NODE_MODULES}(@temporalio/|express/|zod/|@modelcontextprotocol/)` },
+    },
+    {
+      name: 'clients-only-call',
+      comment: 'A client speaks a protocol and keeps nothing: no Temporal, no database, no server.',
+      severity: 'error',
+      from: { path: '^activities/clients/' },
+      to: { path: [`${NODE_MODULES}(@temporalio/|express/|pg/|@prisma/)`, GENERATED, '^activities/stores/'] },
+    },
+    {
+      name: 'shared-imports-no-app',
+      comment: 'apps/shared is under every app, so it can know none of them, nor the activities.',
+      severity: 'error',
+      from: { path: '^apps/shared/' },
+      to: { path: ['^apps/(?!shared/)', '^activities/'] },
+    },
+    {
+      name: 'apps-are-strangers',
+      comment: 'Deployables meet on the wire, not in code.',
+      severity: 'error',
+      from: { path: '^apps/(?!shared/|cli/commands/up)([^/]+)/' },
+      to: { path: '^apps/', pathNot: '^apps/(shared|$1)/' },
+    },
+    {
+      name: 'up-starts-mains-only',
+      comment: '`countersign up` runs every app in one process, through the door each app has anyway.',
+      severity: 'error',
+      from: { path: '^apps/cli/commands/up' },
+      to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN },
+    },
+    {
+      name: 'only-main-wires-activities',
+      comment: 'Which activity or client is behind a port is decided in one file per app.',
+      severity: 'error',
+      from: { path: '^apps/', pathNot: MAIN },
+      to: { path: '^activities/' },
+    },
+    {
+      name: 'only-main-wires-stores',
+      comment: 'Which store is behind a port is decided in one file per app. Its type may be named within the app.',
+      severity: 'error',
+      from: { path: '^apps/', pathNot: [MAIN, STORES] },
+      to: { path: STORES, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'authority-side-apart',
+      comment: 'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them.',
+      severity: 'error',
+      from: { path: '^apps/(pdp|approvals)/' },
+      to: { path: ['^activities/', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
+    },
+    {
+      name: 'enforcement-side-apart',
+      comment: 'The enforcement side shares no store with the authority side; AuthZEN and ARAP are between them.',
+      severity: 'error',
+      from: { path: '^(activities|apps/(gateway|worker))/' },
+      to: { path: '^apps/(pdp|approvals)/' },
+    },
+    {
+      name: 'embedded-in-development-only',
+      comment: 'Embedded servers are for `countersign up` and tests; no production entry point can reach them.',
+      severity: 'error',
+      from: { pathNot: '^(apps/shared/embedded/|apps/cli/|test/)' },
+      to: { path: '^apps/shared/embedded/' },
+    },
+    {
+      name: 'prisma-in-stores-only',
+      comment: 'Rows are read and written in stores.',
+      severity: 'error',
+      from: { pathNot: [GENERATED, STORES, '^apps/shared/database', '^test/'] },
+      to: { path: GENERATED },
+    },
+    {
+      name: 'temporal-in-worker-only',
+      comment: 'The engine is reached through ports: its packages stay in the worker, the activities and apps/shared.',
+      severity: 'error',
+      from: { path: '^apps/(gateway|pdp|approvals|audit)/' },
+      to: { path: `${NODE_MODULES}@temporalio/` },
+    },
+    {
+      name: 'product-imports-no-test',
+      comment: 'What is shipped does not depend on what tests it.',
+      severity: 'error',
+      from: { path: '^(apps|activities|workflows|prisma)/' },
+      to: { path: '^test/' },
+    },
+    {
+      name: 'product-imports-no-development-package',
+      comment: 'A production install has no development dependencies. Types leave no trace in what runs.',
+      severity: 'error',
+      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: '^apps/cli/setup[.]mjs$' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'no-cycle',
+      comment: 'Type imports count here too.',
+      severity: 'error',
+      from: { pathNot: GENERATED },
+      to: { circular: true },
+    },
+    {
+      name: 'resolvable',
+      comment: 'An import that is not found is a package missing from package.json or a wrong path.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.tsx', '.mjs', '.js', '.json', '.d.ts'],
+    },
+  },
+};

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { CountersignError, ERROR_FACTS, type ErrorCode } from '../../../workflows/domain/errors.ts';
+
+const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
+
+describe('CountersignError', () => {
+  it.each(CODES)('knows whether %s may be tried again', (code) => {
+    expect(new CountersignError(code, 'a message').retryable).toBe(ERROR_FACTS[code].retryable);
+  });
+
+  it('says that exactly what is unavailable may be tried again', () => {
+    expect(CODES.filter((code) => ERROR_FACTS[code].retryable)).toEqual(
+      CODES.filter((code) => code.endsWith('_UNAVAILABLE')),
+    );
+  });
+
+  it('keeps its code, its message and its cause', () => {
+    const cause = new Error('socket closed');
+    const error = new CountersignError('ERR_PDP_UNAVAILABLE', 'the PDP gave no answer', { cause });
+    expect(error).toMatchObject({
+      name: 'CountersignError',
+      code: 'ERR_PDP_UNAVAILABLE',
+      message: 'the PDP gave no answer',
+      cause,
+    });
+    expect(error).toBeInstanceOf(Error);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
+import {
+  GATED_CALL_STATES,
+  isTerminal,
+  TRANSITIONS,
+  type GatedCallState,
+} from '../../../workflows/domain/gated-call/gated-call.ts';
+
+const ENDS: readonly GatedCallState[] = [
+  'executed',
+  'execution_error',
+  'outcome_unknown',
+  'denied',
+  'cancelled',
+  'failed',
+];
+const WITHOUT_EXECUTION: readonly GatedCallState[] = ['denied', 'cancelled', 'failed'];
+const next = (state: GatedCallState): readonly GatedCallState[] => TRANSITIONS[state];
+
+/** Every state that can follow, in one step or in many. */
+function reachableFrom(start: GatedCallState): ReadonlySet<GatedCallState> {
+  const seen = new Set<GatedCallState>();
+  const open = [...next(start)];
+  for (let state = open.pop(); state !== undefined; state = open.pop()) {
+    if (!seen.has(state)) open.push(...next(state));
+    seen.add(state);
+  }
+  return seen;
+}
+
+describe('the states of a gated call', () => {
+  it('are the keys of the table of transitions', () => {
+    expect(Object.keys(TRANSITIONS)).toEqual([...GATED_CALL_STATES]);
+  });
+
+  it('are all reached from `preparing`, and it from none', () => {
+    expect([...reachableFrom('preparing')].sort()).toEqual(
+      GATED_CALL_STATES.filter((each) => each !== 'preparing').sort(),
+    );
+  });
+
+  it.each(GATED_CALL_STATES)('end or can end: %s', (state) => {
+    expect(isTerminal(state)).toBe(ENDS.includes(state));
+    expect(isTerminal(state) || [...reachableFrom(state)].some((each) => isTerminal(each))).toBe(true);
+  });
+
+  it.each(GATED_CALL_STATES)('never lead to themselves in one step: %s', (state) => {
+    expect(next(state)).not.toContain(state);
+  });
+
+  it('come to execution through `granted` and `claimed` only', () => {
+    expect(GATED_CALL_STATES.filter((each) => next(each).includes('claimed'))).toEqual(['granted']);
+    for (const end of ['executed', 'execution_error', 'outcome_unknown'] as const) {
+      expect(GATED_CALL_STATES.filter((each) => next(each).includes(end))).toEqual(['claimed']);
+    }
+  });
+
+  it('cannot be denied, cancelled or failed once claimed', () => {
+    expect([...reachableFrom('claimed')].filter((each) => WITHOUT_EXECUTION.includes(each))).toEqual([]);
+  });
+
+  it('can be given up in every state before the claim', () => {
+    for (const state of ['preparing', 'pending', 'input_required', 'granted'] as const) {
+      expect(next(state)).toEqual(expect.arrayContaining([...WITHOUT_EXECUTION]));
+    }
+  });
+});
+
+describe('dispositionOf', () => {
+  const TABLE = {
+    preparing: undefined,
+    pending: undefined,
+    input_required: undefined,
+    granted: undefined,
+    claimed: undefined,
+    executed: 'approved-executed',
+    execution_error: 'execution-error',
+    outcome_unknown: 'outcome-unknown',
+    denied: 'denied-not-executed',
+    cancelled: undefined,
+    failed: undefined,
+  } as const satisfies Record<GatedCallState, string | undefined>;
+
+  it.each(GATED_CALL_STATES)('of %s is what the table says', (state) => {
+    expect(dispositionOf(state)).toBe(TABLE[state]);
+  });
+
+  it('says nothing about a call that is still open', () => {
+    expect(GATED_CALL_STATES.filter((each) => !isTerminal(each) && dispositionOf(each) !== undefined)).toEqual([]);
+  });
+
+  it('says that a tool may have run only when it was claimed', () => {
+    const mayHaveRun = GATED_CALL_STATES.filter((each) => {
+      const disposition = dispositionOf(each);
+      return disposition !== undefined && disposition !== 'denied-not-executed';
+    });
+    const afterClaim = reachableFrom('claimed');
+    expect(mayHaveRun.every((each) => afterClaim.has(each))).toBe(true);
+    expect(mayHaveRun).toHaveLength(afterClaim.size);
+  });
+});
