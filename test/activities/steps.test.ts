@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import pino from 'pino';
+import { createActivities } from '../../activities/index.ts';
+import type { ActivityDeps } from '../../activities/deps.ts';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { InvocationResult, ResolutionStatus, UpstreamTool } from '../../workflows/domain/ports.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+
+const TOOL: UpstreamTool = {
+  upstream: 'files',
+  upstreamTool: 'write_file',
+  name: 'files__write_file',
+  definition: {},
+  digest: 'sha-256:tool',
+};
+
+describe('the steps of a gated call', () => {
+  let db: TestDatabase;
+  let fixture: ReturnType<typeof gatedCallFixture>;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    fixture = gatedCallFixture(db.pool);
+  });
+  afterAll(() => db.drop());
+
+  interface World {
+    status?: ResolutionStatus | Error;
+    decision?: Decision | Error;
+    tool?: UpstreamTool | Error;
+    invocation?: InvocationResult;
+  }
+  function steps(world: World) {
+    const sent: unknown[] = [];
+    const answer = <T>(value: T | Error): T => {
+      if (value instanceof Error) throw value;
+      return value;
+    };
+    const deps: ActivityDeps = {
+      store: fixture.lifecycle,
+      pdp: { evaluate: async () => answer(world.decision ?? { kind: 'allow' }) },
+      accessRequests: {
+        submit: () => Promise.reject(new Error('not expected')),
+        read: async () => answer(world.status ?? { kind: 'pending' }),
+        cancel: () => Promise.reject(new Error('not expected')),
+      },
+      upstreams: {
+        tools: async () => [],
+        find: async () => answer(world.tool ?? TOOL),
+        call: async (call) => {
+          sent.push(call);
+          return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
+        },
+      },
+      log: pino({ enabled: false }),
+      settings: { pollMinMs: 100, pollMaxMs: 1_000, executionTimeoutMs: 60_000 },
+    };
+    return { ...createActivities(deps), sent };
+  }
+  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.load(gatedCallId)).state;
+  const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
+
+  describe('reading the resolution', () => {
+    it('grants on an authenticated approval', async () => {
+      const call = await fixture.pending();
+      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).readResolution(call, 1);
+      expect(found).toEqual({ kind: 'granted' });
+      expect(await stateOf(call.gatedCallId)).toBe('granted');
+    });
+
+    it.each([
+      ['denied', 'denied'],
+      ['expired', 'denied'],
+      ['cancelled', 'cancelled'],
+      ['failed', 'failed'],
+    ] as const)('ends the call when the request is %s', async (kind, state) => {
+      const call = await fixture.pending();
+      expect(await steps({ status: { kind } }).readResolution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await stateOf(call.gatedCallId)).toBe(state);
+    });
+
+    it('waits longer with each look, never past the deadline, and not at all on trouble', async () => {
+      const call = await fixture.pending();
+      const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
+      const waits: number[] = [];
+      for (const look of [1, 2, 3, 9]) {
+        const found = await steps({ status: away }).readResolution(call, look);
+        if (found.kind === 'wait') waits.push(found.waitMs);
+      }
+      expect(waits[0]).toBeLessThanOrEqual(100);
+      expect(waits[3]).toBeGreaterThan(waits[0] ?? Infinity);
+      expect(waits[3]).toBeLessThanOrEqual(1_000);
+      expect(await stateOf(call.gatedCallId)).toBe('pending');
+    });
+
+    it('ends the call at its deadline, whatever the service says', async () => {
+      const short = gatedCallFixture(db.pool, { requestTtlMs: 1 });
+      const call = await short.pending();
+      const granted: World = { status: { kind: 'granted', approval: anApproval() } };
+      expect(await steps(granted).readResolution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await stateOf(call.gatedCallId)).toBe('denied');
+    });
+
+    it('goes straight on to the execution of a call that is already claimed', async () => {
+      const call = await fixture.claimed();
+      expect(await steps({}).readResolution(call, 1)).toMatchObject({ kind: 'claimed' });
+    });
+  });
+
+  describe('re-evaluating', () => {
+    it('records the decision it allows by', async () => {
+      const call = await fixture.granted();
+      const found = await steps({}).reEvaluate(call, 1);
+      expect(found).toMatchObject({ kind: 'allowed', generation: 1 });
+    });
+
+    it.each([
+      ['a denial', { decision: { kind: 'deny', reason: 'policy' } }, 'policy_denied'],
+      ['one more requestable denial', { decision: { kind: 'requestable', offer: { expiresAt: '' } } }, 'chain_limit'],
+      ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
+    ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
+      const call = await fixture.granted();
+      expect(await steps(world).reEvaluate(call, 1)).toEqual({ kind: 'ended' });
+      const row = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [call.gatedCallId]);
+      expect(row.rows[0]).toEqual({ state: 'denied', reason });
+    });
+
+    it.each([
+      ['the PDP asks for patience', { decision: { kind: 'retry', retryAfterMs: 2_000 } }, 2_000],
+      ['the PDP is away', { decision: unavailable }, 0],
+      ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
+    ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
+      const call = await fixture.granted();
+      const found = await steps(world).reEvaluate(call, 1);
+      expect(found).toMatchObject({ kind: 'wait' });
+      expect(found.kind === 'wait' && found.waitMs).toBeGreaterThanOrEqual(atLeast);
+      expect(await stateOf(call.gatedCallId)).toBe('granted');
+    });
+
+    it('denies a call whose stored arguments were altered', async () => {
+      const call = await fixture.granted();
+      await db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
+      await db.pool.query(`UPDATE gateway.call_binding SET arguments = '{"path":"/etc/x"}' WHERE gated_call_id = $1`, [
+        call.gatedCallId,
+      ]);
+      await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
+      expect(await steps({}).reEvaluate(call, 1)).toEqual({ kind: 'ended' });
+      expect(await stateOf(call.gatedCallId)).toBe('denied');
+    });
+
+    it('denies when the approval is over', async () => {
+      const approvedUntil = new Date(Date.now() + 150).toISOString();
+      const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
+      let found = await steps({ decision: unavailable }).reEvaluate(call, 1);
+      while (found.kind === 'wait') found = await steps({ decision: unavailable }).reEvaluate(call, 1);
+      expect(found).toEqual({ kind: 'ended' });
+      expect(await stateOf(call.gatedCallId)).toBe('denied');
+    });
+  });
+
+  describe('invoking the tool', () => {
+    const claimedCall = async () => {
+      const call = await fixture.granted();
+      const step = steps({});
+      const answer = await step.reEvaluate(call, 1);
+      if (answer.kind !== 'allowed') throw new Error('expected to be allowed');
+      expect(await step.claimExecution(call, answer)).toMatchObject({ kind: 'claimed' });
+      return call;
+    };
+    const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>
+      new MockActivityEnvironment().run(step.invokeTool, call);
+
+    it('sends the bound arguments once, however often it is run', async () => {
+      const call = await claimedCall();
+      const step = steps({});
+      await Promise.all([run(step, call), run(step, call), run(step, call)]);
+      await run(step, call);
+      expect(step.sent).toHaveLength(1);
+      const { binding, state } = await fixture.lifecycle.load(call.gatedCallId);
+      expect(step.sent[0]).toMatchObject({
+        upstream: 'files',
+        upstreamTool: 'write_file',
+        arguments: JSON.parse(binding.arguments),
+      });
+      expect(state).toBe('executed');
+    });
+
+    it.each([
+      ['the tool says it failed', { kind: 'result', isError: true, result: { content: [] } }, 'execution_error'],
+      ['the upstream answers with a protocol error', { kind: 'error', code: -32602, message: 'no' }, 'execution_error'],
+      ['nothing was sent', { kind: 'not_sent', cause: 'refused' }, 'execution_error'],
+      ['no answer came', { kind: 'no_answer', cause: 'reset' }, 'claimed'],
+    ] as [string, InvocationResult, string][])('when %s, the call is left as %s', async (_, invocation, state) => {
+      const call = await claimedCall();
+      const step = steps({ invocation });
+      await run(step, call);
+      expect(await stateOf(call.gatedCallId)).toBe(state);
+      const settled = await step.settle(call);
+      expect(settled.kind).toBe(state === 'claimed' ? 'wait' : 'ended');
+    });
+
+    it('sends nothing for a call that is not claimed', async () => {
+      const call = await fixture.granted();
+      const step = steps({});
+      await run(step, call);
+      expect(step.sent).toHaveLength(0);
+    });
+
+    it('may be taken again while no permit was given', async () => {
+      const call = await claimedCall();
+      expect(await steps({}).settle(call)).toEqual({ kind: 'invoke' });
+    });
+  });
+});

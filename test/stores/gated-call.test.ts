@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+
+const OTHER = { ...CALLER, subject: 'somebody-else' };
+
+describe('opening a gated call', () => {
+  let db: TestDatabase;
+  let fixture: ReturnType<typeof gatedCallFixture>;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    fixture = gatedCallFixture(db.pool);
+  });
+  afterAll(() => db.drop());
+
+  it('makes one call of 50 identical concurrent ones', async () => {
+    const opening = anOpening();
+    const all = await Promise.all(Array.from({ length: 50 }, () => fixture.calls.open(opening)));
+    expect(all.filter((one) => one.kind === 'opened')).toHaveLength(1);
+    expect(all.filter((one) => one.kind === 'joined')).toHaveLength(49);
+    expect(new Set(all.map((one) => 'taskId' in one && one.taskId)).size).toBe(1);
+  });
+
+  it('never joins the call of another caller, tool or argument', async () => {
+    const args = { path: '/a', content: 'x' };
+    const kinds = [
+      await fixture.calls.open(anOpening({ args })),
+      await fixture.calls.open(anOpening({ args, caller: OTHER })),
+      await fixture.calls.open(anOpening({ args, caller: { ...CALLER, clientId: 'another-agent' } })),
+      await fixture.calls.open(anOpening({ args, tool: 'files__edit_file' })),
+      await fixture.calls.open(anOpening({ args: { ...args, content: 'y' } })),
+    ].map((one) => one.kind);
+    expect(kinds).toEqual(['opened', 'opened', 'opened', 'opened', 'opened']);
+  });
+
+  it('opens anew when the identical call is over', async () => {
+    const opening = anOpening();
+    const first = await fixture.pending(opening);
+    await fixture.calls.cancel(first.gatedCallId);
+    const second = await fixture.calls.open(opening);
+    expect(second.kind).toBe('opened');
+    expect(second).not.toMatchObject({ taskId: first.taskId });
+  });
+
+  it('refuses one more than the caller may have open, and still joins', async () => {
+    const small = gatedCallFixture(db.pool, { maxOpenPerCaller: 2 });
+    const caller = { ...CALLER, subject: randomUUID() };
+    const first = anOpening({ caller });
+    await small.calls.open(first);
+    await small.calls.open(anOpening({ caller }));
+    expect((await small.calls.open(anOpening({ caller }))).kind).toBe('too_many');
+    expect((await small.calls.open(first)).kind).toBe('joined');
+  });
+
+  it('gives the submission to one of 20, and to nobody after the handle came', async () => {
+    const call = await fixture.opened();
+    const take = () => fixture.lifecycle.takeSubmission(call.gatedCallId, 30_000);
+    const taken = await Promise.all(Array.from({ length: 20 }, take));
+    expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
+    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    expect(await take()).toMatchObject({ generation: 1, body: '{}' });
+    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    const handle = { accessRequestId: 'arq_once', statusEndpoint: 'http://127.0.0.1:1/s' };
+    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle)).toBe('attached');
+    expect(await take()).toBeUndefined();
+  });
+
+  it('keeps the first handle and reports another one for the same key', async () => {
+    const call = await fixture.pending();
+    const other = { accessRequestId: 'arq_other', statusEndpoint: 'http://127.0.0.1:1/s' };
+    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, other)).toBe('conflict');
+    expect((await fixture.lifecycle.load(call.gatedCallId)).handle?.accessRequestId).toBe(`arq_${call.gatedCallId}`);
+  });
+
+  it('takes over an earlier deadline of the access request service, never a later one', async () => {
+    const deadline = async (expiresAt: string) => {
+      const call = await fixture.opened();
+      const handle = { accessRequestId: randomUUID(), statusEndpoint: 'http://127.0.0.1:1/s', expiresAt };
+      await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
+      return (await fixture.lifecycle.load(call.gatedCallId)).remainingMs;
+    };
+    expect(await deadline(new Date(Date.now() + 60_000).toISOString())).toBeLessThanOrEqual(60_000);
+    expect(await deadline('9999-01-01T00:00:00Z')).toBeLessThanOrEqual(3_600_000);
+  });
+});
+
+describe('finding a task', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+  });
+  afterAll(() => db.drop());
+
+  it('shows it to its owner and to nobody else', async () => {
+    const { calls, pending } = gatedCallFixture(db.pool);
+    const { taskId } = await pending();
+    expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({ taskId, state: 'pending' });
+    expect(await calls.findTask(taskId, ownerKey(OTHER))).toBeUndefined();
+    expect(await calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
+  });
+
+  it('does not know a task before its handle is stored', async () => {
+    const { calls, opened } = gatedCallFixture(db.pool);
+    const { taskId } = await opened();
+    expect(await calls.findTask(taskId, ownerKey(CALLER))).toBeUndefined();
+  });
+
+  it('ends a call past its deadline before it is shown', async () => {
+    const { calls, pending } = gatedCallFixture(db.pool, { requestTtlMs: 1 });
+    const { taskId } = await pending();
+    expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({
+      state: 'denied',
+      reason: 'request_expired',
+    });
+  });
+
+  it('does not know a task whose retention is over', async () => {
+    const { calls, pending } = gatedCallFixture(db.pool);
+    const { taskId, gatedCallId } = await pending();
+    await calls.cancel(gatedCallId);
+    await db.pool.query('UPDATE gateway.gated_call SET retain_until = clock_timestamp() WHERE id = $1', [gatedCallId]);
+    expect(await calls.findTask(taskId, ownerKey(CALLER))).toBeUndefined();
+  });
+});

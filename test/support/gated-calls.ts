@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { sha256 } from '../../activities/sha256.ts';
+import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
+import type { Opening } from '../../workflows/domain/ports.ts';
+import type { Principal } from '../../workflows/domain/principal.ts';
+
+export const CALLER: Principal = { issuer: 'https://idp.test', subject: 'agent', clientId: 'agent' };
+
+/** An opening of a `files__write_file` call; every call without `args` is a call of its own. */
+export function anOpening(of: { caller?: Principal; args?: JsonObject; tool?: string } = {}): Opening {
+  const tool = of.tool ?? 'files__write_file';
+  const args = of.args ?? { path: `/tmp/${randomUUID()}`, content: 'hello' };
+  const caller = of.caller ?? CALLER;
+  const digest = callDigest({ tool, arguments: args }, sha256);
+  return {
+    binding: {
+      tool,
+      upstream: 'files',
+      upstreamTool: 'write_file',
+      arguments: canonicalJson(args),
+      callDigest: digest,
+      toolDigest: 'sha-256:tool',
+      caller,
+      evaluation: {
+        subject: { type: 'identity', id: caller.subject },
+        action: { name: 'tools/call' },
+        resource: { type: 'tool', id: tool },
+        context: { agent: caller.clientId ?? 'none', arguments: args, call_digest: digest },
+      },
+    },
+    decision: {
+      kind: 'requestable',
+      evaluationId: `eval_${randomUUID()}`,
+      reason: 'approval_required',
+      offer: { expiresAt: new Date(Date.now() + 600_000).toISOString() },
+    },
+    submissionEndpoint: 'http://127.0.0.1:1/access/v1/requests',
+    submissionBody: '{}',
+  };
+}
+
+export function anApproval(of: Partial<Approval> = {}): Approval {
+  return {
+    id: `apr_${randomUUID()}`,
+    approvedAt: new Date().toISOString(),
+    approvedUntil: new Date(Date.now() + 3_600_000).toISOString(),
+    state: 'signed-state',
+    ...of,
+  };
+}
+
+/** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */
+export function gatedCallFixture(pool: Pool, limits: { requestTtlMs?: number; maxOpenPerCaller?: number } = {}) {
+  const calls = createGatedCallStore(pool, {
+    requestTtlMs: limits.requestTtlMs ?? 3_600_000,
+    retentionMs: 3_600_000,
+    maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
+  });
+  const lifecycle = createLifecycleStore(pool, { retentionMs: 3_600_000 });
+
+  async function opened(opening: Opening = anOpening()) {
+    const call = await calls.open(opening);
+    if (call.kind !== 'opened') throw new Error(`expected a new call, got ${call.kind}`);
+    return call;
+  }
+  async function pending(opening?: Opening) {
+    const call = await opened(opening);
+    await lifecycle.attachHandle(call.gatedCallId, 1, {
+      accessRequestId: `arq_${call.gatedCallId}`,
+      statusEndpoint: 'http://127.0.0.1:1/status',
+      cancelEndpoint: 'http://127.0.0.1:1/cancel',
+    });
+    return call;
+  }
+  async function granted(opening?: Opening, approval = anApproval()) {
+    const call = await pending(opening);
+    await lifecycle.grant(call.gatedCallId, 1, approval);
+    return call;
+  }
+  /** A fresh allow decision for the call. */
+  async function allow(gatedCallId: string) {
+    return lifecycle.recordDecision(await lifecycle.load(gatedCallId), { kind: 'allow' });
+  }
+  async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 60_000) {
+    const decisionId = await allow(gatedCallId);
+    return lifecycle.claim({ gatedCallId, generation: 1, decisionId, claimId, executionTimeoutMs });
+  }
+  async function claimed(executionTimeoutMs?: number) {
+    const call = await granted();
+    const claimId = randomUUID();
+    await claim(call.gatedCallId, claimId, executionTimeoutMs);
+    return { ...call, claimId };
+  }
+  return { calls, lifecycle, opened, pending, granted, allow, claim, claimed };
+}

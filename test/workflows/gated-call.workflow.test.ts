@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import { bundleWorkflows } from '../../apps/worker/bundle.ts';
+import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
+import type { ActivityPorts } from '../../workflows/activity-ports.ts';
+import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { testTemporal } from '../support/temporal.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const HOUR = 3_600_000;
+const allowed = { kind: 'allowed', decisionId: 'd', generation: 1 } as const;
+
+/** Activities that answer from scripts, the last answer for ever, and note every step taken. */
+function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
+  const steps: string[] = [];
+  const step = <T>(name: keyof ActivityPorts, answers: readonly T[]) => {
+    let turn = 0;
+    return async (): Promise<T> => {
+      steps.push(name);
+      const answer = answers[Math.min(turn++, answers.length - 1)];
+      if (answer instanceof Error) throw answer;
+      return answer as T;
+    };
+  };
+  const activities: ActivityPorts = {
+    readResolution: step('readResolution', script.readResolution ?? [{ kind: 'granted' }]),
+    reEvaluate: step('reEvaluate', script.reEvaluate ?? [allowed]),
+    claimExecution: step('claimExecution', script.claimExecution ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
+    invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
+    settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
+  };
+  return { activities, steps };
+}
+
+describe('the workflow of a gated call', () => {
+  let bundle: WorkflowBundle;
+  let native: NativeConnection;
+  let client: Client;
+  let temporal: Awaited<ReturnType<typeof testTemporal>>;
+  beforeAll(async () => {
+    temporal = await testTemporal();
+    native = await NativeConnection.connect({ address: temporal.address });
+    client = new Client({ connection: await Connection.connect({ address: temporal.address }) });
+    bundle = await bundleWorkflows();
+  }, 300_000);
+  afterAll(async () => {
+    await client.connection.close();
+    await native.close();
+  });
+
+  /** Runs `use` beside a worker with these activities, on a task queue of its own. */
+  async function beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>): Promise<T> {
+    const taskQueue = randomUUID();
+    const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, activities });
+    const gatedCallId = randomUUID();
+    const workflows = createGatedCallWorkflows(client, taskQueue);
+    return worker.runUntil(() =>
+      use({
+        start: () => workflows.start(gatedCallId),
+        poke: () => workflows.poke(gatedCallId),
+        result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
+        handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
+      }),
+    );
+  }
+  interface Run {
+    start(): Promise<void>;
+    poke(): Promise<void>;
+    result(): Promise<unknown>;
+    handle(): ReturnType<Client['workflow']['getHandle']>;
+  }
+
+  it('goes from grant to execution in order', async () => {
+    const { activities, steps } = scripted({});
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).toEqual(['readResolution', 'reEvaluate', 'claimExecution', 'invokeTool', 'settle']);
+  });
+
+  it('does nothing more for a call that is over', async () => {
+    const { activities, steps } = scripted({ readResolution: [{ kind: 'ended' }] });
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).toEqual(['readResolution']);
+  });
+
+  it('looks again by itself when no callback comes', async () => {
+    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: 10 }, { kind: 'ended' }] });
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).toEqual(['readResolution', 'readResolution']);
+  });
+
+  it('looks at once when poked during a long wait', async () => {
+    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: HOUR }, { kind: 'ended' }] });
+    await beside(activities, async ({ start, poke, result }) => {
+      await start();
+      await waitFor(() => steps.length === 1);
+      await poke();
+      await result();
+    });
+    expect(steps).toEqual(['readResolution', 'readResolution']);
+  });
+
+  it('waits on re-evaluation that is put off, and evaluates again when the claim found the decision stale', async () => {
+    const { activities, steps } = scripted({
+      reEvaluate: [{ kind: 'wait', waitMs: 5 }, allowed, allowed],
+      claimExecution: [{ kind: 'stale' }, { kind: 'claimed', executionTimeoutMs: 5_000 }],
+    });
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).toEqual([
+      'readResolution',
+      'reEvaluate',
+      'reEvaluate',
+      'claimExecution',
+      'reEvaluate',
+      'claimExecution',
+      'invokeTool',
+      'settle',
+    ]);
+  });
+
+  it('never invokes when the claim was lost', async () => {
+    const { activities, steps } = scripted({ claimExecution: [{ kind: 'ended' }] });
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).not.toContain('invokeTool');
+  });
+
+  it('leaves a failed invocation to settling, and tries again only when no permit was given', async () => {
+    const { activities, steps } = scripted({
+      invokeTool: [new Error('the process died') as never, undefined],
+      settle: [{ kind: 'invoke' }, { kind: 'wait', waitMs: 5 }, { kind: 'ended' }],
+    });
+    await beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps.filter((step) => step === 'invokeTool')).toHaveLength(2);
+    expect(steps.slice(-2)).toEqual(['settle', 'settle']);
+  });
+
+  it('is started and woken any number of times without running twice', async () => {
+    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: HOUR }, { kind: 'ended' }] });
+    await beside(activities, async ({ start, poke, result }) => {
+      await Promise.all([start(), start(), start()]);
+      await waitFor(() => steps.length === 1);
+      await Promise.all([poke(), poke(), poke()]);
+      await result();
+      await Promise.all([start(), poke()]);
+    });
+    expect(steps).toEqual(['readResolution', 'readResolution']);
+  });
+
+  it('keeps nothing but a reference in its history', async () => {
+    const { activities } = scripted({});
+    await beside(activities, async ({ start, result, handle }) => {
+      await start();
+      await result();
+      const { events } = await handle().fetchHistory();
+      const input = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+      const text = input.map((payload) => Buffer.from(payload.data ?? []).toString()).join();
+      expect(JSON.parse(text)).toEqual({ gatedCallId: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+    });
+  });
+});
