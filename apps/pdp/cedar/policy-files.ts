@@ -1,0 +1,42 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+
+/** A policy folder as text: what an author wrote, before anything is understood. */
+export interface PolicyFiles {
+  readonly policies: readonly { readonly file: string; readonly text: string }[];
+  /** Cedar schema, in Cedar's own notation. */
+  readonly schema: string;
+  /** What the PDP itself knows about subjects and resources: Cedar entities as JSON text. */
+  readonly entities: string;
+}
+
+/**
+ * Reads `*.cedar`, `schema.cedarschema` and `entities.json`. All of them have to be there: a folder without its entities
+ * would silently lift every rule that asks what the PDP knows about a subject. Throws `ERR_CONFIG_INVALID`.
+ */
+export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
+  const names = await readdir(folder).catch((cause: unknown) => {
+    throw new CountersignError('ERR_CONFIG_INVALID', `There is no policy folder ${folder}. Create it or set pdp.policies.`, {
+      cause,
+    });
+  });
+  const files = names.filter((name) => name.endsWith('.cedar')).sort();
+  if (files.length === 0) {
+    throw new CountersignError('ERR_CONFIG_INVALID', `The policy folder ${folder} has no *.cedar file. Add one.`);
+  }
+  const [schema, entities, ...texts] = await Promise.all(
+    ['schema.cedarschema', 'entities.json', ...files].map((name) => readText(join(folder, name))),
+  );
+  return {
+    schema: schema ?? '',
+    entities: entities ?? '',
+    policies: files.map((file, index) => ({ file, text: texts[index] ?? '' })),
+  };
+}
+
+async function readText(path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new CountersignError('ERR_CONFIG_INVALID', `The policy file ${path} cannot be read. Create it.`, { cause });
+  });
+}

@@ -1,0 +1,102 @@
+import { schemaToJsonWithResolvedTypes } from '@cedar-policy/cedar-wasm/nodejs';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { describeErrors } from './policies.ts';
+import { compileProjection, type CommonTypes, type Projection, type SchemaType } from './projection.ts';
+
+/** What the schema says about one action, made ready for requests. */
+export interface ActionShape {
+  readonly name: string;
+  /** The action and every group it is in, by name. */
+  readonly groups: ReadonlySet<string>;
+  /** Members of the context that policies may look at. */
+  readonly context: ReadonlySet<string>;
+  readonly projectContext: Projection;
+}
+
+/** What the schema declares for the two entity types that requests are mapped to. */
+export interface EntityShape {
+  readonly attributes: ReadonlySet<string>;
+  /** Projection of AuthZEN `properties`; absent when the schema declares none. */
+  readonly projectProperties: Projection | undefined;
+}
+
+export interface SchemaShape {
+  readonly subject: EntityShape;
+  readonly resource: EntityShape;
+  readonly actions: ReadonlyMap<string, ActionShape>;
+}
+
+interface ResolvedNamespace {
+  readonly commonTypes?: Record<string, SchemaType>;
+  readonly entityTypes: Record<string, { readonly shape?: SchemaType }>;
+  readonly actions: Record<
+    string,
+    { readonly memberOf?: readonly { id: string }[]; readonly appliesTo?: { readonly context?: SchemaType } }
+  >;
+}
+
+/** Name of the context member that holds verified approval facts. Nothing a caller sends is ever put there. */
+export const APPROVAL_MEMBER = 'approval';
+/** Name of the context member that holds the properties of the AuthZEN action. */
+export const ACTION_MEMBER = 'action';
+
+/** Reads a Cedar schema once, so that a request only has to be projected. Throws `ERR_CONFIG_INVALID`. */
+export function readSchema(text: string): SchemaShape {
+  const answer = schemaToJsonWithResolvedTypes(text);
+  if (answer.type === 'failure') {
+    throw new CountersignError('ERR_CONFIG_INVALID', `schema.cedarschema: ${describeErrors(answer.errors, text)}`);
+  }
+  const namespaces = answer.json as unknown as Record<string, ResolvedNamespace>;
+  const root = namespaces[''];
+  if (!root?.entityTypes['Subject'] || !root.entityTypes['Resource']) {
+    throw new CountersignError(
+      'ERR_CONFIG_INVALID',
+      'schema.cedarschema declares no entity Subject or no entity Resource. Every request is mapped to these two.',
+    );
+  }
+  const common = commonTypes(namespaces);
+  return {
+    subject: entityShape(root, 'Subject', common),
+    resource: entityShape(root, 'Resource', common),
+    actions: new Map(Object.keys(root.actions).map((name) => [name, actionShape(root, name, common)])),
+  };
+}
+
+function commonTypes(namespaces: Record<string, ResolvedNamespace>): CommonTypes {
+  const entries = Object.entries(namespaces).flatMap(([namespace, { commonTypes = {} }]) =>
+    Object.entries(commonTypes).map(([name, type]) => [namespace ? `${namespace}::${name}` : name, type] as const),
+  );
+  return new Map(entries);
+}
+
+function attributesOf(type: SchemaType | undefined, common: CommonTypes): NonNullable<SchemaType['attributes']> {
+  if (!type) return {};
+  return type.attributes ?? common.get(type.type)?.attributes ?? {};
+}
+
+function entityShape(root: ResolvedNamespace, name: 'Subject' | 'Resource', common: CommonTypes): EntityShape {
+  const attributes = attributesOf(root.entityTypes[name]?.shape, common);
+  const { properties } = attributes;
+  return {
+    attributes: new Set(Object.keys(attributes)),
+    projectProperties: properties && compileProjection(properties, common),
+  };
+}
+
+function actionShape(root: ResolvedNamespace, name: string, common: CommonTypes): ActionShape {
+  const attributes = attributesOf(root.actions[name]?.appliesTo?.context, common);
+  const { [APPROVAL_MEMBER]: _approval, ...fromCallers } = attributes;
+  return {
+    name,
+    groups: groupsOf(root, name),
+    context: new Set(Object.keys(attributes)),
+    projectContext: compileProjection({ type: 'Record', attributes: fromCallers }, common),
+  };
+}
+
+function groupsOf(root: ResolvedNamespace, name: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(name)) return seen;
+  seen.add(name);
+  for (const parent of root.actions[name]?.memberOf ?? []) groupsOf(root, parent.id, seen);
+  return seen;
+}
