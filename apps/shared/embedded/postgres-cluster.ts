@@ -1,0 +1,196 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Client } from 'pg';
+import type { PostgresBinaries } from './postgres-binaries.ts';
+import { endProcess, freePort, isAlive, runsWith, until, watchExit } from './process-tools.ts';
+import type { Launch } from './unprivileged.ts';
+
+/** Where one embedded server keeps its things. */
+export interface ClusterPaths {
+  readonly home: string;
+  readonly data: string;
+  readonly password: string;
+  readonly log: string;
+}
+
+/** A server that answers on 127.0.0.1. */
+export interface ClusterServer {
+  readonly port: number;
+  readonly pid: number;
+  /** Fast shutdown: open transactions are rolled back, everything committed is on disk afterwards. */
+  stop(): Promise<void>;
+}
+
+const SUPERUSER = 'countersign';
+/** Recovery of a large write-ahead log may take this long before the first connection is accepted. */
+const START_MS = 60_000;
+const SHUTDOWN = [
+  ['SIGINT', 10_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+] as const;
+
+export function clusterPaths(stateDir: string): ClusterPaths {
+  const home = resolve(stateDir, 'postgres');
+  return { home, data: join(home, 'data'), password: join(home, 'password'), log: join(home, 'postgres.log') };
+}
+
+/** The superuser's password, made at the first start and kept readable for the owner alone. */
+export function clusterPassword(paths: ClusterPaths): string {
+  // Others may pass through but not look: the server may have to run as another user than we do.
+  mkdirSync(paths.home, { recursive: true, mode: 0o711 });
+  if (!existsSync(paths.password)) {
+    const made = `${paths.password}.${process.pid}`;
+    writeFileSync(made, randomBytes(24).toString('hex'), { mode: 0o600 });
+    renameSync(made, paths.password);
+  }
+  return readFileSync(paths.password, 'utf8').trim();
+}
+
+export function clusterUrl(password: string, port: number, database: string): string {
+  return `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`;
+}
+
+/** Major version the data folder was made by, if there is one. */
+export function clusterMajor(paths: ClusterPaths): number | undefined {
+  const file = join(paths.data, 'PG_VERSION');
+  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined;
+}
+
+/**
+ * Lays out a new data folder under another name first: a start that is killed half-way leaves nothing that looks like
+ * a data folder. Answers what went wrong, or nothing.
+ */
+export function createCluster(
+  paths: ClusterPaths,
+  {
+    binaries,
+    launch,
+    password,
+    durable,
+  }: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
+): string | undefined {
+  const made = mkdtempSync(join(paths.home, 'new-'));
+  const secret = join(mkdtempSync(join(tmpdir(), 'countersign-')), 'password');
+  try {
+    writeFileSync(secret, `${password}\n`, { mode: 0o600 });
+    chmodSync(join(secret, '..'), 0o711);
+    launch.own(secret);
+    launch.own(made);
+    const locale =
+      binaries.major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : ['--locale=C.UTF-8'];
+    const options = ['-D', made, '-U', SUPERUSER, '-A', 'scram-sha-256', `--pwfile=${secret}`, '-E', 'UTF8', ...locale];
+    const line = launch.wrap(join(binaries.folder, 'initdb'), durable ? options : [...options, '--no-sync']);
+    const done = spawnSync(line.command, line.args, {
+      ...launch.identity,
+      env: binaries.environment,
+      cwd: '/',
+      encoding: 'utf8',
+    });
+    if (done.status !== 0) return done.error?.message ?? lastLines(done.stderr);
+    if (clusterMajor(paths) === undefined) renameSync(made, paths.data);
+    return undefined;
+  } finally {
+    rmSync(join(secret, '..'), { recursive: true, force: true });
+    rmSync(made, { recursive: true, force: true });
+  }
+}
+
+/** Starts the server and waits for its first answer. Answers what went wrong as text. */
+export async function startCluster(
+  paths: ClusterPaths,
+  {
+    binaries,
+    launch,
+    password,
+    durable,
+  }: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
+): Promise<ClusterServer | string> {
+  const port = await freePort();
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'logging_collector=off',
+    'max_connections=200',
+  ];
+  if (!durable) settings.push('fsync=off', 'synchronous_commit=off', 'full_page_writes=off');
+  const line = launch.wrap(join(binaries.folder, 'postgres'), [
+    ...['-D', paths.data, '-p', String(port)],
+    ...settings.flatMap((setting) => ['-c', setting]),
+  ]);
+  const log = openSync(paths.log, 'w', 0o600);
+  // A process group of its own: Ctrl-C in a terminal must reach us first, so that we can drain before it stops.
+  const child = spawn(line.command, line.args, {
+    ...launch.identity,
+    env: binaries.environment,
+    cwd: '/',
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  const ended = watchExit(child);
+  const url = clusterUrl(password, port, 'postgres');
+  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
+  const pid = child.pid;
+  if (answer === 'open' && pid !== undefined) return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
+  if (pid !== undefined) await endProcess(pid, ended, SHUTDOWN);
+  return lastLines(existsSync(paths.log) ? readFileSync(paths.log, 'utf8') : '') || 'did not start';
+}
+
+/**
+ * The server that already runs on the data folder, left by a process that was killed or started by another one. When
+ * its pid file belongs to no server any more, the file is changed so that the next server does not take whoever has
+ * that pid now for a rival. Its shared memory key stays in it, because the server's own check against a second
+ * server on the same data needs it.
+ */
+export async function adoptCluster(paths: ClusterPaths, password: string): Promise<ClusterServer | undefined> {
+  const file = join(paths.data, 'postmaster.pid');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const pid = Number(lines[0]);
+  const port = Number(lines[3]);
+  if (!(pid > 0)) return undefined;
+  if (!runsWith(pid, paths.data)) {
+    if (isAlive(pid)) writeFileSync(file, ['2147483647', ...lines.slice(1)].join('\n'));
+    return undefined;
+  }
+  const ended = () => !isAlive(pid) || !existsSync(file);
+  const url = clusterUrl(password, port, 'postgres');
+  const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
+  if (answer === 'ended') return undefined;
+  if (answer === 'open') return { port, pid, stop: () => endProcess(pid, ended, SHUTDOWN) };
+  throw new Error(
+    `PostgreSQL (pid ${pid}) runs on ${paths.data} but does not answer on port ${port}; stop it and start again`,
+  );
+}
+
+async function knock(url: string): Promise<'open' | undefined> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  // A connection that breaks after it was opened reports here; without a listener it would end this process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return 'open';
+  } catch {
+    return undefined;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+function lastLines(text: string): string {
+  return text.trim().split('\n').slice(-3).join(' | ');
+}

@@ -1,0 +1,131 @@
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import {
+  adoptCluster,
+  clusterMajor,
+  clusterPassword,
+  clusterPaths,
+  clusterUrl,
+  createCluster,
+  startCluster,
+  type ClusterPaths,
+  type ClusterServer,
+} from './postgres-cluster.ts';
+import { until } from './process-tools.ts';
+import { withStartLock } from './start-lock.ts';
+import { launches, type Launch } from './unprivileged.ts';
+
+export interface PostgresOptions {
+  /** A server that exists already (`DATABASE_URL`). Then nothing is started and nothing is stopped. */
+  readonly databaseUrl?: string | undefined;
+  /** Folder for the data, the password and the log of the embedded server. */
+  readonly stateDir: string;
+  /** `PATH`: where PostgreSQL's programs, `unshare` and `id` are looked for. */
+  readonly searchPath: string;
+  /** `false` gives speed up and durability away: for tests alone. */
+  readonly durable?: boolean;
+}
+
+export interface PostgresServer {
+  /** Address of the database to use, with its password. Never print it. */
+  readonly url: string;
+  /** For people: where the server comes from. */
+  readonly how: string;
+  /** Ends the server unless it came from `databaseUrl`, and waits until it is gone. */
+  stop(): Promise<void>;
+}
+
+const DATABASE = 'countersign';
+/** A killed server's last children hold its shared memory for a moment; a free port may be taken before we use it. */
+const RETRY_MS = 10_000;
+
+/**
+ * Finds or starts PostgreSQL, first that works: `databaseUrl`; the server that already runs on our state folder; the
+ * programs of the npm package; the system's programs. Throws an error that lists everything that was tried.
+ */
+export async function findOrStartPostgres(options: PostgresOptions): Promise<PostgresServer> {
+  if (options.databaseUrl !== undefined && options.databaseUrl !== '') {
+    return { url: options.databaseUrl, how: 'DATABASE_URL', stop: async () => undefined };
+  }
+  const paths = clusterPaths(options.stateDir);
+  return withStartLock(join(paths.home, 'start.lock'), () => adoptOrStart(paths, options));
+}
+
+async function adoptOrStart(paths: ClusterPaths, options: PostgresOptions): Promise<PostgresServer> {
+  const password = clusterPassword(paths);
+  const running = await adoptCluster(paths, password);
+  const { server, how } =
+    running !== undefined
+      ? { server: running, how: `already running (pid ${running.pid})` }
+      : await startAny(paths, password, options);
+  try {
+    await createDatabase(clusterUrl(password, server.port, 'postgres'));
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  return { url: clusterUrl(password, server.port, DATABASE), how, stop: () => server.stop() };
+}
+
+async function startAny(
+  paths: ClusterPaths,
+  password: string,
+  { searchPath, durable = true }: PostgresOptions,
+): Promise<{ server: ClusterServer; how: string }> {
+  const tried: string[] = ['DATABASE_URL: not set', `server of ${paths.home}: none running`];
+  for (const binaries of findPostgresBinaries({ linkFolder: `${paths.home}/lib`, searchPath, tried })) {
+    const made = clusterMajor(paths);
+    if (made !== undefined && made !== binaries.major) {
+      tried.push(`${binaries.origin}: is version ${binaries.major}, the data in ${paths.data} is of version ${made}`);
+      continue;
+    }
+    for (const launch of launches(searchPath)) {
+      const label = `${binaries.origin}, ${launch.how}`;
+      const server = await start(paths, { binaries, launch, password, durable });
+      if (typeof server !== 'string') return { server, how: `PostgreSQL ${binaries.major} (${label})` };
+      tried.push(`${label}: ${server}`);
+    }
+  }
+  throw new Error(
+    `no PostgreSQL could be found or started. Set DATABASE_URL to a PostgreSQL 15 or newer, or mend one of these:\n` +
+      tried.map((line) => `  - ${line}`).join('\n'),
+  );
+}
+
+async function start(
+  paths: ClusterPaths,
+  how: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
+): Promise<ClusterServer | string> {
+  if (clusterMajor(paths) === undefined) {
+    const trouble = createCluster(paths, how);
+    if (trouble !== undefined) return trouble;
+  }
+  let last = 'did not start';
+  const server = await until(
+    async () => {
+      const started = await startCluster(paths, how);
+      if (typeof started !== 'string') return started;
+      last = started;
+      if (/still in use|address already in use/i.test(started)) return undefined;
+      // Another process of ours may have been faster.
+      return (await adoptCluster(paths, how.password)) ?? started;
+    },
+    { withinMs: RETRY_MS, everyMs: 200 },
+  );
+  return server ?? last;
+}
+
+async function createDatabase(adminUrl: string): Promise<void> {
+  const client = new Client({ connectionString: adminUrl, application_name: 'countersign start' });
+  await client.connect();
+  try {
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } catch (error) {
+    // Created by somebody else between the two statements.
+    if (!(error instanceof Error && 'code' in error && (error.code === '42P04' || error.code === '23505'))) throw error;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,89 @@
+import { spawnSync, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** A TCP port on 127.0.0.1 that nobody listens on at this moment. Somebody may take it before it is used. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() =>
+        address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),
+      );
+    });
+  });
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/**
+ * Whether this process was started with `text` among its arguments. Process ids are used again, after a reboot and
+ * above all in containers: a pid from a file proves nothing alone.
+ */
+export function runsWith(pid: number, text: string): boolean {
+  return isAlive(pid) && commandLine(pid).includes(text);
+}
+
+function commandLine(pid: number): string {
+  if (process.platform === 'linux') {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  }
+  return spawnSync('/bin/ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '';
+}
+
+/** Asks again every `everyMs` until the answer is not `undefined`, at most `withinMs` long. */
+export async function until<T>(
+  ask: () => Promise<T | undefined> | T | undefined,
+  { withinMs, everyMs = 25 }: { withinMs: number; everyMs?: number },
+): Promise<T | undefined> {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined || performance.now() > end) return answer;
+    await pause(everyMs);
+  }
+}
+
+/** Signals a process of ours in growing earnest until it is gone. Each step is a signal and how long to wait for it. */
+export async function endProcess(
+  pid: number,
+  hasEnded: () => boolean,
+  steps: readonly (readonly [signal: NodeJS.Signals, waitMs: number])[],
+): Promise<void> {
+  for (const [signal, withinMs] of steps) {
+    if (hasEnded()) return;
+    try {
+      process.kill(pid, signal);
+    } catch {
+      return;
+    }
+    if ((await until(() => (hasEnded() ? true : undefined), { withinMs, everyMs: 10 })) === true) return;
+  }
+  throw new Error(`process ${pid} does not end`);
+}
+
+/** Lets the child outlive this process and not hold it, and tells when it has ended. */
+export function watchExit(child: ChildProcess): () => boolean {
+  let ended = false;
+  const end = () => {
+    ended = true;
+  };
+  child.once('error', end);
+  child.once('exit', end);
+  child.unref();
+  return () => ended;
+}

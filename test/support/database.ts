@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, type Pool } from 'pg';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { migrate } from '../../apps/shared/database/migrate.ts';
+import { createPool, createPrisma, type PrismaClient } from '../../apps/shared/database/pool.ts';
+import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
+import { until } from '../../apps/shared/embedded/process-tools.ts';
+import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
+import { testRunFolder } from './test-run.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  readonly pool: Pool;
+  readonly prisma: PrismaClient;
+  /** Ends pool and client, and deletes the database. Fails when somebody else is still connected to it. */
+  drop(): Promise<void>;
+}
+
+/**
+ * A migrated database of its own, for one test file: `beforeAll` makes it, `afterAll` drops it. The first one of a
+ * jest run starts the server; it never syncs, so a test of durability starts its own with `findOrStartPostgres`.
+ */
+export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
+  const template = await migratedTemplate();
+  const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
+  await administer(template, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+  const url = withDatabase(template, name);
+  const pool = createPool(url, { max: options.max ?? 10, applicationName: 'test file' });
+  const prisma = createPrisma(pool);
+  const drop = async () => {
+    await prisma.$disconnect();
+    await pool.end();
+    const left = await connectionsLeft(template, name);
+    await administer(template, `DROP DATABASE ${name} WITH (FORCE)`);
+    if (left.length > 0) throw new Error(`connections were left open by: ${left.join(', ')}`);
+  };
+  return { url, pool, prisma, drop };
+}
+
+/** An empty database without any migration, for tests of migrating itself. */
+export async function createEmptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const template = await migratedTemplate();
+  const name = `empty_${randomBytes(6).toString('hex')}`;
+  await administer(template, `CREATE DATABASE ${name}`);
+  const drop = () => administer(template, `DROP DATABASE ${name} WITH (FORCE)`);
+  return { url: withDatabase(template, name), drop };
+}
+
+let template: Promise<string> | undefined;
+
+/** The server of this run with a migrated database in it, started by whichever test file comes first. */
+function migratedTemplate(): Promise<string> {
+  template ??= withStartLock(join(testRunFolder(), 'template.lock'), async () => {
+    const folder = testRunFolder();
+    const { url } = await findOrStartPostgres({
+      stateDir: folder,
+      searchPath: process.env['PATH'] ?? '',
+      durable: false,
+    });
+    // Once only: nobody may be connected to the template while it is copied.
+    const ready = join(folder, 'template.ready');
+    if (!existsSync(ready)) {
+      await migrate(url, packagePath('prisma', 'migrations'));
+      writeFileSync(ready, '');
+    }
+    return url;
+  });
+  return template;
+}
+
+async function connectionsLeft(url: string, database: string): Promise<string[]> {
+  const client = new Client({ connectionString: withDatabase(url, 'postgres') });
+  await client.connect();
+  try {
+    const text = 'SELECT application_name FROM pg_stat_activity WHERE datname = $1';
+    const look = async () => (await client.query<{ application_name: string }>(text, [database])).rows;
+    // A backend needs a moment to notice that its client is gone.
+    const none = await until(async () => ((await look()).length === 0 ? true : undefined), { withinMs: 2_000 });
+    return none === true ? [] : (await look()).map((row) => row.application_name || 'a client without a name');
+  } finally {
+    await client.end();
+  }
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: withDatabase(url, 'postgres') });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
