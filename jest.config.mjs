@@ -37,7 +37,7 @@ export default {
       ...project,
       ...withServers,
       displayName: 'parts',
-      testMatch: ['<rootDir>/test/{contracts,stores,clients,workflows,replay,apps}/**/*.test.{ts,tsx}'],
+      testMatch: ['<rootDir>/test/{stores,clients,activities,workflows,apps}/**/*.test.{ts,tsx}'],
       testTimeout: 60_000,
     },
     {

@@ -112,6 +112,7 @@ describe('execution fences', () => {
 
   it('gives no permit past the execution deadline, and none after the end', async () => {
     const late = await fixture.claimed(1);
+    await waitFor(async () => (await fixture.lifecycle.load(late.gatedCallId)).remainingMs <= 0);
     expect(await permit(late)).toBe(false);
     expect(await fixture.lifecycle.expire(late.gatedCallId)).toBe('execution_error');
     expect(await permit(late)).toBe(false);
