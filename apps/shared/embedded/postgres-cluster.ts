@@ -167,7 +167,7 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
     if (isAlive(pid)) writeFileSync(file, ['2147483647', ...lines.slice(1)].join('\n'));
     return undefined;
   }
-  const ended = () => !isAlive(pid) || !existsSync(file);
+  const ended = () => !isAlive(pid);
   const url = clusterUrl(password, port, 'postgres');
   const answer = await until(async () => (ended() ? 'ended' : await knock(url)), { withinMs: START_MS });
   if (answer === 'ended') return undefined;

@@ -1,0 +1,116 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, type QueryResultRow } from 'pg';
+import { findOrStartPostgres, type PostgresServer } from '../../../../apps/shared/embedded/postgres.ts';
+import { isAlive } from '../../../../apps/shared/embedded/process-tools.ts';
+import { firstLine, killHard, startScript } from '../../../support/child.ts';
+
+const searchPath = process.env['PATH'] ?? '';
+let stateDir: string;
+let started: PostgresServer[];
+
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'postgres-test-'));
+  started = [];
+});
+
+afterEach(async () => {
+  for (const server of started) await server.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+async function start(options: { durable?: boolean } = {}): Promise<PostgresServer> {
+  const server = await findOrStartPostgres({ stateDir, searchPath, durable: false, ...options });
+  started.push(server);
+  return server;
+}
+
+async function query<Row extends QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const pidFile = () => join(stateDir, 'postgres', 'data', 'postmaster.pid');
+const serverPid = () => Number(readFileSync(pidFile(), 'utf8').split('\n')[0]);
+
+describe('findOrStartPostgres', () => {
+  it('starts a server on loopback with a database in UTF-8, and keeps what is in it over a restart', async () => {
+    const first = await start();
+    expect(new URL(first.url)).toMatchObject({ hostname: '127.0.0.1', pathname: '/countersign' });
+    expect(await query(first.url, "SELECT lower('Ä') AS l, current_setting('server_encoding') AS e")).toEqual([
+      { l: 'ä', e: 'UTF8' },
+    ]);
+    await query(first.url, 'CREATE TABLE kept (id int)');
+    const pid = serverPid();
+    await first.stop();
+    expect(isAlive(pid)).toBe(false);
+    const second = await start();
+    expect(await query(second.url, 'SELECT * FROM kept')).toEqual([]);
+  });
+
+  it('lets nobody in without the password, which only the owner can read', async () => {
+    const { url } = await start();
+    expect(statSync(join(stateDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
+    const wrong = new URL(url);
+    wrong.password = 'guess';
+    await expect(query(wrong.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  });
+
+  it('uses a given address as it is, and leaves that server running', async () => {
+    const own = await start();
+    const given = await findOrStartPostgres({ stateDir: join(stateDir, 'other'), searchPath, databaseUrl: own.url });
+    expect(given).toMatchObject({ url: own.url, how: 'DATABASE_URL' });
+    await given.stop();
+    expect(await query(own.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('gives two processes that start at once the same server', async () => {
+    const [one, two] = await Promise.all([start(), start()]);
+    expect(two.url).toBe(one.url);
+  });
+
+  it('adopts the server of a process that was killed, and stops it in the end', async () => {
+    const child = startScript('start-postgres.ts', stateDir);
+    const url = await firstLine(child);
+    await query(url, 'CREATE TABLE kept (id int)');
+    await killHard(child);
+    const pid = serverPid();
+    const adopted = await start();
+    expect(adopted).toMatchObject({ url, how: `already running (pid ${pid})` });
+    expect(await query(adopted.url, 'SELECT * FROM kept')).toEqual([]);
+    await adopted.stop();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  it('has every committed row after the server itself was killed', async () => {
+    const { url } = await start({ durable: true });
+    await query(url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS id');
+    process.kill(serverPid(), 'SIGKILL');
+    const again = await start({ durable: true });
+    expect(await query(again.url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 1000 }]);
+  });
+
+  it('does not take the process that now has the pid of a server long gone for that server', async () => {
+    const first = await start();
+    const left = readFileSync(pidFile(), 'utf8').split('\n');
+    await first.stop();
+    writeFileSync(pidFile(), [String(process.pid), ...left.slice(1)].join('\n'));
+    const second = await start();
+    expect(second.how).toMatch(/^PostgreSQL \d+ /);
+    expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('explains everything it tried when nothing can run the data folder', async () => {
+    const data = join(stateDir, 'postgres', 'data');
+    mkdirSync(data, { recursive: true });
+    writeFileSync(join(data, 'PG_VERSION'), '11\n');
+    await expect(start()).rejects.toThrow(/Set DATABASE_URL[^]*DATABASE_URL: not set[^]*is of version 11/);
+  });
+});

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import type { Running } from '../../../apps/shared/lifecycle.ts';
+import { startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const TABLE = `
+  CREATE SCHEMA IF NOT EXISTS queue;
+  CREATE TABLE IF NOT EXISTS queue.outbox (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, subject_id text NOT NULL,
+    available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0,
+    done_at timestamptz)`;
+
+describe('outbox', () => {
+  let db: TestDatabase;
+  let running: Running[];
+  let logged: string;
+
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    await db.pool.query(TABLE);
+  });
+  afterAll(() => db.drop());
+  beforeEach(async () => {
+    running = [];
+    logged = '';
+    await db.pool.query('TRUNCATE queue.outbox');
+  });
+  afterEach(() => Promise.all(running.map((one) => one.stop())));
+
+  const start = async (handlers: Record<string, OutboxHandler>, options: Partial<OutboxOptions> = {}) => {
+    const log = pino({}, { write: (line: string) => (logged += line) });
+    const base = { pool: db.pool, listenUrl: db.url, schema: 'queue', channel: 'queue_outbox', concurrency: 4, log };
+    const one = await startOutbox({ ...base, handlers, ...options });
+    running.push(one);
+    return one;
+  };
+  const add = async (subjects: string[], kind = 'greet') => {
+    await db.pool.query('INSERT INTO queue.outbox (kind, subject_id) SELECT $1, unnest($2::text[])', [kind, subjects]);
+    await db.pool.query("SELECT pg_notify('queue_outbox', '')");
+  };
+  const open = async () =>
+    (await db.pool.query('SELECT count(*)::int AS n FROM queue.outbox WHERE done_at IS NULL')).rows[0].n as number;
+  const listeners = async () =>
+    (
+      await db.pool.query<{ pid: number }>(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+      )
+    ).rows.map((row) => row.pid);
+
+  it('hands over a row soon after its commit is announced, and never again', async () => {
+    const seen: string[] = [];
+    await start({ greet: async (subject) => void seen.push(subject) });
+    const began = Date.now();
+    await add(['ada']);
+    await waitFor(() => seen.length === 1, { everyMs: 5 });
+    expect(Date.now() - began).toBeLessThan(900);
+    await waitFor(async () => (await open()) === 0);
+    await add(['bob']);
+    await waitFor(() => seen.includes('bob'));
+    expect(seen).toEqual(['ada', 'bob']);
+  });
+
+  it('finds a row that was never announced', async () => {
+    const seen: string[] = [];
+    await start({ greet: async (subject) => void seen.push(subject) });
+    // Due only after the looks that a start causes by itself.
+    await db.pool.query(
+      "INSERT INTO queue.outbox (kind, subject_id, available_at) VALUES ('greet', 'silent', clock_timestamp() + interval '400 ms')",
+    );
+    await waitFor(() => seen.includes('silent'));
+  });
+
+  it('gives each row to one of several processes', async () => {
+    const seen: string[] = [];
+    const handlers = { greet: async (subject: string) => void seen.push(subject) };
+    await Promise.all([start(handlers), start(handlers), start(handlers)]);
+    const subjects = Array.from({ length: 200 }, (_, i) => `s${i}`);
+    await add(subjects);
+    await waitFor(async () => (await open()) === 0);
+    expect(seen.sort()).toEqual(subjects.sort());
+  });
+
+  it('handles no more rows at once than it was told, and waits for them when it stops', async () => {
+    let now = 0;
+    let most = 0;
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const one = await start(
+      {
+        greet: async () => {
+          most = Math.max(most, (now += 1));
+          await gate;
+          now -= 1;
+        },
+      },
+      { concurrency: 3 },
+    );
+    await add(Array.from({ length: 10 }, (_, i) => `s${i}`));
+    await waitFor(() => now === 3);
+    const stopped = one.stop();
+    release();
+    await stopped;
+    running = [];
+    expect({ now, most }).toEqual({ now: 0, most: 3 });
+    expect(await open()).toBe(7);
+  });
+
+  it('repeats a row that failed until it succeeds, and says so', async () => {
+    let calls = 0;
+    await start({
+      greet: async () => {
+        calls += 1;
+        if (calls < 3) throw new Error('receiver is down');
+      },
+    });
+    await add(['ada']);
+    await waitFor(async () => (await open()) === 0);
+    expect(calls).toBe(3);
+    expect(logged).toContain('receiver is down');
+  });
+
+  it('keeps a row of an unknown kind, and says so', async () => {
+    await start({});
+    await add(['ada'], 'toString');
+    await waitFor(() => logged.includes('no handler for rows of kind toString'));
+    expect(await open()).toBe(1);
+  });
+
+  it('listens again after its connection was lost', async () => {
+    const seen: string[] = [];
+    await start({ greet: async (subject) => void seen.push(subject) });
+    const [first] = await waitFor(async () => ((await listeners()).length === 1 ? listeners() : undefined));
+    await db.pool.query('SELECT pg_terminate_backend($1)', [first]);
+    await waitFor(async () => (await listeners()).some((pid) => pid !== first));
+    await add(['ada']);
+    await waitFor(() => seen.includes('ada'));
+  });
+});
