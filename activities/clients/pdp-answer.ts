@@ -1,0 +1,115 @@
+import * as z from 'zod';
+import type { AccessRequestOffer, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+
+/** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
+const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
+
+const instant = z.iso.datetime({ offset: true });
+const denialContext = z.looseObject({
+  evaluation_id: z.string().min(1).optional().catch(undefined),
+  evaluated_at: z.string().optional().catch(undefined),
+  reason: z.string().optional().catch(undefined),
+  next_action: z.string().optional().catch(undefined),
+  retry_after: z.number().int().nonnegative().optional().catch(undefined),
+  access_request: z.unknown().optional(),
+});
+const offerBody = z.looseObject({
+  endpoint: z.string().optional(),
+  template: z.string().optional(),
+  expires_at: instant,
+  binding_token: z.string().min(1).optional(),
+});
+const allowContext = z.looseObject({
+  evaluation_id: z.string().min(1).optional().catch(undefined),
+  approval: z.looseObject({ approved_until: instant.optional() }).optional(),
+  obligations: z.array(z.unknown()).optional(),
+});
+
+type DenialContext = z.infer<typeof denialContext>;
+type NextAction = 'retry' | 'request' | 'none';
+
+/** What a reason stands for when the PDP does not say what to do next. @see ARAP, reason registry */
+const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
+  approval_expired: 'request',
+  out_of_scope: 'request',
+  grant_pending: 'retry',
+  policy_denied: 'none',
+  approval_unverifiable: 'none',
+};
+
+/**
+ * Reads an evaluation response. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
+ * none that can be read; a denial whose details cannot be read is a plain denial.
+ */
+export function readDecision(body: unknown, question: { withApproval: boolean; accessRequestsUrl: string }): Decision {
+  const answer = answerBody.safeParse(body);
+  if (!answer.success) throw unreadable();
+  if (answer.data.decision) return readAllow(answer.data.context);
+  const context = denialContext.safeParse(answer.data.context ?? {});
+  if (!context.success) return { kind: 'deny' };
+  return readDenial(context.data, question);
+}
+
+function unreadable(): CountersignError {
+  return new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gave an answer that cannot be read');
+}
+
+function readAllow(raw: unknown): Decision {
+  const context = allowContext.safeParse(raw ?? {});
+  // An approval expiry that cannot be read cannot be kept to either (ARAP-REV-12).
+  if (!context.success) throw unreadable();
+  const { evaluation_id: evaluationId, approval, obligations = [] } = context.data;
+  // None is implemented here, and a permit whose obligation cannot be met counts as a denial (OBL-07).
+  if (obligations.length > 0) return { kind: 'deny', ...(evaluationId !== undefined && { evaluationId }) };
+  return {
+    kind: 'allow',
+    ...(evaluationId !== undefined && { evaluationId }),
+    ...(approval?.approved_until !== undefined && { approvedUntil: approval.approved_until }),
+  };
+}
+
+function readDenial(
+  context: DenialContext,
+  question: { withApproval: boolean; accessRequestsUrl: string },
+): Extract<Decision, { kind: 'deny' | 'requestable' | 'retry' }> {
+  const { evaluation_id: evaluationId, evaluated_at: evaluatedAt, reason } = context;
+  const common = { ...(evaluationId !== undefined && { evaluationId }), ...(reason !== undefined && { reason }) };
+  const offer = readOffer(context, question.accessRequestsUrl);
+  const next = question.withApproval ? nextActionOf(context, offer !== undefined) : 'request';
+  if (next === 'retry') {
+    const { retry_after: seconds } = context;
+    return { kind: 'retry', ...common, ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }) };
+  }
+  if (next === 'none' || offer === undefined) return { kind: 'deny', ...common };
+  return { kind: 'requestable', ...common, ...(evaluatedAt !== undefined && { evaluatedAt }), offer };
+}
+
+/** A value that is known decides; else the reason does, if it is known; else whether there is something to request. */
+function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
+  const said = context.next_action;
+  if (said === 'retry' || said === 'request' || said === 'none') return said;
+  const byReason = Object.hasOwn(NEXT_ACTION_OF_REASON, context.reason ?? '')
+    ? NEXT_ACTION_OF_REASON[context.reason ?? '']
+    : undefined;
+  return byReason ?? (hasOffer ? 'request' : 'none');
+}
+
+/**
+ * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, and no address
+ * but the one we were configured with, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as
+ * they came, because the submission has to repeat them exactly (PRJ-08).
+ */
+function readOffer(context: DenialContext, accessRequestsUrl: string): AccessRequestOffer | undefined {
+  const parsed = offerBody.safeParse(context.access_request);
+  if (!parsed.success) return undefined;
+  const { endpoint, template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
+  if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
+  if (endpoint !== undefined && endpoint !== accessRequestsUrl) return undefined;
+  return {
+    expiresAt,
+    ...(endpoint !== undefined && { endpoint }),
+    ...(template !== undefined && { template }),
+    ...(bindingToken !== undefined && { bindingToken }),
+  };
+}

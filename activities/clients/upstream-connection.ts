@@ -1,0 +1,219 @@
+import { Client, type PriorDiscovery } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { createTransport, type UpstreamServer } from './upstream-transport.ts';
+
+const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
+/** Generous, because a package runner may have to download the server first. */
+const CONNECT_TIMEOUT_MS = 60_000;
+const PROBE_TIMEOUT_MS = 5_000;
+const PING_TIMEOUT_MS = 2_000;
+const LIST_TIMEOUT_MS = 15_000;
+const BACKOFF_MIN_MS = 500;
+const BACKOFF_MAX_MS = 30_000;
+/** Callers are refused at once for this long after a failed attempt, so that a broken server is not started per call. */
+const FAIL_FAST_MS = 1_000;
+/** A connection that lived this long was a good one: the next failure starts the pauses afresh. */
+const STABLE_MS = 30_000;
+/** An HTTP session that rested longer is checked before a call is trusted to it. */
+const IDLE_MS = 1_000;
+const MAX_PAGES = 100;
+/** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+const toolsPage = z.looseObject({
+  tools: z.array(z.looseObject({ name: z.string().min(1) })),
+  nextCursor: z.string().optional(),
+});
+
+/** Accepts everything and changes nothing: what the upstream says arrives complete. */
+const asItIs = {
+  '~standard': { version: 1 as const, vendor: 'countersign', validate: (value: unknown) => ({ value }) },
+};
+
+interface Live {
+  readonly client: Client;
+  readonly since: number;
+  usedAt: number;
+}
+
+/**
+ * One upstream MCP server: connects when it is first needed and again after it failed, and keeps the last list of its
+ * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
+ */
+export class UpstreamConnection {
+  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
+  tools: readonly JsonObject[] | undefined;
+  readonly #server: UpstreamServer;
+  readonly #log: Logger;
+  readonly #onTools: () => void;
+  #live: Live | undefined;
+  #connecting: Promise<Client> | undefined;
+  #prior: PriorDiscovery | undefined;
+  #failures = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #lists = 0;
+
+  /** `onTools` is called after each new list of tools. */
+  constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
+    this.#server = server;
+    this.#log = log;
+    this.#onTools = onTools;
+  }
+
+  get isConnected(): boolean {
+    return this.#live !== undefined;
+  }
+
+  /** A connection that works as far as can be known without sending the call. Throws `ERR_UPSTREAM_UNAVAILABLE`. */
+  async connect(): Promise<Client> {
+    if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
+    if (this.#closed) throw unavailable('the gateway is stopping');
+    if (this.#connecting === undefined) {
+      if (performance.now() - this.#failedAt < FAIL_FAST_MS) throw unavailable('its last connection attempt failed');
+      this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
+    }
+    return this.#connecting;
+  }
+
+  /** Asks the upstream for its tools now, and keeps the answer. */
+  async refresh(): Promise<readonly JsonObject[]> {
+    return this.#list(await this.connect());
+  }
+
+  /** Sends one request and hands back the result as it came. Never repeats. */
+  async request(client: Client, method: string, params: JsonObject, signal: AbortSignal): Promise<unknown> {
+    const options = { signal, timeout: NO_TIMEOUT_MS, allowInputRequired: true };
+    const result = await client.request({ method, params: { ...params } }, asItIs, options);
+    if (this.#live?.client === client) this.#live.usedAt = performance.now();
+    return result;
+  }
+
+  /** Gives up a connection that showed itself broken; the next use opens another. */
+  discard(client: Client): void {
+    if (this.#live?.client !== client) return;
+    this.#lost(this.#live);
+    void client.close().catch(() => undefined);
+  }
+
+  /** Has a connection checked before its next use, without taking it from the calls that are under way on it. */
+  doubt(client: Client): void {
+    if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
+    this.#live = undefined;
+    await open?.close();
+  }
+
+  async #open(): Promise<Client> {
+    clearTimeout(this.#timer);
+    const client = new Client(CLIENT_INFO, {
+      capabilities: {},
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 50, onChanged: () => this.#refreshQuietly() } },
+    });
+    // Only its name: the texts of these errors may quote whole messages, with arguments and results.
+    client.onerror = ({ name }) => this.#log.debug({ error: name }, 'upstream connection reports an error');
+    try {
+      const transport = createTransport(this.#server, this.#log);
+      await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(this.#prior && { prior: this.#prior }) });
+      const now = performance.now();
+      const live = { client, since: now, usedAt: now };
+      client.onclose = () => this.#lost(live);
+      this.#live = live;
+      this.#prior = verdictOf(client);
+      await this.#list(client);
+    } catch (cause) {
+      this.#live = undefined;
+      this.#prior = undefined;
+      this.#failedAt = performance.now();
+      await client.close().catch(() => undefined);
+      this.#reconnectLater();
+      throw unavailable('it cannot be connected', cause);
+    }
+    if (this.#closed) await client.close();
+    return client;
+  }
+
+  async #list(client: Client): Promise<readonly JsonObject[]> {
+    const turn = (this.#lists += 1);
+    const tools: JsonObject[] = [];
+    let cursor: string | undefined;
+    try {
+      for (let page = 0; page < MAX_PAGES; page += 1) {
+        const params = cursor === undefined ? {} : { cursor };
+        const answer = await this.request(client, 'tools/list', params, AbortSignal.timeout(LIST_TIMEOUT_MS));
+        const parsed = toolsPage.parse(answer);
+        tools.push(...(parsed.tools as unknown as JsonObject[]));
+        cursor = parsed.nextCursor;
+        if (cursor === undefined) break;
+      }
+    } catch (cause) {
+      this.discard(client);
+      throw unavailable('it does not list its tools', cause);
+    }
+    // A list that was asked for earlier may arrive later: it does not replace the newer one.
+    if (turn === this.#lists || this.tools === undefined) {
+      this.tools = tools;
+      this.#onTools();
+    }
+    return tools;
+  }
+
+  #refreshQuietly(): void {
+    this.refresh().catch((error: unknown) => this.#log.warn({ err: error }, 'a changed list of tools cannot be read'));
+  }
+
+  /** A program that ended is known at once; an HTTP session may have ended without a word. */
+  async #isFit(live: Live): Promise<boolean> {
+    const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
+    if (!isSession || performance.now() - live.usedAt < IDLE_MS) return true;
+    try {
+      await live.client.ping({ timeout: PING_TIMEOUT_MS });
+      live.usedAt = performance.now();
+      return true;
+    } catch {
+      this.discard(live.client);
+      return false;
+    }
+  }
+
+  #lost(live: Live): void {
+    if (this.#live !== live || this.#closed) return;
+    this.#live = undefined;
+    this.#log.warn('upstream connection lost');
+    if (performance.now() - live.since > STABLE_MS) this.#failures = 0;
+    this.#reconnectLater();
+  }
+
+  #reconnectLater(): void {
+    if (this.#closed) return;
+    const pauseMs = Math.min(
+      BACKOFF_MAX_MS,
+      Math.max(FAIL_FAST_MS, BACKOFF_MIN_MS * 2 ** Math.min(this.#failures, 10)),
+    );
+    this.#failures += 1;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.connect().catch((error: unknown) => this.#log.warn({ err: error }, 'upstream is still unreachable'));
+    }, pauseMs).unref();
+  }
+}
+
+function verdictOf(client: Client): PriorDiscovery | undefined {
+  if (client.getProtocolEra() === 'legacy') return { kind: 'legacy' };
+  const discover = client.getDiscoverResult();
+  return discover && { kind: 'modern', discover };
+}
+
+function unavailable(why: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_UPSTREAM_UNAVAILABLE', `the upstream server is unavailable: ${why}`, { cause });
+}

@@ -1,0 +1,155 @@
+import type { Logger } from 'pino';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { InvocationResult, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import { sha256 } from '../sha256.ts';
+import { readFailure, readToolResult } from './upstream-answer.ts';
+import { UpstreamConnection } from './upstream-connection.ts';
+import type { UpstreamServer } from './upstream-transport.ts';
+
+/** How long a list of all tools waits for an upstream that is not connected yet. */
+const LIST_PATIENCE_MS = 5_000;
+const SEPARATOR = '__';
+
+/** The upstream MCP servers, with their connections. */
+export interface UpstreamPool extends Upstreams {
+  /** Calls back whenever the tools may have changed. Answers how to stop that. */
+  onChange(listener: () => void): () => void;
+  close(): Promise<void>;
+}
+
+/** Connects to upstreams when they are first needed. The keys of `servers` are the prefixes of the tool names. */
+export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>>, log: Logger): UpstreamPool {
+  const listeners = new Set<() => void>();
+  let known: ReadonlyMap<string, UpstreamTool> = new Map();
+  const connections = new Map<string, UpstreamConnection>();
+  const onTools = () => {
+    known = publicTools(connections, log);
+    for (const listener of listeners) listener();
+  };
+  for (const [prefix, server] of Object.entries(servers)) {
+    connections.set(prefix, new UpstreamConnection(server, log.child({ upstream: prefix }), onTools));
+  }
+
+  return {
+    async tools() {
+      await Promise.all([...connections.values()].map((connection) => atMost(connection.connect(), LIST_PATIENCE_MS)));
+      return [...known.values()].filter((tool) => connections.get(tool.upstream)?.isConnected);
+    },
+
+    async find(name, options) {
+      const candidates = candidatesFor(name, connections);
+      if (options?.live) {
+        await Promise.all(candidates.map((connection) => connection.refresh()));
+      } else if (!known.has(name)) {
+        const unread = candidates.filter((connection) => connection.tools === undefined);
+        await Promise.all(unread.map((connection) => connection.connect()));
+      }
+      return known.get(name);
+    },
+
+    call: (call, { signal }) => callOnce(connections.get(call.upstream), call, signal),
+
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+
+    async close() {
+      await Promise.all([...connections.values()].map((connection) => connection.close()));
+    },
+  };
+}
+
+/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`. */
+function candidatesFor(name: string, connections: ReadonlyMap<string, UpstreamConnection>): UpstreamConnection[] {
+  return [...connections].flatMap(([prefix, connection]) => (name.startsWith(prefix + SEPARATOR) ? [connection] : []));
+}
+
+/** Public names and digests. A name that two tools claim belongs to neither: nobody could know which one was approved. */
+function publicTools(connections: ReadonlyMap<string, UpstreamConnection>, log: Logger): Map<string, UpstreamTool> {
+  const tools = new Map<string, UpstreamTool>();
+  const claimedTwice = new Set<string>();
+  for (const [upstream, { tools: definitions = [] }] of connections) {
+    for (const definition of definitions) {
+      const tool = describe(upstream, definition);
+      if (tool === undefined) log.error({ upstream }, 'a tool has no canonical description and is left out');
+      else if (tools.has(tool.name)) claimedTwice.add(tool.name);
+      else tools.set(tool.name, tool);
+    }
+  }
+  for (const name of claimedTwice) {
+    tools.delete(name);
+    log.error(
+      { tool: name },
+      'two upstream tools have this name; neither is offered. Rename an upstream to tell them apart',
+    );
+  }
+  return tools;
+}
+
+function describe(upstream: string, definition: JsonObject): UpstreamTool | undefined {
+  const upstreamTool = definition['name'] as string;
+  try {
+    const digest = `sha-256:${sha256(canonicalJson(definition))}`;
+    return { upstream, upstreamTool, name: `${upstream}${SEPARATOR}${upstreamTool}`, definition, digest };
+  } catch {
+    return undefined;
+  }
+}
+
+async function callOnce(
+  connection: UpstreamConnection | undefined,
+  call: Parameters<Upstreams['call']>[0],
+  signal: AbortSignal,
+): Promise<InvocationResult> {
+  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
+  let client;
+  try {
+    client = await orAborted(connection.connect(), signal);
+  } catch (error) {
+    return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
+  }
+  const { upstreamTool: name, arguments: args, meta } = call;
+  const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
+  try {
+    return readToolResult(await connection.request(client, 'tools/call', params, signal));
+  } catch (error) {
+    const outcome = readFailure(error);
+    if (outcome.kind === 'not_sent') connection.discard(client);
+    else connection.doubt(client);
+    return outcome;
+  }
+}
+
+/** Rejects when the signal fires first, or has fired already. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(new Error('aborted'));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([aborted, promise]);
+  } finally {
+    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+    promise.catch(() => undefined);
+  }
+}
+
+/** Waits for a promise, whatever its end, but not longer than this. */
+async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([
+    promise.then(
+      () => undefined,
+      () => undefined,
+    ),
+    patience,
+  ]);
+  clearTimeout(timer);
+}

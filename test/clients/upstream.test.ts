@@ -1,0 +1,214 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+
+const log = pino({ level: 'silent' });
+const SERVERS = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
+const EVERYTHING = `${SERVERS}server-everything/dist/index.js`;
+const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
+const program = (...args: string[]) => ({ command: process.execPath, args, env: {} });
+const never = () => new AbortController().signal;
+
+async function until<T>(look: () => Promise<T | undefined> | T | undefined, ms = 20_000): Promise<T> {
+  const end = Date.now() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Error('the awaited condition did not come about');
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+let pool: UpstreamPool | undefined;
+afterEach(async () => {
+  await pool?.close();
+  pool = undefined;
+});
+const open = (servers: Parameters<typeof createUpstreams>[0]) => (pool = createUpstreams(servers, log));
+
+describe('upstreams over standard input and output', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'upstream-')));
+  writeFileSync(join(folder, 'note.txt'), 'seven');
+  const filesystem = program(`${SERVERS}server-filesystem/dist/index.js`, folder);
+
+  it('joins the tools of all servers under their prefixes, every member kept', async () => {
+    const upstreams = open({ fs: filesystem, every: program(EVERYTHING, 'stdio') });
+    const names = (await upstreams.tools()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['fs__read_text_file', 'every__echo', 'every__get-sum']));
+    const tool = await upstreams.find('fs__read_text_file');
+    expect(tool).toMatchObject({ upstream: 'fs', upstreamTool: 'read_text_file' });
+    expect(tool?.digest).toMatch(/^sha-256:[0-9a-f]{64}$/);
+    expect(tool?.definition).toMatchObject({ name: 'read_text_file', inputSchema: { type: 'object' } });
+    expect(await upstreams.find('fs__no_such_tool')).toBeUndefined();
+    expect(await upstreams.find('nobody__echo')).toBeUndefined();
+  });
+
+  it('hands on results, and tool errors as results', async () => {
+    const upstreams = open({ fs: filesystem });
+    const read = (path: string) =>
+      upstreams.call({ upstream: 'fs', upstreamTool: 'read_text_file', arguments: { path } }, { signal: never() });
+    expect(await read(join(folder, 'note.txt'))).toMatchObject({
+      kind: 'result',
+      isError: false,
+      result: { content: [{ type: 'text', text: 'seven' }] },
+    });
+    expect(await read('/etc/hostname')).toMatchObject({ kind: 'result', isError: true });
+  });
+
+  it('answers a call that is aborted before it was sent with not_sent', async () => {
+    const upstreams = open({ fs: filesystem });
+    const call = { upstream: 'fs', upstreamTool: 'read_text_file', arguments: {} };
+    expect(await upstreams.call(call, { signal: AbortSignal.abort() })).toMatchObject({ kind: 'not_sent' });
+  });
+
+  it('answers a call that was sent and aborted with no_answer', async () => {
+    const upstreams = open({ crash: program(crashing) });
+    await upstreams.tools();
+    const call = { upstream: 'crash', upstreamTool: 'hang', arguments: {} };
+    expect(await upstreams.call(call, { signal: AbortSignal.timeout(200) })).toMatchObject({ kind: 'no_answer' });
+  });
+
+  it('answers with error when the server answers with a JSON-RPC error', async () => {
+    const upstreams = open({ crash: program(crashing) });
+    const call = { upstream: 'crash', upstreamTool: 'refuse', arguments: {} };
+    expect(await upstreams.call(call, { signal: never() })).toEqual({
+      kind: 'error',
+      code: -32_099,
+      message: 'not today',
+    });
+  });
+
+  it('keeps members that no schema knows, and drops the name the upstream gives itself', async () => {
+    const upstreams = open({ crash: program(crashing) });
+    const call = { upstream: 'crash', upstreamTool: 'odd', arguments: {} };
+    expect(await upstreams.call(call, { signal: never() })).toEqual({
+      kind: 'result',
+      isError: false,
+      result: {
+        content: [{ type: 'hologram', depth: 3 }],
+        beyond: true,
+        _meta: { 'com.example/kept': 1 },
+      },
+    });
+  });
+
+  it('says no_answer when the server dies over a call, omits its tools, and starts it again', async () => {
+    const upstreams = open({ crash: program(crashing) });
+    const before = await upstreams.find('crash__die');
+    const call = { upstream: 'crash', upstreamTool: 'die', arguments: {} };
+    expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'no_answer' });
+    expect(await upstreams.find('crash__die')).toEqual(before);
+    const pid = async () => {
+      const answer = await upstreams.call(
+        { upstream: 'crash', upstreamTool: 'pid', arguments: {} },
+        { signal: never() },
+      );
+      return answer.kind === 'result' ? JSON.stringify(answer.result) : undefined;
+    };
+    expect(await until(pid)).toContain('text');
+    expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__die');
+  });
+
+  it('reads the tools again when the server says they changed', async () => {
+    const upstreams = open({ crash: program(crashing) });
+    const before = await upstreams.find('crash__odd');
+    let changes = 0;
+    upstreams.onChange(() => (changes += 1));
+    await upstreams.call({ upstream: 'crash', upstreamTool: 'change', arguments: {} }, { signal: never() });
+    await until(() => (changes > 0 ? true : undefined));
+    const after = await upstreams.find('crash__odd');
+    expect(after?.digest).not.toBe(before?.digest);
+    expect(after?.definition).toMatchObject({ description: 'changed' });
+  });
+});
+
+describe('upstreams that are not there', () => {
+  it('cannot be called, and list nothing', async () => {
+    const upstreams = open({ gone: program('/no/such/file.mjs'), web: { url: 'http://127.0.0.1:9/mcp', headers: {} } });
+    expect(await upstreams.tools()).toEqual([]);
+    for (const upstream of ['gone', 'web', 'unheard_of']) {
+      const call = { upstream, upstreamTool: 'x', arguments: {} };
+      expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'not_sent' });
+    }
+    await expect(upstreams.find('gone__x', { live: true })).rejects.toMatchObject({ code: 'ERR_UPSTREAM_UNAVAILABLE' });
+    await expect(upstreams.find('gone__x')).rejects.toMatchObject({ code: 'ERR_UPSTREAM_UNAVAILABLE' });
+  });
+
+  it('do not keep the tools of others from being listed', async () => {
+    const upstreams = open({ gone: program('/no/such/file.mjs'), crash: program(crashing) });
+    expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__odd');
+  });
+});
+
+describe('names that two tools claim', () => {
+  it('belong to neither', async () => {
+    const upstreams = open({ a: program(crashing, '_odd'), a_: program(crashing) });
+    const names = (await upstreams.tools()).map(({ name }) => name);
+    expect(names).not.toContain('a___odd');
+    expect(names).toContain('a___pid');
+    expect(await upstreams.find('a___odd')).toBeUndefined();
+  });
+});
+
+describe('upstreams over HTTP', () => {
+  let port: number;
+  let server: ChildProcess | undefined;
+  const start = async () => {
+    server = spawn(process.execPath, [EVERYTHING, 'streamableHttp'], {
+      env: { PATH: process.env['PATH'], PORT: String(port) },
+      stdio: 'ignore',
+    });
+    await until(async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/mcp`).catch(() => undefined);
+      return answer === undefined ? undefined : true;
+    });
+  };
+  const stop = async () => {
+    const child = server;
+    server = undefined;
+    if (child === undefined) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  };
+  beforeAll(async () => {
+    port = await freePort();
+    await start();
+  });
+  afterAll(stop);
+
+  it('are called, found gone, and connected again after a restart', async () => {
+    const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp`, headers: {} } });
+    const sum = () =>
+      upstreams.call({ upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } }, { signal: never() });
+    expect((await upstreams.tools()).map(({ name }) => name)).toContain('web__get-sum');
+    expect(await sum()).toMatchObject({ kind: 'result', isError: false });
+    await stop();
+    const refused = await until(async () => {
+      const answer = await sum();
+      return answer.kind === 'not_sent' ? answer : undefined;
+    });
+    expect(refused.kind).toBe('not_sent');
+    expect(await upstreams.tools()).toEqual([]);
+    expect(await upstreams.find('web__get-sum')).toBeDefined();
+    await start();
+    const again = await until(async () => {
+      const answer = await sum();
+      return answer.kind === 'result' ? answer : undefined;
+    });
+    expect(JSON.stringify(again)).toContain('5');
+  });
+});
