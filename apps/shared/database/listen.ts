@@ -1,0 +1,82 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client, escapeIdentifier } from 'pg';
+import type { Logger } from 'pino';
+import { pauseMs } from '../../../workflows/domain/gated-call/deadlines.ts';
+
+const CONNECT_MS = 5_000;
+const RECONNECT_MIN_MS = 500;
+const RECONNECT_MAX_MS = 10_000;
+
+export interface Listening {
+  /** A direct connection: a transaction pooler swallows notices. */
+  readonly url: string;
+  readonly channel: string;
+  readonly log: Logger;
+  /** Called at every notice, and whenever a new connection begins to listen, because notices may have been missed. */
+  readonly onNotice: () => void;
+}
+
+/** Listens on a connection of its own and replaces it whenever it is lost. Resolves after the first try. */
+export async function listen(options: Listening): Promise<{ stop(): Promise<void> }> {
+  const { log, onNotice } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let triedOnce: () => void = () => undefined;
+  const firstTry = new Promise<void>((resolve) => {
+    triedOnce = resolve;
+  });
+
+  const keepListening = async (): Promise<void> => {
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
+      await session(options, signal, () => {
+        attempt = 0;
+        triedOnce();
+        onNotice();
+      }).catch((err: unknown) => log.warn({ err, attempt }, 'cannot listen for notices'));
+      triedOnce();
+      await wait(reconnectPause(attempt + 1), undefined, { signal }).catch(() => undefined);
+    }
+  };
+
+  const listening = keepListening();
+  await firstTry;
+  return {
+    async stop() {
+      stopping.abort();
+      await listening;
+    },
+  };
+}
+
+/** One connection, from connecting until it is lost or no longer wanted. */
+async function session({ url, channel, log, onNotice }: Listening, signal: AbortSignal, onListening: () => void) {
+  const client = new Client({
+    connectionString: url,
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+    application_name: `countersign ${channel}`,
+  });
+  client.on('error', (err) => log.warn({ err }, 'listening connection lost'));
+  client.on('notification', onNotice);
+  const over = new Promise<void>((resolve) => {
+    client.once('end', resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  try {
+    await client.connect();
+    await client.query(`LISTEN ${escapeIdentifier(channel)}`);
+    onListening();
+    if (!signal.aborted) await over;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const reconnectPause = (attempt: number) =>
+  pauseMs({
+    attempt,
+    minMs: RECONNECT_MIN_MS,
+    maxMs: RECONNECT_MAX_MS,
+    remainingMs: Infinity,
+    random: Math.random(),
+  });

@@ -1,0 +1,149 @@
+import { escapeIdentifier, type Pool } from 'pg';
+import type { Logger } from 'pino';
+import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
+import { listen } from './database/listen.ts';
+import type { Running } from './lifecycle.ts';
+
+/** How long a row stays with the process that took it. A handler must end well within it, or another one starts too. */
+const LEASE_MS = 60_000;
+const POLL_MS = 1_000;
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 60_000;
+
+/** Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. */
+export type OutboxHandler = (subjectId: string) => Promise<void>;
+
+export interface OutboxOptions {
+  readonly pool: Pool;
+  /** Where to listen from: a direct connection, because a transaction pooler swallows notices. */
+  readonly listenUrl: string;
+  /** Schema of the table `outbox`. */
+  readonly schema: string;
+  /** Channel on which committed rows are announced. */
+  readonly channel: string;
+  readonly handlers: Readonly<Record<string, OutboxHandler>>;
+  /** Rows handled at the same time by this process. */
+  readonly concurrency: number;
+  readonly log: Logger;
+}
+
+interface Row {
+  readonly id: string;
+  readonly kind: string;
+  readonly subject_id: string;
+  readonly attempts: number;
+}
+
+/**
+ * Hands the rows of an outbox table to their handlers, each at least once, in any number of processes. A notice starts
+ * the work at once; a look every second finds what a lost notice left. A row whose handler throws comes back after a
+ * pause that doubles up to a minute, for as long as it takes; a row of an unknown kind too, because a newer version of
+ * the program may know it. `stop` waits for what is in hand.
+ */
+export async function startOutbox(options: OutboxOptions): Promise<Running> {
+  const log = options.log.child({ outbox: options.schema });
+  const dispatcher = createDispatcher(options, log);
+  const listener = await listen({ url: options.listenUrl, channel: options.channel, log, onNotice: dispatcher.look });
+  const poll = setInterval(dispatcher.look, POLL_MS);
+  dispatcher.look();
+  return {
+    name: `${options.schema} outbox`,
+    async stop() {
+      clearInterval(poll);
+      await Promise.all([dispatcher.stop(), listener.stop()]);
+    },
+  };
+}
+
+function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions, log: Logger) {
+  const rows = createRows(pool, schema);
+  const inHand = new Set<Promise<void>>();
+  let stopped = false;
+  let looking: Promise<void> | undefined;
+  /** Whether there may be rows that nobody has looked for yet. */
+  let again = false;
+
+  const start = (row: Row): void => {
+    const work = handle(row, { rows, handlers, log }).finally(() => {
+      inHand.delete(work);
+      look();
+    });
+    inHand.add(work);
+  };
+
+  const takeAll = async (): Promise<void> => {
+    while (again && !stopped && inHand.size < concurrency) {
+      again = false;
+      for (const row of await rows.take(concurrency - inHand.size)) {
+        again = true;
+        start(row);
+      }
+    }
+  };
+
+  function look(): void {
+    again = true;
+    if (stopped || looking !== undefined || inHand.size >= concurrency) return;
+    looking = takeAll()
+      .catch((err: unknown) => log.warn({ err }, 'outbox not readable'))
+      .finally(() => {
+        looking = undefined;
+        // A notice that came after the last row was taken and before this line.
+        if (again) look();
+      });
+  }
+
+  const stop = async (): Promise<void> => {
+    stopped = true;
+    await looking;
+    await Promise.all(inHand);
+  };
+  return { look, stop };
+}
+
+interface Handling {
+  readonly rows: ReturnType<typeof createRows>;
+  readonly handlers: OutboxOptions['handlers'];
+  readonly log: Logger;
+}
+
+async function handle(row: Row, { rows, handlers, log }: Handling): Promise<void> {
+  try {
+    const handler = Object.hasOwn(handlers, row.kind) ? handlers[row.kind] : undefined;
+    if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
+    await handler(row.subject_id);
+    await rows.done(row.id);
+  } catch (err) {
+    const retryInMs = retryPause(row.attempts);
+    log.warn({ err, rowId: row.id, kind: row.kind, attempts: row.attempts, retryInMs }, 'row not handled');
+    // When this fails too, the row comes back at the end of its lease.
+    await rows.retry(row.id, retryInMs).catch((error: unknown) => log.warn({ err: error }, 'row not rescheduled'));
+  }
+}
+
+const retryPause = (attempt: number) =>
+  pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
+
+function createRows(pool: Pool, schema: string) {
+  const table = `${escapeIdentifier(schema)}.outbox`;
+  const take = `
+    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
+    WHERE id IN (
+      SELECT id FROM ${table} WHERE done_at IS NULL AND available_at <= clock_timestamp()
+      ORDER BY available_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+    RETURNING id::text, kind, subject_id, attempts`;
+  return {
+    async take(limit: number): Promise<Row[]> {
+      return (await pool.query<Row>({ name: `${schema}-outbox-take`, text: take, values: [limit] })).rows;
+    },
+    async done(id: string): Promise<void> {
+      await pool.query(`UPDATE ${table} SET done_at = clock_timestamp() WHERE id = $1 AND done_at IS NULL`, [id]);
+    },
+    async retry(id: string, inMs: number): Promise<void> {
+      await pool.query(
+        `UPDATE ${table} SET available_at = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1 AND done_at IS NULL`,
+        [id, inMs],
+      );
+    },
+  };
+}
