@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-
 // jest runs ES modules behind Node's flag (`--experimental-vm-modules`): see test/run.mjs.
 
 const project = {
@@ -19,13 +17,11 @@ const project = {
     ],
   },
 };
-/** Starts one Postgres for the whole run, and only when a project that needs it has files to run. */
-const withServers = existsSync(new URL('./test/support/global-teardown.ts', import.meta.url))
-  ? {
-      globalSetup: '<rootDir>/test/support/global-setup.ts',
-      globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-    }
-  : {};
+/** Servers start when a test file first asks for one; these make their folder, and stop them after the last file. */
+const withServers = {
+  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+};
 
 export default {
   maxWorkers: 2,
@@ -37,7 +33,7 @@ export default {
       ...project,
       ...withServers,
       displayName: 'parts',
-      testMatch: ['<rootDir>/test/{stores,clients,activities,workflows,apps}/**/*.test.{ts,tsx}'],
+      testMatch: ['<rootDir>/test/!(unit|e2e|browser)/**/*.test.{ts,tsx}'],
       testTimeout: 60_000,
     },
     {

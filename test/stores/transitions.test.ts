@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import {
+  GATED_CALL_STATES,
+  isTerminal,
+  TRANSITIONS,
+  type GatedCallState,
+} from '../../workflows/domain/gated-call/gated-call.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
+
+const ENDED: readonly string[] = GATED_CALL_STATES.filter(isTerminal);
+const CLAIMED: readonly string[] = ['claimed', 'executed', 'execution_error', 'outcome_unknown'];
+const PAIRS = GATED_CALL_STATES.flatMap((from) => GATED_CALL_STATES.map((to) => [from, to] as const));
+const mayFollow = (from: GatedCallState, to: GatedCallState) =>
+  (TRANSITIONS[from] as readonly GatedCallState[]).includes(to);
+
+/** Puts a row straight into a state, with everything that state demands, and without the functions that lead there. */
+async function insertCall(state: string): Promise<string> {
+  const id = randomUUID();
+  await database.pool.query(
+    `INSERT INTO gateway.gated_call
+       (id, task_id, owner_key, dedup_key, state, claim_id, request_deadline, ended_at, retain_until)
+     VALUES ($1::uuid, $1::text, 'owner', $1::text, $2, $3, now() + interval '1 h', $4, now() + interval '1 h')`,
+    [id, state, CLAIMED.includes(state) ? randomUUID() : null, ENDED.includes(state) ? new Date() : null],
+  );
+  return id;
+}
+
+/** Changes the state as a faulty program would: one bare update that satisfies all checks but the order of states. */
+const update = (id: string, to: GatedCallState) =>
+  database.pool.query('UPDATE gateway.gated_call SET state = $2, claim_id = $3, ended_at = $4 WHERE id = $1', [
+    id,
+    to,
+    CLAIMED.includes(to) ? randomUUID() : null,
+    ENDED.includes(to) ? new Date() : null,
+  ]);
+
+describe('transitions of a gated call', () => {
+  it('are the same in the database as in the domain', async () => {
+    const { rows } = await database.pool.query<{ from_state: string; to_state: string }>(
+      'SELECT from_state, to_state FROM gateway.transition',
+    );
+    const inDomain = PAIRS.filter(([from, to]) => mayFollow(from, to)).map((pair) => pair.join(' → '));
+    expect(rows.map((row) => `${row.from_state} → ${row.to_state}`).sort()).toEqual(inDomain.sort());
+  });
+
+  it.each(PAIRS.filter(([from, to]) => mayFollow(from, to)))('from %s to %s are made', async (from, to) => {
+    const id = await insertCall(from);
+    await expect(update(id, to)).resolves.toMatchObject({ rowCount: 1 });
+  });
+
+  it.each(PAIRS.filter(([from, to]) => from !== to && !mayFollow(from, to)))(
+    'from %s to %s are refused by the database',
+    async (from, to) => {
+      const id = await insertCall(from);
+      await expect(update(id, to)).rejects.toMatchObject({ code: 'CS001' });
+    },
+  );
+});
+
+describe('the states that the database knows', () => {
+  it('are those of the domain', async () => {
+    for (const state of GATED_CALL_STATES) await expect(insertCall(state)).resolves.toEqual(expect.any(String));
+  });
+
+  it('are no others', async () => {
+    await expect(insertCall('approved')).rejects.toMatchObject({ code: '23514' });
+  });
+});
+
+describe('an ended gated call', () => {
+  it.each(GATED_CALL_STATES.filter(isTerminal))(
+    'in state %s keeps its generation, reason, claim and end',
+    async (state) => {
+      const id = await insertCall(state);
+      for (const change of ['generation = generation + 1', "reason = 'abandoned'", 'ended_at = now()']) {
+        const changed = database.pool.query(`UPDATE gateway.gated_call SET ${change} WHERE id = $1`, [id]);
+        await expect(changed).rejects.toMatchObject({ code: 'CS001' });
+      }
+    },
+  );
+});
