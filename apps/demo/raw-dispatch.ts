@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto';
+import type { Client, JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/client';
+import { DispatchError, type RawClientDispatch } from '@modelcontextprotocol/ext-tasks/client';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/**
+ * Sends JSON-RPC requests over the transport of a connected client and hands the answers out as they arrived. The tasks
+ * client needs this because the SDK's own request path refuses results of type `task`. The client's transport stays
+ * in use for everything else.
+ */
+export function rawDispatchOver(client: Client): RawClientDispatch {
+  const { transport } = client;
+  if (transport === undefined) throw new Error('the client is not connected');
+  const waiting = new Map<string, (answer: JSONRPCMessage) => void>();
+  const sdkHandler = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    const resolve = 'method' in message ? undefined : waiting.get(String(message.id));
+    if (resolve === undefined) sdkHandler?.(message, extra);
+    else resolve(message);
+  };
+
+  return async (request, options = {}) => {
+    const id = `dispatch-${randomUUID()}`;
+    const timeout = AbortSignal.timeout(options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
+    try {
+      const answer = await new Promise<JSONRPCMessage>((resolve, reject) => {
+        waiting.set(id, resolve);
+        signal.addEventListener('abort', () => reject(new DispatchError('the request was given up', true)), {
+          once: true,
+        });
+        transport
+          .send({ jsonrpc: '2.0', id, ...(request as object) } as JSONRPCRequest)
+          .catch((cause: unknown) => reject(new DispatchError('the request could not be sent', true, { cause })));
+      });
+      if ('error' in answer) return { kind: 'error', error: answer.error as never };
+      if ('result' in answer) return { kind: 'result', result: answer.result as never };
+      throw new DispatchError('the answer is not a response');
+    } finally {
+      waiting.delete(id);
+    }
+  };
+}

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { gatedCallFixture } from '../support/gated-calls.ts';
+
+describe('submitting an access request', () => {
+  let db: TestDatabase;
+  let fixture: ReturnType<typeof gatedCallFixture>;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    fixture = gatedCallFixture(db.pool);
+  });
+  afterAll(() => db.drop());
+
+  /** A service that remembers keys, and fails as often as it is told before it answers. */
+  function service(failures: CountersignError[] = []) {
+    const requests = new Map<string, AccessRequestHandle>();
+    let posts = 0;
+    const submit = async ({ idempotencyKey }: { idempotencyKey: string }) => {
+      posts += 1;
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      const known = requests.get(idempotencyKey);
+      if (known !== undefined) return known;
+      const handle = { accessRequestId: `arq_${idempotencyKey}`, statusEndpoint: 'http://127.0.0.1:1/s' };
+      requests.set(idempotencyKey, handle);
+      return handle;
+    };
+    return { submit, requests, posts: () => posts };
+  }
+  const away = () => new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
+  const stateOf = async (id: string) => (await fixture.lifecycle.load(id)).state;
+
+  it('opens one access request for 20 callers who join', async () => {
+    const arq = service();
+    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
+    const { gatedCallId } = await fixture.opened();
+    await Promise.all(Array.from({ length: 20 }, () => ensureSubmitted(gatedCallId)));
+    expect(arq.posts()).toBe(1);
+    expect(await stateOf(gatedCallId)).toBe('pending');
+  });
+
+  it('stays open for a retry under the same key when the service is away', async () => {
+    const arq = service([away()]);
+    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
+    const { gatedCallId } = await fixture.opened();
+    await expect(ensureSubmitted(gatedCallId)).rejects.toMatchObject({
+      code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',
+    });
+    expect(await stateOf(gatedCallId)).toBe('preparing');
+    await ensureSubmitted(gatedCallId);
+    expect(arq.requests.size).toBe(1);
+    expect(await stateOf(gatedCallId)).toBe('pending');
+  });
+
+  it('fails the call when the service refuses it for good', async () => {
+    const arq = service([new CountersignError('ERR_DENIAL_BINDING_INVALID', 'no')]);
+    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
+    const { gatedCallId } = await fixture.opened();
+    await expect(ensureSubmitted(gatedCallId)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
+    expect(await stateOf(gatedCallId)).toBe('failed');
+  });
+
+  it('fails closed when the service gives another handle for the same key', async () => {
+    const { gatedCallId } = await fixture.opened();
+    const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });
+    const twoFaced = createEnsureSubmitted({
+      store: { ...fixture.lifecycle, attachHandle: async () => 'conflict' },
+      accessRequests: { submit: async () => handle('arq_b') },
+    });
+    await expect(twoFaced(gatedCallId)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
+    expect(await stateOf(gatedCallId)).toBe('failed');
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
+
+const HANDLE: AccessRequestHandle = { accessRequestId: 'arq_1', statusEndpoint: 'http://127.0.0.1:1/s' };
+const SUBMISSION = { endpoint: 'http://127.0.0.1:1/r', idempotencyKey: 'key', body: '{}' };
+
+function handlers(stored: AccessRequestHandle | undefined, submit: () => Promise<AccessRequestHandle>) {
+  const log: string[] = [];
+  const made = outboxHandlers({
+    workflows: { start: async (id) => void log.push(`start ${id}`), poke: async (id) => void log.push(`poke ${id}`) },
+    calls: { load: async () => ({ handle: stored, submission: SUBMISSION }) },
+    accessRequests: {
+      submit,
+      read: () => Promise.reject(new Error('not expected')),
+      cancel: async (handle) => void log.push(`cancel ${handle.accessRequestId}`),
+    },
+  });
+  return { ...made, log };
+}
+
+describe('the outbox handlers', () => {
+  it('start and wake the workflow of the call they name', async () => {
+    const { start_workflow, poke_workflow, log } = handlers(HANDLE, () => Promise.reject(new Error('not expected')));
+    await start_workflow('a');
+    await poke_workflow('b');
+    expect(log).toEqual(['start a', 'poke b']);
+  });
+
+  it('cancel the access request whose handle is stored', async () => {
+    const { cancel_access_request, log } = handlers(HANDLE, () => Promise.reject(new Error('not expected')));
+    await cancel_access_request('a');
+    expect(log).toEqual(['cancel arq_1']);
+  });
+
+  it('learn a handle that was never stored under the same key, then cancel', async () => {
+    const { cancel_access_request, log } = handlers(undefined, async () => ({ ...HANDLE, accessRequestId: 'arq_2' }));
+    await cancel_access_request('a');
+    expect(log).toEqual(['cancel arq_2']);
+  });
+
+  it('are done when the service never had the request, and come back when it is away', async () => {
+    const refuse = (code: 'ERR_DENIAL_EXPIRED' | 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE') => () =>
+      Promise.reject(new CountersignError(code, 'no'));
+    await handlers(undefined, refuse('ERR_DENIAL_EXPIRED')).cancel_access_request('a');
+    await expect(
+      handlers(undefined, refuse('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE')).cancel_access_request('a'),
+    ).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });
+  });
+});

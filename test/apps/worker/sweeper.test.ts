@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pino from 'pino';
+import { createDueCalls } from '../../../activities/stores/due-calls.ts';
+import { startSweeper } from '../../../apps/worker/maintenance/sweeper.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gatedCallFixture } from '../../support/gated-calls.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+describe('the sweeper', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+  });
+  afterAll(() => db.drop());
+
+  const sweeping = (fixture: ReturnType<typeof gatedCallFixture>, abandonAfterMs = 3_600_000) =>
+    startSweeper({
+      calls: { ...createDueCalls(db.pool), expire: fixture.lifecycle.expire, end: fixture.lifecycle.end },
+      intervalMs: 20,
+      abandonAfterMs,
+      log: pino({ enabled: false }),
+    });
+  const ended = (id: string) =>
+    waitFor(async () => {
+      const { rows } = await db.pool.query<{ state: string; reason: string }>(
+        'SELECT state, reason FROM gateway.gated_call WHERE id = $1 AND ended_at IS NOT NULL',
+        [id],
+      );
+      return rows[0];
+    });
+
+  it('carries deadlines out without any workflow, and leaves what is not due', async () => {
+    const short = gatedCallFixture(db.pool, { requestTtlMs: 30 });
+    const long = gatedCallFixture(db.pool);
+    const due = await short.pending();
+    const claimed = await long.claimed(30);
+    const notDue = await long.pending();
+    const sweeper = sweeping(long);
+    try {
+      expect(await ended(due.gatedCallId)).toEqual({ state: 'denied', reason: 'request_expired' });
+      expect(await ended(claimed.gatedCallId)).toEqual({ state: 'execution_error', reason: 'not_sent' });
+    } finally {
+      await sweeper.stop();
+    }
+    expect((await long.lifecycle.load(notDue.gatedCallId)).state).toBe('pending');
+  });
+
+  it('gives up a creation that nobody finished, and has its access request cancelled', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const call = await fixture.opened();
+    const sweeper = sweeping(fixture, 1);
+    try {
+      expect(await ended(call.gatedCallId)).toEqual({ state: 'cancelled', reason: 'abandoned' });
+    } finally {
+      await sweeper.stop();
+    }
+    const { rows } = await db.pool.query('SELECT kind FROM gateway.outbox WHERE subject_id = $1', [call.gatedCallId]);
+    expect(rows).toContainEqual({ kind: 'cancel_access_request' });
+  });
+});

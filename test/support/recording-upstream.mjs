@@ -1,0 +1,29 @@
+// Runs a real stdio MCP server and notes every tools/call that reaches it, before it is handed on.
+//   node recording-upstream.mjs FOLDER COMMAND [ARG …]
+// FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold exists, calls are noted but kept back.
+import { spawn } from 'node:child_process';
+import { appendFileSync, existsSync, fsyncSync, mkdirSync, openSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const [folder, command, ...args] = process.argv.slice(2);
+mkdirSync(folder, { recursive: true });
+const journal = openSync(join(folder, 'calls.jsonl'), 'a');
+const server = spawn(command, args, { stdio: ['pipe', 'inherit', 'inherit'] });
+server.on('exit', (code) => process.exit(code ?? 1));
+
+const held = [];
+const isHeld = () => existsSync(join(folder, 'hold'));
+watch(folder, () => {
+  while (held.length > 0 && !isHeld()) server.stdin.write(held.shift());
+});
+
+createInterface({ input: process.stdin })
+  .on('line', (line) => {
+    const message = JSON.parse(line);
+    if (message.method !== 'tools/call') return server.stdin.write(`${line}\n`);
+    appendFileSync(journal, `${JSON.stringify({ at: Date.now(), ...message.params })}\n`);
+    fsyncSync(journal);
+    return isHeld() ? held.push(`${line}\n`) : server.stdin.write(`${line}\n`);
+  })
+  .on('close', () => server.stdin.end());
