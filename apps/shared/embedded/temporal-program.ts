@@ -1,0 +1,198 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { packagePath } from '../config/package-root.ts';
+import { withStartLock } from './start-lock.ts';
+
+export interface TemporalProgramOptions {
+  /** `PATH`. */
+  readonly searchPath: string;
+  /** Folder that outlives projects, for programs that were downloaded or built. */
+  readonly cacheDir: string;
+  /** Environment of the tools that download and build: proxies, home, Go's settings. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Told what is going on while it takes minutes. */
+  readonly onProgress?: (line: string) => void;
+  /** Everything that was looked at and is of no use is explained here. */
+  readonly tried: string[];
+}
+
+export interface TemporalProgram {
+  readonly path: string;
+  /** For people. */
+  readonly how: string;
+}
+
+const CLI_VERSION = '1.5.1';
+const CLI_MODULE = 'github.com/temporalio/cli/cmd/temporal';
+const OLDEST_GO = [1, 25] as const;
+/** Without internet a download does not fail, it waits. */
+const DOWNLOAD_PATIENCE_MS = 10_000;
+const REPORT_EVERY_MS = 15_000;
+
+/** The `temporal` program: from the PATH, from an earlier start, downloaded by the SDK, or built with Go. */
+export async function findTemporalProgram(options: TemporalProgramOptions): Promise<TemporalProgram | undefined> {
+  const { searchPath, cacheDir, tried } = options;
+  const installed = onPath('temporal', searchPath);
+  if (installed !== undefined) return { path: installed, how: 'temporal on the PATH' };
+  tried.push('`temporal` on the PATH: not found');
+  const built = join(cacheDir, `temporal-cli-${CLI_VERSION}`, 'temporal');
+  const downloads = join(cacheDir, 'temporal-sdk');
+  return withStartLock(join(cacheDir, 'temporal.lock'), async () => {
+    if (isExecutable(built)) return { path: built, how: `Temporal CLI ${CLI_VERSION}, built before` };
+    const kept = downloaded(downloads);
+    if (kept !== undefined) return { path: kept, how: 'Temporal CLI, downloaded before' };
+    if (await download(downloads, options)) {
+      const path = downloaded(downloads);
+      if (path !== undefined) return { path, how: 'Temporal CLI, downloaded' };
+    }
+    return (await build(built, options))
+      ? { path: built, how: `Temporal CLI ${CLI_VERSION}, built with Go` }
+      : undefined;
+  });
+}
+
+function onPath(program: string, searchPath: string): string | undefined {
+  const folders = searchPath.split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, program)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The program the SDK has put there, if it has come all the way. */
+function downloaded(folder: string): string | undefined {
+  return namesIn(folder)
+    .filter((name) => !name.endsWith('.downloading'))
+    .map((name) => join(folder, name))
+    .find(isExecutable);
+}
+
+async function download(folder: string, { variables, onProgress, tried }: TemporalProgramOptions): Promise<boolean> {
+  mkdirSync(folder, { recursive: true });
+  onProgress?.('Downloading the Temporal CLI (once; given up when nothing arrives for 10 seconds)');
+  const script = packagePath('apps', 'shared', 'embedded', 'temporal-download.mjs');
+  const outcome = await runTool(process.execPath, [script, folder], {
+    env: variables,
+    patienceMs: DOWNLOAD_PATIENCE_MS,
+    progress: () => namesIn(folder).reduce((bytes, name) => bytes + sizeOf(join(folder, name)), 0),
+  });
+  if (outcome === undefined) return true;
+  for (const name of namesIn(folder)) rmSync(join(folder, name), { force: true });
+  tried.push(`official CLI as the Temporal SDK downloads it: ${outcome}`);
+  return false;
+}
+
+async function build(
+  target: string,
+  { searchPath, cacheDir, variables, onProgress, tried }: TemporalProgramOptions,
+): Promise<boolean> {
+  const what = `\`go install ${CLI_MODULE}@v${CLI_VERSION}\``;
+  const found = spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8', env: { ...variables, PATH: searchPath } });
+  const version = /go(\d+)\.(\d+)/
+    .exec(found.stdout ?? '')
+    ?.slice(1)
+    .map(Number);
+  const wanted = `Go ${OLDEST_GO.join('.')} or newer`;
+  if (version === undefined) {
+    tried.push(`${what}: no Go on the PATH; install ${wanted}`);
+    return false;
+  }
+  const [major = 0, minor = 0] = version;
+  if (major < OLDEST_GO[0] || (major === OLDEST_GO[0] && minor < OLDEST_GO[1])) {
+    tried.push(`${what}: Go ${major}.${minor} is too old; install ${wanted}`);
+    return false;
+  }
+  for (const left of namesIn(cacheDir)) {
+    if (left.startsWith('building-')) rmSync(join(cacheDir, left), { recursive: true, force: true });
+  }
+  const folder = mkdtempSync(join(cacheDir, 'building-'));
+  onProgress?.(`Building the Temporal CLI ${CLI_VERSION} with Go (once; about 3 minutes)`);
+  const began = performance.now();
+  const report = () =>
+    onProgress?.(`Still building the Temporal CLI (${Math.round((performance.now() - began) / 1_000)} s)`);
+  const timer = setInterval(report, REPORT_EVERY_MS);
+  try {
+    const outcome = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
+      env: { ...variables, PATH: searchPath, GOBIN: folder, GOFLAGS: '-trimpath' },
+    });
+    if (outcome !== undefined) {
+      tried.push(`${what}: ${outcome}`);
+      return false;
+    }
+    // The program appears in its place complete or not at all.
+    mkdirSync(join(target, '..'), { recursive: true });
+    renameSync(join(folder, 'temporal'), target);
+    return true;
+  } finally {
+    clearInterval(timer);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Tool {
+  readonly env: Readonly<Record<string, string>>;
+  /** Given up when `progress` has not changed for this long. Without it, the tool has all the time it needs. */
+  readonly patienceMs?: number;
+  readonly progress?: () => number;
+}
+
+/** Runs a program to its end. Answers what went wrong, or nothing. It does not outlive this process. */
+function runTool(command: string, args: string[], { env, patienceMs, progress }: Tool): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { env, cwd: packagePath(), stdio: ['ignore', 'ignore', 'pipe'] });
+    const kill = () => child.kill('SIGKILL');
+    process.once('exit', kill);
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
+    let seen = progress?.();
+    let since = performance.now();
+    let given = false;
+    const watch = setInterval(() => {
+      const now = progress?.();
+      if (now !== seen) since = performance.now();
+      seen = now;
+      if (patienceMs === undefined || performance.now() - since < patienceMs) return;
+      given = true;
+      kill();
+    }, 500);
+    const end = (outcome: string | undefined) => {
+      clearInterval(watch);
+      process.off('exit', kill);
+      resolve(outcome);
+    };
+    child.once('error', (error) => end(error.message));
+    child.once('close', (code) => {
+      if (given) return end(`nothing arrived for ${(patienceMs ?? 0) / 1_000} seconds`);
+      end(code === 0 ? undefined : reason(errors) || `ended with code ${code}`);
+    });
+  });
+}
+
+/** The line of a tool's output that most likely says why it failed. */
+function reason(output: string): string {
+  const lines = output.split('\n').map((line) => line.trim());
+  return (
+    lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ??
+    lines.findLast((line) => line !== '') ??
+    ''
+  );
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

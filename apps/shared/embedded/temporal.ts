@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Connection } from '@temporalio/client';
+import * as z from 'zod';
+import { endProcess, freePort, isAlive, runsWith, until, watchExit } from './process-tools.ts';
+import { withStartLock } from './start-lock.ts';
+import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
+
+export interface TemporalOptions extends Omit<TemporalProgramOptions, 'tried'> {
+  /** A cluster that exists already. Then nothing is started and nothing is stopped. */
+  readonly address?: string | undefined;
+  /** Folder for the history and the log of the embedded server. */
+  readonly stateDir: string;
+  /** Made when it does not exist. Default: `default`. */
+  readonly namespace?: string;
+}
+
+export interface TemporalServer {
+  /** `host:port` of the frontend. */
+  readonly address: string;
+  /** For people: where the server comes from. */
+  readonly how: string;
+  /** Ends the server unless it came from `address`, and waits until it is gone. */
+  stop(): Promise<void>;
+}
+
+const READY_MS = 60_000;
+const ADOPT_MS = 10_000;
+const SHUTDOWN = [
+  ['SIGTERM', 3_000],
+  ['SIGKILL', 5_000],
+] as const;
+/** With the default of 20, every step of a workflow waits up to 50 ms for its turn. */
+const TUNING = 'history.transferProcessorMaxPollRPS=1000';
+
+const serverFile = z.object({ pid: z.number().int().positive(), port: z.number().int().positive() });
+
+/**
+ * Finds or starts Temporal, first that works: `address`; the server that already runs on our state folder; a server
+ * run by the `temporal` program, wherever that is found (`findTemporalProgram`). Answers when the namespace does.
+ * Throws an error that lists everything that was tried.
+ */
+export async function findOrStartTemporal(options: TemporalOptions): Promise<TemporalServer> {
+  if (options.address !== undefined && options.address !== '') {
+    return { address: options.address, how: 'TEMPORAL_ADDRESS', stop: async () => undefined };
+  }
+  const home = resolve(options.stateDir, 'temporal');
+  return withStartLock(join(home, 'start.lock'), async () => {
+    const running = await adoptTemporal(options.stateDir, options.namespace);
+    return running ?? startTemporal(home, options);
+  });
+}
+
+/** The server that already runs on the state folder, left by a process that was killed or started by another one. */
+export async function adoptTemporal(stateDir: string, namespace = 'default'): Promise<TemporalServer | undefined> {
+  const home = resolve(stateDir, 'temporal');
+  const file = join(home, 'server.json');
+  const found = serverFile.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : undefined);
+  if (!found.success || !runsWith(found.data.pid, join(home, 'temporal.db'))) return undefined;
+  const { pid, port } = found.data;
+  const ended = () => !isAlive(pid);
+  const address = `127.0.0.1:${port}`;
+  const stop = () => endProcess(pid, ended, SHUTDOWN);
+  if (await namespaceAnswers(address, { namespace, ended, withinMs: ADOPT_MS })) {
+    return { address, how: `already running (pid ${pid})`, stop };
+  }
+  // Ours and of no use: a second server cannot use the same history.
+  await stop();
+  return undefined;
+}
+
+async function startTemporal(home: string, options: TemporalOptions): Promise<TemporalServer> {
+  mkdirSync(home, { recursive: true });
+  const tried = ['TEMPORAL_ADDRESS: not set', `server of ${home}: none running`];
+  const program = await findTemporalProgram({ ...options, tried });
+  const namespace = options.namespace ?? 'default';
+  // A free port can be taken by somebody else before the server listens on it.
+  for (let attempt = 1; program !== undefined && attempt <= 3; attempt += 1) {
+    const server = await runServer(home, program.path, namespace);
+    if (typeof server !== 'string') return { ...server, how: program.how };
+    tried.push(`${program.how} (${program.path}): ${server}`);
+    if (!/address already in use|can't set frontend port/i.test(server)) break;
+  }
+  throw new Error(
+    'no Temporal could be found or started. Set TEMPORAL_ADDRESS to a Temporal frontend (host:port), ' +
+      'install the Temporal CLI (https://docs.temporal.io/cli), or mend one of these:\n' +
+      tried.map((line) => `  - ${line}`).join('\n'),
+  );
+}
+
+async function runServer(
+  home: string,
+  program: string,
+  namespace: string,
+): Promise<Omit<TemporalServer, 'how'> | string> {
+  const port = await freePort();
+  const logFile = join(home, 'temporal.log');
+  const log = openSync(logFile, 'w', 0o600);
+  const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
+  args.push('--db-filename', join(home, 'temporal.db'), '--namespace', namespace, '--dynamic-config-value', TUNING);
+  // A process group of its own: Ctrl-C in a terminal must reach us first, so that the worker can drain before it stops.
+  const child = spawn(program, args, { cwd: home, env: { HOME: home }, detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  const ended = watchExit(child);
+  const pid = child.pid;
+  if (pid === undefined) return 'cannot be run';
+  const file = join(home, 'server.json');
+  writeFileSync(`${file}.new`, JSON.stringify({ pid, port }), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  const stop = async () => {
+    await endProcess(pid, ended, SHUTDOWN);
+    rmSync(file, { force: true });
+  };
+  const address = `127.0.0.1:${port}`;
+  if (await namespaceAnswers(address, { namespace, ended, withinMs: READY_MS })) return { address, stop };
+  await stop();
+  return readFileSync(logFile, 'utf8').trim().split('\n').slice(-3).join(' | ') || 'did not start';
+}
+
+/** Waits until the namespace takes workflows and can be searched. */
+async function namespaceAnswers(
+  address: string,
+  { namespace, ended, withinMs }: { namespace: string; ended: () => boolean; withinMs: number },
+): Promise<boolean> {
+  const answer = await until(async () => (ended() ? false : (await asksNamespace(address, namespace)) || undefined), {
+    withinMs,
+  });
+  return answer === true;
+}
+
+async function asksNamespace(address: string, namespace: string): Promise<boolean> {
+  let connection: Connection | undefined;
+  try {
+    connection = await Connection.connect({ address, connectTimeout: 2_000 });
+    const { workflowService } = connection;
+    await connection.withDeadline(Date.now() + 2_000, async () => {
+      await workflowService.describeNamespace({ namespace });
+      await workflowService.countWorkflowExecutions({ namespace });
+    });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await connection?.close();
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
