@@ -1,0 +1,102 @@
+import type {
+  AccessRequest,
+  AccessRequestStatus,
+  Verdict,
+  Vote,
+  VoteChannel,
+} from '../../../workflows/domain/access-request/access-request.ts';
+import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
+
+export interface AccessRequestRow {
+  readonly id: string;
+  readonly client_id: string;
+  readonly status: AccessRequestStatus;
+  readonly evaluation_id: string;
+  readonly subject: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly context: string;
+  readonly tool: string;
+  readonly template: string | null;
+  readonly policies: string[];
+  readonly reason: string | null;
+  readonly requester_issuer: string | null;
+  readonly requester_subject: string;
+  readonly requester_client: string | null;
+  readonly generation: number;
+  readonly call_digest: string;
+  readonly binding_hash: string;
+  readonly binding_context_members: string[];
+  readonly quorum: number;
+  readonly created_at: Date;
+  readonly expires_at: Date;
+  readonly ended_at: Date | null;
+  readonly approval_id: string | null;
+  readonly approved_at: Date | null;
+  readonly approved_until: Date | null;
+  /** Pending although its deadline has passed, by the database's clock. */
+  readonly overdue: boolean;
+  readonly votes: readonly {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly verdict: Verdict;
+    readonly reason: string | null;
+    readonly via: VoteChannel;
+    readonly at: string;
+  }[];
+}
+
+export const SELECT_ACCESS_REQUEST = `
+  SELECT r.*, r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
+    SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
+      'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
+    FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
+  FROM approvals.access_request r`;
+
+export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    status: row.status,
+    evaluationId: row.evaluation_id,
+    subject: JSON.parse(row.subject) as Subject,
+    action: JSON.parse(row.action) as Action,
+    resource: JSON.parse(row.resource) as Resource,
+    context: row.context,
+    tool: row.tool,
+    ...(row.template !== null && { template: row.template }),
+    policies: row.policies,
+    ...(row.reason !== null && { reason: row.reason }),
+    requester: {
+      subject: row.requester_subject,
+      ...(row.requester_issuer !== null && { issuer: row.requester_issuer }),
+      ...(row.requester_client !== null && { clientId: row.requester_client }),
+    },
+    generation: row.generation,
+    callDigest: row.call_digest,
+    bindingHash: row.binding_hash,
+    bindingContextMembers: row.binding_context_members,
+    quorum: row.quorum,
+    votes: row.votes.map(voteFrom),
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+    ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),
+    ...approvalFrom(row),
+  };
+}
+
+function voteFrom({ issuer, subject, verdict, reason, via, at }: AccessRequestRow['votes'][number]): Vote {
+  const approver = { issuer, subject };
+  return { approver, verdict, ...(reason !== null && { reason }), via, at: new Date(at).toISOString() };
+}
+
+function approvalFrom({ approval_id, approved_at, approved_until }: AccessRequestRow): Pick<AccessRequest, 'approval'> {
+  if (approval_id === null || approved_at === null || approved_until === null) return {};
+  return {
+    approval: {
+      id: approval_id,
+      approvedAt: approved_at.toISOString(),
+      approvedUntil: approved_until.toISOString(),
+    },
+  };
+}

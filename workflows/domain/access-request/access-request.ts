@@ -1,0 +1,80 @@
+import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
+
+/** Every status of an access request, as ARAP names them on the wire. All but the first are ends. */
+export const ACCESS_REQUEST_STATUSES = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'failed'] as const;
+
+export type AccessRequestStatus = (typeof ACCESS_REQUEST_STATUSES)[number];
+
+/** From pending, once, to an end (ARAP-STS-04). The database holds the same table and refuses everything else. */
+export const ACCESS_REQUEST_TRANSITIONS = {
+  pending: ['approved', 'denied', 'expired', 'cancelled', 'failed'],
+  approved: [],
+  denied: [],
+  expired: [],
+  cancelled: [],
+  failed: [],
+} as const satisfies Record<AccessRequestStatus, readonly AccessRequestStatus[]>;
+
+/** Whether an access request with this status is over; such a status never changes. */
+export function isEnded(status: AccessRequestStatus): boolean {
+  return ACCESS_REQUEST_TRANSITIONS[status].length === 0;
+}
+
+export const VERDICTS = ['approve', 'deny'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** The ways by which a vote can arrive. */
+export const VOTE_CHANNELS = ['inbox', 'api', 'webhook'] as const;
+export type VoteChannel = (typeof VOTE_CHANNELS)[number];
+
+/** Who votes, as a verified sign-in, token or directory says. */
+export interface Approver {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly roles: readonly string[];
+}
+
+/** What one approver said. */
+export interface Vote {
+  readonly approver: Pick<Approver, 'issuer' | 'subject'>;
+  readonly verdict: Verdict;
+  readonly reason?: string;
+  readonly via: VoteChannel;
+  readonly at: string;
+}
+
+/** For whom access is asked. Issuer and agent are what the enforcement point said; only the subject is bound to the denial. */
+export interface Requester {
+  readonly issuer?: string;
+  readonly subject: string;
+  readonly clientId?: string;
+}
+
+/** What approvers see and resolve. */
+export interface AccessRequest {
+  readonly id: string;
+  /** The enforcement point that submitted it. */
+  readonly clientId: string;
+  readonly status: AccessRequestStatus;
+  readonly evaluationId: string;
+  readonly subject: Subject;
+  readonly action: Action;
+  readonly resource: Resource;
+  /** RFC 8785 text, arguments included: what is shown is what was submitted. */
+  readonly context: string;
+  readonly tool: string;
+  readonly template?: string;
+  readonly policies: readonly string[];
+  readonly reason?: string;
+  readonly requester: Requester;
+  readonly generation: number;
+  readonly callDigest: string;
+  readonly bindingHash: string;
+  readonly bindingContextMembers: readonly string[];
+  readonly quorum: number;
+  readonly votes: readonly Vote[];
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly endedAt?: string;
+  readonly approval?: { readonly id: string; readonly approvedAt: string; readonly approvedUntil: string };
+}

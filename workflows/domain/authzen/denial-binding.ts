@@ -1,0 +1,41 @@
+import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
+import type { EvaluationRequest, Subject } from './evaluation.ts';
+
+/** Context members that a PDP answers rather than is asked: they bind nothing, even when a token lists them. */
+const NEVER_BOUND: ReadonlySet<string> = new Set([
+  'access_request',
+  'evaluation_id',
+  'evaluated_at',
+  'reason',
+  'approval',
+]);
+
+/**
+ * What a requestable denial and its approval are bound to: subject without the delegation it came through, action,
+ * resource, and the named context members, neither more nor fewer. A named member that is not there stays absent.
+ * @see ARAP, Binding Token Integrity
+ */
+export function boundParts(request: EvaluationRequest, members: readonly string[]): JsonObject {
+  const { subject, action, resource, context } = request;
+  const bound = members
+    .filter((member) => !NEVER_BOUND.has(member) && Object.hasOwn(context, member))
+    .map((member): [string, Json] => [member, context[member] ?? null]);
+  return {
+    subject: withoutActor(subject),
+    action: { ...action },
+    resource: { ...resource },
+    context: Object.fromEntries(bound),
+  };
+}
+
+/** `properties` stays, even when `act` was all it held. */
+function withoutActor(subject: Subject): JsonObject {
+  if (subject.properties === undefined) return { ...subject };
+  const { act: _act, ...properties } = subject.properties;
+  return { ...subject, properties };
+}
+
+/** Whether two values are the same by structure: member order and number notation play no part. */
+export function isSameJson(a: Json, b: Json): boolean {
+  return canonicalJson(a) === canonicalJson(b);
+}
