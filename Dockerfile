@@ -1,0 +1,27 @@
+# One image for every deployable; the command says which. Nothing in it runs as root, and nothing is fetched at a start.
+ARG NODE_IMAGE=node:20.20.2-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY . .
+RUN npm run build
+
+# What production runs: no development packages, and no embedded Postgres (an optional dependency).
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --omit=optional
+
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY package.json ./
+COPY prisma/migrations ./prisma/migrations
+COPY policies ./policies
+USER node
+EXPOSE 4100 4101 4102 4103
+CMD ["node", "--enable-source-maps", "dist/apps/gateway/main.js"]
