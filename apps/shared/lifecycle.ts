@@ -1,5 +1,59 @@
+import { realpathSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 /** A part that has started. `stop` finishes what is in flight, frees everything, and may be called once. */
 export interface Running {
   readonly name: string;
   stop(): Promise<void>;
+}
+
+const STOP_MS = 5_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * Stops parts in the reverse order of their start, so that each still has what it stands on. A part that fails to stop
+ * does not keep the others from it; what went wrong is thrown in the end.
+ */
+export async function stopAll(parts: readonly Running[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const part of [...parts].reverse()) {
+    try {
+      await part.stop();
+    } catch (error) {
+      failures.push(new Error(`${part.name} did not stop cleanly`, { cause: error }));
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, 'not everything stopped cleanly');
+}
+
+/**
+ * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After 5 seconds, or at a second signal, the
+ * process ends whatever is still going on.
+ */
+export async function runUntilSignal(parts: readonly Running[]): Promise<NodeJS.Signals> {
+  const signal = await new Promise<NodeJS.Signals>((resolve) => {
+    for (const name of SIGNALS) process.once(name, resolve);
+  });
+  const leave = () => process.exit(1);
+  for (const name of SIGNALS) {
+    process.removeAllListeners(name);
+    process.once(name, leave);
+  }
+  setTimeout(() => {
+    process.stderr.write('Not everything stopped within 5 seconds; leaving.\n');
+    leave();
+  }, STOP_MS).unref();
+  await stopAll(parts);
+  return signal;
+}
+
+/** Whether the module with this `import.meta.url` is the script that Node was started with. */
+export function isEntryScript(moduleUrl: string): boolean {
+  const script = process.argv[1];
+  if (script === undefined) return false;
+  try {
+    return realpathSync(script) === realpathSync(fileURLToPath(moduleUrl));
+  } catch {
+    return false;
+  }
 }

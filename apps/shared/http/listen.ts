@@ -1,0 +1,71 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** An HTTP server that accepts connections. */
+export interface HttpServer {
+  readonly server: Server;
+  /** Where it can be reached, with the real port, without a trailing slash. */
+  readonly url: string;
+  /**
+   * Accepts nothing new, lets requests in flight finish, and ends every connection as soon as it is idle. What is
+   * still open after the grace period (streams) is cut.
+   */
+  close(): Promise<void>;
+}
+
+const GRACE_MS = 3_000;
+
+/** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
+export async function listen(
+  app: RequestListener,
+  { host, port, graceMs = GRACE_MS }: { host: string; port: number; graceMs?: number },
+): Promise<HttpServer> {
+  const server = createServer();
+  let closing = false;
+  const answering = new Set<ServerResponse>();
+  // Node takes a connection on which nothing was sent yet for busy, and would wait for it.
+  const silent = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  // Before the app, so that a header set here is there when the app answers.
+  server.on('request', (request, response) => {
+    silent.delete(request.socket);
+    answering.add(response);
+    if (closing) response.setHeader('connection', 'close');
+    response.once('close', () => {
+      answering.delete(response);
+      if (closing) setImmediate(() => server.closeIdleConnections());
+    });
+  });
+  server.on('request', app);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const close = () => {
+    closing = true;
+    for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
+    return new Promise<void>((resolve, reject) => {
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      server.close((error) => {
+        clearTimeout(cut);
+        if (error === undefined) resolve();
+        else reject(error);
+      });
+      server.closeIdleConnections();
+      for (const socket of silent) socket.destroy();
+    });
+  };
+  return { server, url: addressOf(server, host), close };
+}
+
+function addressOf(server: Server, host: string): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}

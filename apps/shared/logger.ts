@@ -1,0 +1,64 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { destination, multistream, pino, type Logger } from 'pino';
+import * as z from 'zod';
+
+export type { Logger };
+
+export interface LoggerOptions {
+  /** In production every line is JSON on stdout, for a collector. */
+  readonly mode: 'development' | 'production';
+  /** Development: folder that gets `logs/countersign.log`. Without it only warnings are shown. */
+  readonly stateDir?: string;
+  /** Least severe level that is kept. Default `info`. */
+  readonly level?: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/** What no log may hold: whoever reads a log must not be able to act as somebody or see what a tool was given. */
+const SECRET_NAMES = [
+  ...['authorization', 'cookie', 'set-cookie', 'token', 'access_token', 'id_token', 'refresh_token', 'client_secret'],
+  ...['password', 'secret', 'secrets', 'arguments', 'approver', 'approvers'],
+];
+const PREFIXES = ['', '*.', '*.*.'];
+
+/**
+ * A log of its own for one part of the product. In development everything goes to the file and warnings also to
+ * stderr in one readable line; stdout stays free for what a command prints.
+ */
+export function createLogger(name: string, { mode, stateDir, level = 'info' }: LoggerOptions): Logger {
+  const paths = PREFIXES.flatMap((prefix) => SECRET_NAMES.map((secret) => pathOf(prefix, secret)));
+  const options = { name, level, redact: { paths, censor: '[redacted]' } };
+  if (mode === 'production') return pino(options, destination({ dest: 1, sync: false }));
+  const streams = [
+    { level: 'warn' as const, stream: { write: (line: string) => void process.stderr.write(readable(line)) } },
+  ];
+  if (stateDir === undefined) return pino(options, multistream(streams));
+  const folder = join(stateDir, 'logs');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = destination({ dest: join(folder, 'countersign.log'), append: true, sync: false, mode: 0o600 });
+  return pino(options, multistream([...streams, { level, stream: file }]));
+}
+
+function pathOf(prefix: string, name: string): string {
+  return /^\w+$/.test(name) ? `${prefix}${name}` : `${prefix.replace(/\.$/, '')}["${name}"]`;
+}
+
+const entry = z.looseObject({
+  level: z.number(),
+  time: z.number(),
+  name: z.string().optional(),
+  part: z.string().optional(),
+  msg: z.string().optional(),
+  err: z.looseObject({ message: z.string(), code: z.unknown().optional() }).optional(),
+});
+
+/** `12:03:11 warn gateway: what happened: why` */
+function readable(line: string): string {
+  const parsed = entry.safeParse(JSON.parse(line));
+  if (!parsed.success) return line;
+  const { level, time, name, part, msg, err } = parsed.data;
+  const cause = err === undefined || err.message === msg ? undefined : err.message;
+  const text = [msg, cause].filter((piece) => piece !== undefined && piece !== '').join(': ');
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  return `${clock} ${pino.levels.labels[level] ?? level} ${part ?? name ?? ''}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}\n`;
+}

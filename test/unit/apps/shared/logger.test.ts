@@ -1,0 +1,59 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { until } from '../../../../apps/shared/embedded/process-tools.ts';
+import { createLogger } from '../../../../apps/shared/logger.ts';
+
+let stateDir: string;
+let shown: string;
+
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'logger-'));
+  shown = '';
+  jest.spyOn(process.stderr, 'write').mockImplementation((chunk) => {
+    shown += String(chunk);
+    return true;
+  });
+});
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  rmSync(stateDir, { recursive: true });
+});
+
+const file = () => join(stateDir, 'logs', 'countersign.log');
+const logged = (text: string) =>
+  until(() => (readFileSync(file(), 'utf8').includes(text) ? readFileSync(file(), 'utf8') : undefined), {
+    withinMs: 5_000,
+  });
+
+describe('createLogger', () => {
+  it('keeps everything in a file only the owner can read, and shows warnings alone', async () => {
+    const log = createLogger('gateway', { mode: 'development', stateDir });
+    log.debug('nothing');
+    log.info('opened');
+    log.warn({ err: new Error('connection refused\n  at once') }, 'upstream is away');
+    expect(await logged('upstream is away')).toMatch(/"name":"gateway","msg":"opened"/);
+    expect(readFileSync(file(), 'utf8')).not.toContain('nothing');
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(shown).toMatch(/^\d\d:\d\d:\d\d warn gateway: upstream is away: connection refused \| at once\n$/);
+  });
+
+  it('names the part that a child log belongs to', () => {
+    createLogger('up', { mode: 'development' }).child({ part: 'worker' }).error('stopped');
+    expect(shown).toMatch(/ error worker: stopped\n$/);
+  });
+
+  it('keeps tokens, cookies, secrets and arguments out', async () => {
+    const log = createLogger('gateway', { mode: 'development', stateDir });
+    const req = { headers: { authorization: 'Bearer hunter2', cookie: 'session=hunter2' } };
+    log.warn(
+      { req, params: { arguments: { path: 'hunter2' } }, token: 'hunter2', headers: { 'set-cookie': 'hunter2' } },
+      'refused',
+    );
+    const text = (await logged('refused')) ?? '';
+    expect(text + shown).not.toContain('hunter2');
+    expect(text.match(/\[redacted\]/g)).toHaveLength(5);
+  });
+});
