@@ -1,0 +1,54 @@
+import { OAuthError, OAuthErrorCode, type AuthInfo, type OAuthTokenVerifier } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Principal } from '../../workflows/domain/principal.ts';
+
+/** A bearer token whose signature, issuer, audience and lifetime were checked. */
+export interface VerifiedToken {
+  readonly principal: Principal;
+  readonly scopes: readonly string[];
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Checks the tokens of agents. Rejects a token that is not good, whatever is wrong with it. */
+export interface TokenVerifier {
+  verify(token: string): Promise<VerifiedToken>;
+}
+
+/** The verifier in the form that the SDK's bearer authentication takes; the token's own text says nothing to the client. */
+export function bearerVerifier(verifier: TokenVerifier, resource: URL, log: Logger): OAuthTokenVerifier {
+  return {
+    async verifyAccessToken(token) {
+      const { principal, scopes, expiresAt } = await verified(verifier, token, log);
+      return {
+        token,
+        clientId: principal.clientId ?? '',
+        scopes: [...scopes],
+        expiresAt,
+        resource,
+        extra: { principal },
+      };
+    },
+  };
+}
+
+async function verified(verifier: TokenVerifier, token: string, log: Logger): Promise<VerifiedToken> {
+  try {
+    return await verifier.verify(token);
+  } catch (error) {
+    // Keys that cannot be read are our fault, not the token's: the client is not told to get another one.
+    if (error instanceof CountersignError && error.retryable) {
+      log.error({ err: error }, 'tokens cannot be checked');
+      throw error;
+    }
+    throw new OAuthError(OAuthErrorCode.InvalidToken, 'The access token is not valid here');
+  }
+}
+
+/** The caller of a request that passed authentication. Throws when it did not: such a request never gets this far. */
+export function callerOf(auth: AuthInfo | undefined): Principal {
+  const principal = auth?.extra?.['principal'];
+  if (principal === undefined) throw new Error('a request without an authenticated caller reached the protocol layer');
+  return principal as Principal;
+}

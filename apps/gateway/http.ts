@@ -1,0 +1,112 @@
+import {
+  getOAuthProtectedResourceMetadataUrl,
+  hostHeaderValidation,
+  originValidation,
+  requireBearerAuth,
+} from '@modelcontextprotocol/express';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import {
+  buildOAuthProtectedResourceMetadata,
+  localhostAllowedHostnames,
+  type McpHttpHandler,
+} from '@modelcontextprotocol/server';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import type { Logger } from 'pino';
+import type { Config } from '../shared/config/config.ts';
+import { bearerVerifier, type TokenVerifier } from './caller.ts';
+import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
+
+export const MCP_PATH = '/mcp';
+export const CALLBACK_PATH = '/callbacks/access-requests';
+const MAX_CALLBACK_BYTES = 64 * 1024;
+
+export interface GatewayHttp {
+  readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway'>;
+  readonly handler: McpHttpHandler;
+  readonly verifier: TokenVerifier;
+  readonly receiveCallback: RequestHandler;
+  readonly log: Logger;
+}
+
+/** The gateway's routes. Checks come in the order host, origin, token, body, and only then the protocol. */
+export function createGatewayApp({ config, handler, verifier, receiveCallback, log }: GatewayHttp): Express {
+  const app = express();
+  app.disable('etag');
+  app.use(helmet());
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  const hosts = allowedHosts(config);
+  app.use(hostHeaderValidation(hosts), originValidation(hosts));
+  app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
+
+  const resource = new URL(config.urls.mcp);
+  const metadataUrl = getOAuthProtectedResourceMetadataUrl(resource);
+  const metadata = resourceMetadata(config, resource);
+  app.get(new URL(metadataUrl).pathname, (_request, response) => void response.json(metadata));
+
+  const maxRequestBodySize = config.gateway.maxBodyBytes;
+  const serve = toNodeHandler(handler, {
+    maxRequestBodySize,
+    onerror: (error) => log.error({ err: error }, 'unexpected error in the protocol layer'),
+  });
+  app.all(
+    MCP_PATH,
+    requireBearerAuth({
+      verifier: bearerVerifier(verifier, resource, log),
+      resourceMetadataUrl: metadataUrl,
+      expectedResource: resource,
+    }),
+    express.json({ limit: maxRequestBodySize, strict: false }),
+    (request, response) => void serve(request, response, request.body),
+  );
+  app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
+  app.use(toErrorResponse(log));
+  return app;
+}
+
+/**
+ * A page of another site, made to look like this host by its name service, names that site in these headers: it is
+ * refused before anything else is looked at.
+ */
+function allowedHosts({ host, urls }: GatewayHttp['config']): string[] {
+  const own = [new URL(urls.gateway).hostname, new URL(`http://${host.includes(':') ? `[${host}]` : host}`).hostname];
+  const local = localhostAllowedHostnames();
+  return [...new Set(own.some((name) => local.includes(name)) ? [...own, ...local] : own)];
+}
+
+/** Tells clients which authorization server issues tokens for this resource. @see RFC 9728 */
+function resourceMetadata({ mode, urls }: GatewayHttp['config'], resource: URL) {
+  return buildOAuthProtectedResourceMetadata({
+    resourceServerUrl: resource,
+    resourceName: 'Countersign',
+    // Only the issuer is published; clients read its endpoints from the issuer itself.
+    oauthMetadata: {
+      issuer: urls.issuer,
+      authorization_endpoint: urls.issuer,
+      token_endpoint: urls.issuer,
+      response_types_supported: ['code'],
+    },
+    dangerouslyAllowInsecureIssuerUrl: mode === 'development',
+  });
+}
+
+/** What express's body parser calls the faults of a body. */
+const BODY_FAULTS: ReadonlyMap<string, readonly [status: number, code: number, message: string]> = new Map([
+  ['entity.parse.failed', [400, PARSE_ERROR, 'Parse error: the body is not JSON']],
+  ['entity.too.large', [413, INVALID_REQUEST, 'Invalid request: the body is too large']],
+  ['encoding.unsupported', [415, INVALID_REQUEST, 'Invalid request: the content encoding is not supported']],
+  ['charset.unsupported', [415, INVALID_REQUEST, 'Invalid request: the character set is not supported']],
+  ['request.aborted', [400, INVALID_REQUEST, 'Invalid request: the body is not complete']],
+  ['request.size.invalid', [400, INVALID_REQUEST, 'Invalid request: the body is not as long as announced']],
+]);
+
+/** The one place where errors become responses. Nothing of an unexpected error but its place in the log is shown. */
+function toErrorResponse(log: Logger): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    const fault = BODY_FAULTS.get((error as { type?: string } | null)?.type ?? '');
+    if (fault === undefined) log.error({ err: error }, 'unexpected error while serving a request');
+    const [status, code, message] = fault ?? [500, INTERNAL_ERROR, 'Internal error'];
+    response.status(status).json({ jsonrpc: '2.0', id: null, error: { code, message } });
+  };
+}

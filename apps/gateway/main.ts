@@ -1,0 +1,140 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { Secrets } from '../shared/config/secrets.ts';
+import { createPool } from '../shared/database/pool.ts';
+import type { Running } from '../shared/lifecycle.ts';
+import { receiveCallback } from './callbacks.ts';
+import type { TokenVerifier } from './caller.ts';
+import { createEnforcement } from './enforce.ts';
+import { CALLBACK_PATH, createGatewayApp } from './http.ts';
+import { createServer as createMcpServer } from './server.ts';
+import { createArgumentCheck } from './upstreams/argument-check.ts';
+
+/** How long stopping waits for calls that are under way. */
+const DRAIN_MS = 10_000;
+
+export interface GatewayDeps {
+  readonly databaseUrl: string;
+  readonly verifier: TokenVerifier;
+  readonly log: Logger;
+  /** Connections shared with a worker of the same process. Default: the gateway's own, closed when it stops. */
+  readonly upstreams?: UpstreamPool;
+}
+
+/** The ports that the gateway serves from. */
+export interface GatewayPorts {
+  readonly pdp: PolicyDecisionPoint;
+  readonly gatedCalls: GatedCalls;
+  readonly ensureSubmitted: EnsureSubmitted;
+  readonly upstreams: UpstreamPool;
+  readonly verifier: TokenVerifier;
+  readonly log: Logger;
+}
+
+/** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
+export async function startGateway(config: Config, secrets: Secrets, deps: GatewayDeps): Promise<Running> {
+  const { log, verifier } = deps;
+  const { urls, gateway } = config;
+  const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
+  const upstreams = deps.upstreams ?? createUpstreams(config.mcpServers, log);
+  const retentionMs = gateway.resultRetentionSeconds * 1_000;
+  const accessRequests = createAccessRequestClient({
+    serviceUrl: urls.accessRequests,
+    token: secrets.accessRequestToken,
+  });
+  const release = async () => {
+    if (deps.upstreams === undefined) await upstreams.close();
+    await pool.end();
+  };
+  try {
+    const running = await serveGateway(config, secrets, {
+      pdp: createPolicyDecisionPoint({
+        pdpUrl: urls.pdp,
+        token: secrets.pdpToken,
+        accessRequestsUrl: urls.accessRequests,
+        log,
+      }),
+      gatedCalls: createGatedCallStore(pool, {
+        requestTtlMs: gateway.requestTtlSeconds * 1_000,
+        retentionMs,
+        maxOpenPerCaller: gateway.maxOpenPerCaller,
+      }),
+      ensureSubmitted: createEnsureSubmitted({ store: createLifecycleStore(pool, { retentionMs }), accessRequests }),
+      upstreams,
+      verifier,
+      log,
+    });
+    return { name: 'gateway', stop: () => running.stop().finally(release) };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** Serves the gateway from these ports, whatever stands behind them. */
+export async function serveGateway(
+  config: Config,
+  secrets: Pick<Secrets, 'callbackSecret'>,
+  ports: GatewayPorts,
+): Promise<Running> {
+  const { gatedCalls, upstreams, verifier, log } = ports;
+  const enforce = createEnforcement({
+    ...ports,
+    checkArguments: createArgumentCheck(),
+    settings: {
+      accessRequestsUrl: config.urls.accessRequests,
+      callbackUrl: `${config.urls.gateway}${CALLBACK_PATH}`,
+      executionTimeoutMs: config.gateway.executionTimeoutSeconds * 1_000,
+    },
+  });
+  const rendering = { pollIntervalMs: config.gateway.pollIntervalMs };
+  const handler = createMcpHandler(
+    (context) => createMcpServer({ enforce, gatedCalls, upstreams, rendering, log }, context),
+    {
+      maxRequestBodySize: config.gateway.maxBodyBytes,
+      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+    },
+  );
+  // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
+  upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
+  const forgetChanges = upstreams.onChange(() => handler.notify.toolsChanged());
+  const app = createGatewayApp({
+    config,
+    handler,
+    verifier,
+    receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
+    log,
+  });
+  const server = createServer(app);
+  server.listen(config.gateway.port, config.host);
+  await once(server, 'listening');
+  log.info({ url: config.urls.mcp }, 'the gateway is listening');
+  return {
+    name: 'gateway',
+    async stop() {
+      forgetChanges();
+      await drain(server);
+      await handler.close();
+    },
+  };
+}
+
+/** Lets calls that are under way finish; streams that would stay open for ever are ended after a while. */
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(cut);
+}

@@ -1,0 +1,20 @@
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
+import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import { taskParams } from '../wire/schemas.ts';
+
+/**
+ * The caller's task that the parameters name. Unknown, no longer kept and somebody else's are one answer, so that a
+ * task id tells nothing to those it does not belong to.
+ */
+export async function ownTask(
+  gatedCalls: Pick<GatedCalls, 'findTask'>,
+  caller: Principal,
+  params: unknown,
+): Promise<GatedCallView> {
+  const parsed = taskParams.safeParse(params);
+  if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a text');
+  const view = await gatedCalls.findTask(parsed.data.taskId, ownerKey(caller));
+  if (view === undefined) throw new CountersignError('ERR_GATED_CALL_NOT_FOUND', 'no such task of this caller');
+  return view;
+}

@@ -1,0 +1,52 @@
+import { ProtocolError } from '@modelcontextprotocol/server';
+import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
+import { INTERNAL_ERROR, INVALID_PARAMS } from './identifiers.ts';
+
+interface WireError {
+  readonly code: number;
+  readonly message: string;
+}
+
+const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
+const later = (what: string): WireError => ({
+  code: INTERNAL_ERROR,
+  message: `${what} The tool did not run. The call may be repeated later.`,
+});
+const approvalServiceAway = later('The approval service cannot be reached.');
+
+/**
+ * What a client reads for each refusal that is answered with a JSON-RPC error. Fixed texts: the message of the error
+ * itself may name parts that are none of the client's business.
+ */
+const WIRE_ERRORS = {
+  ERR_CONFIG_INVALID: ours,
+  ERR_GATED_CALL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Task not found or expired' },
+  ERR_TOOL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown tool' },
+  ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
+  ERR_CALL_BINDING_MISMATCH: ours,
+  ERR_DENIAL_BINDING_INVALID: ours,
+  ERR_DENIAL_EXPIRED: ours,
+  ERR_NOT_REQUESTABLE: ours,
+  ERR_SUBMISSION_CONFLICT: ours,
+  ERR_ACCESS_REQUEST_NOT_FOUND: ours,
+  ERR_ACCESS_REQUEST_FINAL: ours,
+  ERR_VOTE_FORBIDDEN: ours,
+  ERR_SIGNATURE_INVALID: ours,
+  ERR_WEBHOOK_REPLAYED: ours,
+  ERR_CAPABILITY_MISSING: ours,
+  ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
+  ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
+  ERR_UPSTREAM_UNAVAILABLE: later("The tool's server cannot be reached."),
+  ERR_DATABASE_UNAVAILABLE: later('The request cannot be recorded now.'),
+} as const satisfies Record<ErrorCode, WireError>;
+
+/** The JSON-RPC error for a named refusal. */
+export function toProtocolError(error: CountersignError): ProtocolError {
+  const { code, message } = WIRE_ERRORS[error.code];
+  return new ProtocolError(code, message);
+}
+
+/** What every unexpected error looks like from outside. */
+export function internalError(): ProtocolError {
+  return new ProtocolError(ours.code, ours.message);
+}

@@ -1,0 +1,36 @@
+/** Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out. */
+
+export const PROTOCOL_VERSION = '2026-07-28';
+
+/** Keys of `capabilities.extensions`. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
+/** First name of the approval extension; declared beside the present one. */
+export const APPROVAL_EXTENSION_ALIAS = 'net.openid.authzen/tool-approval';
+export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorization-denials';
+
+/** `_meta` keys that we write. */
+export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
+export const DISPOSITION_META = 'io.modelcontextprotocol/tool-approval-disposition';
+/** First name of the disposition key; always holds the same value as the present one. */
+export const DISPOSITION_META_ALIAS = 'net.openid.authzen/disposition';
+export const IMMEDIATE_RESPONSE_META = 'io.modelcontextprotocol/model-immediate-response';
+export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
+export const NEXT_STEP_META = 'dev.countersign/next-step';
+
+/** `_meta` keys that only we or the protocol may write: an upstream could otherwise forge a denial or a disposition. */
+export const RESERVED_META_PREFIXES = ['io.modelcontextprotocol/', 'net.openid.authzen/', 'dev.countersign/'] as const;
+
+/** `_meta` keys of a client's call that are handed on to an upstream: trace context, which carries no authority. */
+export const FORWARDED_META = ['traceparent', 'tracestate'] as const;
+
+/** JSON-RPC error codes. */
+export const PARSE_ERROR = -32_700;
+export const INVALID_REQUEST = -32_600;
+export const INVALID_PARAMS = -32_602;
+export const INTERNAL_ERROR = -32_603;
+/** Codes with a meaning for the transport; an upstream's use of them says nothing about our own transport. */
+export const TRANSPORT_ERROR_CODES = { from: -32_099, to: -32_000 } as const;
+
+/** Name under which the gateway is known to clients and servers. */
+export const SERVER_INFO = { name: 'countersign', title: 'Countersign', version: '0.1.0' };

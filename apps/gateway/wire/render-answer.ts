@@ -1,0 +1,36 @@
+import type { Result } from '@modelcontextprotocol/server';
+import type { ToolCallAnswer } from '../enforce.ts';
+import {
+  renderDenial,
+  renderInvalidArguments,
+  renderLimitDenial,
+  renderNeedsTasks,
+  renderNoAnswer,
+  renderNotSent,
+} from './render-denial.ts';
+import { renderCreatedTask, type TaskRendering } from './render-task.ts';
+import { forwardedError, forwardedResult } from './upstream-result.ts';
+
+/** The answer to `tools/call`. Throws the upstream's own error when it answered with one. */
+export function renderAnswer(answer: ToolCallAnswer, rendering: TaskRendering): Result {
+  switch (answer.kind) {
+    case 'result':
+      return forwardedResult(answer.result);
+    case 'error':
+      throw forwardedError(answer);
+    case 'not_sent':
+      return renderNotSent();
+    case 'no_answer':
+      return renderNoAnswer();
+    case 'task':
+      return renderCreatedTask(answer.view, rendering);
+    case 'denied':
+      return renderDenial();
+    case 'too_many':
+      return renderLimitDenial();
+    case 'needs_tasks':
+      return renderNeedsTasks();
+    case 'invalid_arguments':
+      return renderInvalidArguments(answer.problem);
+  }
+}

@@ -1,0 +1,62 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import { AUTHORIZATION_META, NEXT_STEP_META, TASKS_EXTENSION } from './identifiers.ts';
+
+/** The authorization envelope. Hints only ever accompany `available`. @see SEP-2643, Envelope */
+export const AWAITING_ENVELOPE = {
+  reason: 'insufficient_authorization',
+  remediation: 'available',
+  remediationHints: [{ type: 'task' }],
+} as const;
+export const FINAL_ENVELOPE = { reason: 'insufficient_authorization', remediation: 'unavailable' } as const;
+const UNDISCLOSED_ENVELOPE = { reason: 'insufficient_authorization', remediation: 'undisclosed' } as const;
+
+function refusal(text: string, meta?: Record<string, unknown>): CallToolResult {
+  return {
+    resultType: 'complete',
+    isError: true,
+    content: [{ type: 'text', text }],
+    ...(meta !== undefined && { _meta: meta }),
+  };
+}
+
+/** A denial that nothing can change. */
+export function renderDenial(): CallToolResult {
+  return refusal('The tool did not run. Policy does not allow this call, and no approval can change that.', {
+    [AUTHORIZATION_META]: FINAL_ENVELOPE,
+  });
+}
+
+/** A denial because of too many open requests. It invites to nothing, so that agents do not loop. */
+export function renderLimitDenial(): CallToolResult {
+  return refusal(
+    'The tool did not run. Too many approval requests are open for this caller; do not repeat this call now.',
+    { [AUTHORIZATION_META]: UNDISCLOSED_ENVELOPE },
+  );
+}
+
+/** A requestable denial for a client that cannot hold a task. Nothing was requested. */
+export function renderNeedsTasks(): CallToolResult {
+  return refusal(
+    'The tool did not run. This call needs an approval that can be requested, and nothing was requested yet. ' +
+      `Next step: repeat the call from a client that declares the extension ${TASKS_EXTENSION}.`,
+    {
+      [AUTHORIZATION_META]: UNDISCLOSED_ENVELOPE,
+      [NEXT_STEP_META]: { kind: 'declare_extension', extension: TASKS_EXTENSION },
+    },
+  );
+}
+
+/** Arguments that the tool's schema, or JSON itself, does not take. `problem` holds no values. */
+export function renderInvalidArguments(problem: string): CallToolResult {
+  return refusal(`The tool did not run. Its arguments are not valid: ${problem}.`);
+}
+
+/** An allowed call that provably did not reach the tool. */
+export function renderNotSent(): CallToolResult {
+  return refusal('The tool did not run: its server cannot be reached. The call may be repeated later.');
+}
+
+/** An allowed call that left and brought no answer. */
+export function renderNoAnswer(): CallToolResult {
+  return refusal('The tool may have run: no answer came from its server. Check the target system before any repeat.');
+}

@@ -1,0 +1,141 @@
+import type { Result } from '@modelcontextprotocol/server';
+import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
+import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import {
+  AUTHORIZATION_META,
+  DISPOSITION_META,
+  DISPOSITION_META_ALIAS,
+  IMMEDIATE_RESPONSE_META,
+  INTERNAL_ERROR,
+  OUTCOME_REF_META,
+} from './identifiers.ts';
+import { AWAITING_ENVELOPE, FINAL_ENVELOPE } from './render-denial.ts';
+import { storedResult } from './schemas.ts';
+import { withoutReserved } from './upstream-result.ts';
+
+type TaskStatus = 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
+
+/** Wire status of each state, and what the client is told. No text of a waiting task suggests that the tool has run. */
+const STATUS = {
+  preparing: ['working', 'Waiting for an authorization decision. The tool has not run.'],
+  pending: ['working', 'Waiting for an authorization decision. The tool has not run.'],
+  input_required: ['input_required', 'More information is needed before a decision. The tool has not run.'],
+  granted: ['working', 'A decision has arrived and is being checked. The tool has not run.'],
+  claimed: ['working', 'The call is being carried out. Its outcome is not known yet.'],
+  executed: ['completed', 'Finished.'],
+  execution_error: ['completed', 'Finished with an error.'],
+  outcome_unknown: ['completed', 'Ended with an unknown outcome. The tool may have run.'],
+  denied: ['completed', 'The request was refused. The tool did not run.'],
+  cancelled: ['cancelled', 'Cancelled before the tool was started. The tool did not run.'],
+  failed: ['failed', 'The approval service could not be used. The tool did not run. The call may be repeated later.'],
+} as const satisfies Record<GatedCallState, readonly [TaskStatus, string]>;
+
+const NOT_APPROVED = 'The tool did not run: the request was not approved. No change was made.';
+
+/** Why a denied call did not run, in fixed words: nothing that an approver or a policy wrote gets here. */
+const DENIED: Partial<Record<EndReason, string>> = {
+  policy_denied: 'The tool did not run: policy does not allow this call. No change was made.',
+  request_expired: 'The tool did not run: the request expired before it was decided. No change was made.',
+  approval_expired: 'The tool did not run: the approval expired before it could be used. No change was made.',
+  chain_limit: 'The tool did not run: one more approval would be needed than may be requested. No change was made.',
+  binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
+  tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',
+};
+
+const RAN = 'The tool ran once, after approval.';
+const RAN_WITH_ERROR =
+  'The tool ran once, after approval, and reported an error. A change may have been made; check before trying again.';
+const NOT_SENT =
+  'The tool did not run: the approved call could not be delivered to it. It will not be delivered again for this request.';
+const MAY_HAVE_RUN =
+  'The tool may have run; its outcome is unknown. It will not be run again for this request. ' +
+  'Check the target system before any repeat.';
+const IMMEDIATE_RESPONSE =
+  'The tool has not run. The call waits for a decision and may still be refused. ' +
+  'Continue with other work and check the task later.';
+
+export interface TaskRendering {
+  readonly pollIntervalMs: number;
+}
+
+/** The answer to a call that became a task. @see SEP-2848, Denied but requestable */
+export function renderCreatedTask(view: GatedCallView, { pollIntervalMs }: TaskRendering): Result {
+  const isOpen = STATUS[view.state][0] === 'working' || STATUS[view.state][0] === 'input_required';
+  return {
+    resultType: 'task',
+    ...commonOf(view),
+    pollIntervalMs,
+    ...(isOpen && {
+      _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE, [IMMEDIATE_RESPONSE_META]: IMMEDIATE_RESPONSE },
+    }),
+  };
+}
+
+/** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
+export function renderTask(view: GatedCallView, { pollIntervalMs }: TaskRendering): Result {
+  const common = { resultType: 'complete', ...commonOf(view) };
+  const outcome = view.outcomeRef === undefined ? {} : { _meta: { [OUTCOME_REF_META]: view.outcomeRef } };
+  switch (common.status) {
+    case 'working':
+      return { ...common, pollIntervalMs, _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE } };
+    case 'input_required':
+      return { ...common, pollIntervalMs, inputRequests: {}, _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE } };
+    case 'completed':
+      return { ...common, result: finalResult(view), ...outcome };
+    case 'cancelled':
+      return { ...common, ...outcome };
+    case 'failed':
+      return {
+        ...common,
+        error: { code: INTERNAL_ERROR, message: 'Internal error: approval service unavailable' },
+        ...outcome,
+      };
+  }
+}
+
+function commonOf(view: GatedCallView) {
+  const [status, statusMessage] = STATUS[view.state];
+  return {
+    taskId: view.taskId,
+    status,
+    statusMessage,
+    createdAt: view.createdAt,
+    lastUpdatedAt: view.lastUpdatedAt,
+    // Retention counts from the creation, whatever happens in between.
+    ttlMs: Date.parse(view.retainUntil) - Date.parse(view.createdAt),
+  };
+}
+
+/** The result of a completed task. Always says in words whether the tool ran, and agrees with its disposition. */
+function finalResult(view: GatedCallView): Result {
+  const disposition = dispositionOf(view.state);
+  const meta = { [DISPOSITION_META]: disposition, [DISPOSITION_META_ALIAS]: disposition };
+  if (view.state === 'executed') return withStatement(view.result, { text: RAN, isError: false, meta });
+  if (view.state === 'execution_error' && view.reason === 'not_sent') {
+    return withStatement(undefined, { text: NOT_SENT, isError: true, meta });
+  }
+  if (view.state === 'execution_error') {
+    return withStatement(view.result, { text: RAN_WITH_ERROR, isError: true, meta });
+  }
+  if (view.state === 'denied') {
+    const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;
+    return withStatement(undefined, { text, isError: true, meta: { ...meta, [AUTHORIZATION_META]: FINAL_ENVELOPE } });
+  }
+  return withStatement(undefined, { text: MAY_HAVE_RUN, isError: true, meta });
+}
+
+/** What the tool gave, untouched, then one block with our statement. */
+function withStatement(
+  stored: string | undefined,
+  statement: { text: string; isError: boolean; meta: Record<string, unknown> },
+): Result {
+  const { content, _meta, ...rest } = storedResult.parse(stored === undefined ? {} : JSON.parse(stored));
+  return {
+    ...rest,
+    resultType: 'complete',
+    isError: statement.isError,
+    content: [...content, { type: 'text', text: statement.text }],
+    _meta: { ...withoutReserved(_meta), ...statement.meta },
+  };
+}

@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { TASKS_EXTENSION } from './identifiers.ts';
+
+/** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
+export const taskParams = z.looseObject({ taskId: z.string().min(1).max(256) });
+
+/** Accepts whatever came, so that a missing capability is reported before a wrong parameter. */
+export const anyParams = z.looseObject({});
+
+const extensionsOf = z.looseObject({ extensions: z.record(z.string(), z.unknown()).optional() });
+
+/** Whether the capabilities of this very request name the tasks extension. What earlier requests declared is nothing. */
+export function declaresTasks(clientCapabilities: unknown): boolean {
+  const parsed = extensionsOf.safeParse(clientCapabilities);
+  const settings = parsed.data?.extensions?.[TASKS_EXTENSION];
+  return typeof settings === 'object' && settings !== null;
+}
+
+/** Body of a callback of the access request service. Only the id is used: the status is always fetched (PRJ-16). */
+export const callbackBody = z.looseObject({ task: z.looseObject({ id: z.string().min(1).max(256) }) });
+
+/** A tool result as it was stored; every member beyond these is kept. */
+export const storedResult = z.looseObject({
+  content: z.array(z.looseObject({ type: z.string() })).default([]),
+  _meta: z.record(z.string(), z.unknown()).optional(),
+});
