@@ -3,12 +3,17 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A TCP port on 127.0.0.1 that nobody listens on at this moment. Somebody may take it before it is used. */
-export function freePort(): Promise<number> {
+/** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free. */
+export async function freePort(preferred?: number): Promise<number> {
+  if (preferred === undefined) return tryPort(0);
+  return tryPort(preferred).catch(() => tryPort(0));
+}
+
+function tryPort(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(port, '127.0.0.1', () => {
       const address = server.address();
       server.close(() =>
         address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port')),

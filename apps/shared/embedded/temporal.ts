@@ -55,10 +55,9 @@ export async function findOrStartTemporal(options: TemporalOptions): Promise<Tem
 /** The server that already runs on the state folder, left by a process that was killed or started by another one. */
 export async function adoptTemporal(stateDir: string, namespace = 'default'): Promise<TemporalServer | undefined> {
   const home = resolve(stateDir, 'temporal');
-  const file = join(home, 'server.json');
-  const found = serverFile.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : undefined);
-  if (!found.success || !runsWith(found.data.pid, join(home, 'temporal.db'))) return undefined;
-  const { pid, port } = found.data;
+  const found = lastServer(home);
+  if (found === undefined || !runsWith(found.pid, join(home, 'temporal.db'))) return undefined;
+  const { pid, port } = found;
   const ended = () => !isAlive(pid);
   const address = `127.0.0.1:${port}`;
   const stop = () => endProcess(pid, ended, SHUTDOWN);
@@ -94,7 +93,8 @@ async function runServer(
   program: string,
   namespace: string,
 ): Promise<Omit<TemporalServer, 'how'> | string> {
-  const port = await freePort();
+  // The port of the last time, so that workers and clients of a server that died find the new one.
+  const port = await freePort(lastServer(home)?.port);
   const logFile = join(home, 'temporal.log');
   const log = openSync(logFile, 'w', 0o600);
   const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
@@ -144,6 +144,11 @@ async function asksNamespace(address: string, namespace: string): Promise<boolea
   } finally {
     await connection?.close();
   }
+}
+
+function lastServer(home: string): z.infer<typeof serverFile> | undefined {
+  const file = join(home, 'server.json');
+  return serverFile.safeParse(existsSync(file) ? parseJson(readFileSync(file, 'utf8')) : undefined).data;
 }
 
 function parseJson(text: string): unknown {

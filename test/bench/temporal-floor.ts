@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Worker } from '@temporalio/worker';
+import { summarise, type Sample } from './stats.ts';
+
+/** Signal → activity started, bare, on the same Temporal server as the product under test. One at a time. */
+export async function measureTemporalFloor(address: string, count: number): Promise<Sample> {
+  const arrivals = new Map<string, (at: number) => void>();
+  const native = await NativeConnection.connect({ address });
+  const connection = await Connection.connect({ address });
+  const { workflow } = new Client({ connection });
+  const taskQueue = `floor-${randomUUID()}`;
+  const workflowsPath = fileURLToPath(new URL(`./floor.workflow${extname(import.meta.url)}`, import.meta.url));
+  const worker = await Worker.create({
+    connection: native,
+    taskQueue,
+    workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') }),
+    activities: { arrive: async (id: string) => arrivals.get(id)?.(performance.now()) },
+  });
+  const durations: number[] = [];
+  await worker.runUntil(async () => {
+    for (let index = 0; index < count; index += 1) {
+      const id = randomUUID();
+      const handle = await workflow.start('floorWorkflow', { workflowId: id, taskQueue, args: [id] });
+      // The first task has to be over, as it is when a person decides minutes after the call was made.
+      while ((await handle.describe()).historyLength < 4) await new Promise((resolve) => setImmediate(resolve));
+      const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
+      const signalled = performance.now();
+      await handle.signal('release');
+      durations.push((await arrived) - signalled);
+      await handle.result();
+    }
+  });
+  await connection.close();
+  await native.close();
+  return summarise(durations, durations.reduce((sum, one) => sum + one, 0));
+}
