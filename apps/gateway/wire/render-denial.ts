@@ -12,7 +12,6 @@ const UNDISCLOSED_ENVELOPE = { reason: 'insufficient_authorization', remediation
 
 function refusal(text: string, meta?: Record<string, unknown>): CallToolResult {
   return {
-    resultType: 'complete',
     isError: true,
     content: [{ type: 'text', text }],
     ...(meta !== undefined && { _meta: meta }),

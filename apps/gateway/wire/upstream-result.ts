@@ -12,11 +12,11 @@ export function withoutReserved(meta: Meta | undefined): Record<string, unknown>
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;
 }
 
-/** An upstream's result, unchanged but for reserved `_meta`. */
+/** An upstream's result, unchanged but for reserved `_meta`. The SDK adds `resultType` where the revision has it. */
 export function forwardedResult(result: JsonObject): CallToolResult {
-  const { _meta, ...rest } = result;
+  const { _meta, resultType: _resultType, ...rest } = result;
   const meta = withoutReserved(_meta as Meta | undefined);
-  return { ...rest, resultType: 'complete', ...(meta !== undefined && { _meta: meta }) } as unknown as CallToolResult;
+  return { ...rest, ...(meta !== undefined && { _meta: meta }) } as unknown as CallToolResult;
 }
 
 /** An upstream's JSON-RPC error. A code that our own transport would act on is replaced. */

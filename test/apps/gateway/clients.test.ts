@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { connectAgent } from '../../../apps/demo/agent.ts';
+import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
+import { aGateway, aView, FakeWorld, requestable, transfer, type TestGateway } from '../../support/gateway.ts';
+
+let gateway: TestGateway;
+let world: FakeWorld;
+const restoreFetch = parseBodiesInThisRealm();
+beforeAll(async () => {
+  gateway = await aGateway();
+  world = gateway.world;
+});
+afterAll(() => {
+  restoreFetch();
+  return gateway.stop();
+});
+beforeEach(() => {
+  const { decision, opened, view, invocation } = new FakeWorld();
+  Object.assign(world, { decision, opened, view, invocation });
+});
+
+const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
+
+describe('the official tasks client', () => {
+  it('follows a call from the task to the result', async () => {
+    world.decision = requestable();
+    const agent = await connectAgent(gateway.mcpUrl, 'token-of-alice');
+    const seen: string[] = [];
+    try {
+      expect(await agent.toolNames()).toEqual(['bank__transfer', 'bank__anything']);
+      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 as never }, (task) => {
+        seen.push(task.status);
+        const result = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
+        world.view = aView({ state: 'executed', result, outcomeRef: 'out_1' });
+      });
+      expect(answer).toMatchObject({ status: 'completed', isError: false });
+      expect(answer.text).toMatch(/booked\nThe tool ran once/);
+      expect(seen).toContain('working');
+    } finally {
+      await agent.close();
+    }
+  });
+
+  it.each([
+    [aView({ state: 'denied', reason: 'resolution_denied' }), 'completed', /did not run/],
+    [aView({ state: 'outcome_unknown', reason: 'no_result' }), 'completed', /may have run/],
+    [aView({ state: 'cancelled', reason: 'client_cancelled' }), 'cancelled', /cancelled/],
+    [aView({ state: 'failed', reason: 'resolution_failed' }), 'failed', /approval service/],
+  ])('understands the end of a call (%#)', async (view, status, text) => {
+    world.decision = requestable();
+    const agent = await connectAgent(gateway.mcpUrl, 'token-of-alice');
+    try {
+      const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 as never }, () => (world.view = view));
+      expect(answer).toMatchObject({ status, isError: true });
+      expect(answer.text).toMatch(text);
+    } finally {
+      await agent.close();
+    }
+  });
+});
+
+describe('the present SDK client', () => {
+  it('calls an allowed tool, and hears when the tools change', async () => {
+    let changes = 0;
+    const client = new Client(
+      { name: 'test', version: '0' },
+      {
+        versionNegotiation: { mode: 'auto' },
+        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => (changes += 1) } },
+      },
+    );
+    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
+    try {
+      expect(client.getProtocolEra()).toBe('modern');
+      expect((await client.callTool(transfer())).content).toEqual([{ type: 'text', text: 'booked' }]);
+      for (let tries = 0; changes === 0 && tries < 200; tries += 1) {
+        for (const listener of world.changeListeners) listener();
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+      expect(changes).toBeGreaterThan(0);
+    } finally {
+      await client.close();
+    }
+  });
+});
+
+describe('a client of an earlier revision', () => {
+  const connect = async () => {
+    const client = new EarlierClient({ name: 'earlier', version: '0' });
+    await client.connect(new EarlierTransport(new URL(gateway.mcpUrl), { requestInit }) as never);
+    return client;
+  };
+
+  it('lists and calls allowed tools', async () => {
+    const client = await connect();
+    try {
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
+      const result = await client.callTool(transfer());
+      expect(result).toEqual({ content: [{ type: 'text', text: 'booked' }] });
+      expect(client.getServerCapabilities()).toEqual({ tools: {} });
+    } finally {
+      await client.close();
+    }
+  });
+
+  it('is told what an approval takes, and gets no task', async () => {
+    world.decision = requestable();
+    world.openings.length = 0;
+    const client = await connect();
+    try {
+      const result = await client.callTool(transfer());
+      expect(result.isError).toBe(true);
+      expect(JSON.stringify(result.content)).toMatch(/did not run.*declares the extension/);
+      expect(result).not.toHaveProperty('taskId');
+      expect(world.openings).toEqual([]);
+    } finally {
+      await client.close();
+    }
+  });
+});

@@ -1,0 +1,191 @@
+import { request as httpRequest } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { aGateway, CALLBACK_SECRET, post, send, transfer, type TestGateway } from '../../support/gateway.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await aGateway({ maxBodyBytes: 4 * 1024 * 1024 });
+});
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  gateway.world.callbacks.length = 0;
+  gateway.world.evaluations.length = 0;
+  gateway.world.callbackVerdict = 'accepted';
+});
+
+const ALICE = { authorization: 'Bearer token-of-alice' };
+const STACK = /\bat .*:\d+|node_modules|<html/i;
+
+describe('the access token', () => {
+  it.each([
+    ['is missing', {}],
+    ['is unknown, forged or expired', { authorization: 'Bearer nonsense' }],
+    ['comes in another scheme', { authorization: 'Basic YTpi' }],
+  ])('%s: the request is refused and told where tokens come from', async (_case, headers) => {
+    const { status, headers: answer, text } = await post(gateway, '{}', headers);
+    expect(status).toBe(401);
+    expect(answer.get('www-authenticate')).toContain(
+      `resource_metadata="${gateway.url}/.well-known/oauth-protected-resource/mcp"`,
+    );
+    expect(text).not.toMatch(/canary/);
+    expect(text).not.toMatch(STACK);
+  });
+
+  it('is issued by the server that the resource metadata names', async () => {
+    const response = await fetch(`${gateway.url}/.well-known/oauth-protected-resource/mcp`);
+    expect(await response.json()).toMatchObject({
+      resource: gateway.mcpUrl,
+      authorization_servers: ['http://127.0.0.1:4104'],
+    });
+  });
+});
+
+describe('the body', () => {
+  it.each([['{"jsonrpc":'], [''], ['\u0000'], ['{"a":1}}']])('%p is a parse error', async (body) => {
+    const answer = await post(gateway, body, ALICE);
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(answer.body.jsonrpc).toBe('2.0');
+    expect([-32_700, -32_600]).toContain(answer.body.error?.code);
+    expect(answer.text).not.toMatch(STACK);
+  });
+
+  it('answers malformed JSON with -32700', async () => {
+    const { body } = await post(gateway, '{"jsonrpc":', ALICE);
+    expect(body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_700 } });
+  });
+
+  it.each([['5'], ['"x"'], ['null'], ['[]'], ['{}'], ['{"jsonrpc":"1.0","id":1,"method":"x"}']])(
+    '%s is no request',
+    async (body) => {
+      const answer = await post(gateway, body, ALICE);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error?.code).toBeLessThan(-32_000);
+      expect(answer.text).not.toMatch(STACK);
+    },
+  );
+
+  it('of five megabytes is refused with a JSON body, and the gateway lives', async () => {
+    const { status, body, text } = await post(gateway, JSON.stringify({ a: 'x'.repeat(5 * 1024 * 1024) }), ALICE);
+    expect(status).toBe(413);
+    expect(body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_600 } });
+    expect(text).not.toMatch(STACK);
+    expect((await send(gateway, 'tools/list')).status).toBe(200);
+  });
+
+  it('of another type is refused', async () => {
+    const { status, text } = await post(gateway, 'a=1', { ...ALICE, 'content-type': 'text/plain' });
+    expect(status).toBe(415);
+    expect(text).not.toMatch(STACK);
+  });
+});
+
+describe('the envelope', () => {
+  it('of an unknown revision is refused with those that are known', async () => {
+    const message = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/list',
+      params: {
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2027-01-01',
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      },
+    };
+    const { status, body } = await post(gateway, JSON.stringify(message), {
+      ...ALICE,
+      'mcp-protocol-version': '2027-01-01',
+      'mcp-method': 'tools/list',
+    });
+    expect([status, body.error?.code]).toEqual([400, -32_022]);
+    expect(body.error?.data).toMatchObject({ supported: ['2026-07-28'], requested: '2027-01-01' });
+  });
+
+  it('that its headers contradict is refused before anything is decided', async () => {
+    const { status, body } = await send(gateway, 'tools/call', transfer(), { headers: { 'mcp-name': 'bank__other' } });
+    expect([status, body.error?.code]).toEqual([400, -32_020]);
+    expect(gateway.world.evaluations).toEqual([]);
+  });
+});
+
+describe('host and origin', () => {
+  const status = (headers: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const request = httpRequest(gateway.mcpUrl, { method: 'POST', headers: { ...ALICE, ...headers } }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode));
+      });
+      request.on('error', reject).end('{}');
+    });
+
+  it('of another site are refused', async () => {
+    expect(await status({ host: 'evil.test' })).toBe(403);
+    expect(await status({ origin: 'https://evil.test' })).toBe(403);
+    expect(await status({ origin: 'null' })).toBe(403);
+    expect(await status({ host: 'localhost:4100' })).not.toBe(403);
+  });
+});
+
+describe('other paths', () => {
+  it('tell that the gateway lives', async () => {
+    expect(await (await fetch(`${gateway.url}/healthz`)).json()).toEqual({ status: 'ok' });
+  });
+
+  it('are not found, in JSON', async () => {
+    const response = await fetch(`${gateway.url}/admin`);
+    expect([response.status, await response.json()]).toEqual([404, { error: 'not found' }]);
+    expect(response.headers.get('x-powered-by')).toBeNull();
+  });
+});
+
+describe('a callback', () => {
+  const body = JSON.stringify({ state: 's', task: { id: 'arq_1', status: 'approved' }, result: { mode: 'forged' } });
+  const webhook = new Webhook(CALLBACK_SECRET);
+  const signed = (text: string, changes: Record<string, string> = {}, at = new Date()) => ({
+    'content-type': 'application/json',
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': webhook.sign('msg_1', at, text),
+    ...changes,
+  });
+  const callBack = async (text: string, headers: Record<string, string>) => {
+    const response = await fetch(`${gateway.url}/callbacks/access-requests`, { method: 'POST', body: text, headers });
+    return response.status;
+  };
+
+  it('that is signed is accepted as a hint about a request', async () => {
+    expect(await callBack(body, signed(body))).toBe(204);
+    expect(gateway.world.callbacks).toEqual([
+      { webhookId: 'msg_1', accessRequestId: 'arq_1', bodyDigest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/) },
+    ]);
+  });
+
+  it('that is repeated is accepted, and one that reuses an id for another body is a conflict', async () => {
+    gateway.world.callbackVerdict = 'repeated';
+    expect(await callBack(body, signed(body))).toBe(204);
+    gateway.world.callbackVerdict = 'conflict';
+    expect(await callBack(body, signed(body))).toBe(409);
+  });
+
+  it.each([
+    ['is not signed', body, { 'content-type': 'application/json' }],
+    ['is signed with another key', body, signed(body, { 'webhook-signature': 'v1,AAAA' })],
+    ['was altered', `${body} `, signed(body)],
+    ['has another id than was signed', body, signed(body, { 'webhook-id': 'msg_2' })],
+    ['is ten minutes old', body, signed(body, {}, new Date(Date.now() - 600_000))],
+    ['is of ten minutes from now', body, signed(body, {}, new Date(Date.now() + 600_000))],
+  ])('that %s changes nothing', async (_case, text, headers) => {
+    expect(await callBack(text, headers as Record<string, string>)).toBe(401);
+    expect(gateway.world.callbacks).toEqual([]);
+  });
+
+  it.each([['{"task":{}}'], ['not JSON'], ['{"task":{"id":5}}']])('that says %s is refused', async (text) => {
+    expect(await callBack(text, signed(text))).toBe(400);
+    expect(gateway.world.callbacks).toEqual([]);
+  });
+
+  it('that is too large is refused', async () => {
+    expect(await callBack('x'.repeat(70_000), signed('x'))).toBe(413);
+  });
+});

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { ownerKey } from '../../../workflows/domain/principal.ts';
+import { ALICE, aGateway, aView, FakeWorld, send, TASK_ID, type TestGateway } from '../../support/gateway.ts';
+
+const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
+const ALIAS = 'net.openid.authzen/disposition';
+const METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'];
+
+let gateway: TestGateway;
+let world: FakeWorld;
+beforeAll(async () => {
+  gateway = await aGateway();
+  world = gateway.world;
+});
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  Object.assign(world, { view: aView(), failure: undefined });
+  world.lookups.length = 0;
+  world.cancelled.length = 0;
+});
+
+const ask = (method: string, params: Record<string, unknown> = {}, options = {}) =>
+  send(gateway, method, { taskId: TASK_ID, ...params }, options);
+
+describe('tasks/get', () => {
+  it('shows a waiting task with the envelope of a denial that can be cured', async () => {
+    const { status, body } = await ask('tasks/get');
+    expect(status).toBe(200);
+    expect(body.result).toEqual({
+      resultType: 'complete',
+      taskId: TASK_ID,
+      status: 'working',
+      statusMessage: expect.stringMatching(/has not run/),
+      createdAt: '2026-11-21T09:00:00.000Z',
+      lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+      ttlMs: 14 * 86_400_000,
+      pollIntervalMs: 250,
+      _meta: {
+        [AUTHORIZATION]: {
+          reason: 'insufficient_authorization',
+          remediation: 'available',
+          remediationHints: [{ type: 'task' }],
+        },
+        [SERVER_INFO]: expect.anything(),
+      },
+    });
+    expect(world.lookups).toEqual([{ taskId: TASK_ID, owner: ownerKey(ALICE) }]);
+  });
+
+  it("shows an executed task with the tool's result, our statement and both dispositions", async () => {
+    world.view = aView({
+      state: 'executed',
+      outcomeRef: 'out_1',
+      result: JSON.stringify({
+        content: [{ type: 'text', text: 'booked', extra: 1 }],
+        structuredContent: { reference: 'PAY-1' },
+        isError: false,
+        _meta: { 'com.example/kept': 1, [AUTHORIZATION]: 'forged', [DISPOSITION]: 'forged' },
+      }),
+    });
+    const { body } = await ask('tasks/get');
+    expect(body.result).toEqual({
+      resultType: 'complete',
+      taskId: TASK_ID,
+      status: 'completed',
+      statusMessage: 'Finished.',
+      createdAt: '2026-11-21T09:00:00.000Z',
+      lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+      ttlMs: 14 * 86_400_000,
+      result: {
+        resultType: 'complete',
+        isError: false,
+        content: [
+          { type: 'text', text: 'booked', extra: 1 },
+          { type: 'text', text: expect.stringMatching(/ran once/) },
+        ],
+        structuredContent: { reference: 'PAY-1' },
+        _meta: { 'com.example/kept': 1, [DISPOSITION]: 'approved-executed', [ALIAS]: 'approved-executed' },
+      },
+      _meta: { 'dev.countersign/outcome-ref': 'out_1', [SERVER_INFO]: expect.anything() },
+    });
+  });
+
+  it('shows a failed task with an error and no result', async () => {
+    world.view = aView({ state: 'failed', reason: 'submission_refused', outcomeRef: 'out_1' });
+    const { result } = (await ask('tasks/get')).body;
+    expect(result).toMatchObject({ status: 'failed', error: { code: -32_603, message: expect.any(String) } });
+    expect(result).not.toHaveProperty('result');
+    expect(result).not.toHaveProperty('pollIntervalMs');
+  });
+});
+
+describe('tasks/update and tasks/cancel', () => {
+  const ack = { resultType: 'complete', _meta: { [SERVER_INFO]: expect.anything() } };
+
+  it('acknowledges answers to questions that nobody asked', async () => {
+    const inputResponses = { unknown: { action: 'accept', content: {} } };
+    expect((await ask('tasks/update', { inputResponses })).body.result).toEqual(ack);
+    expect(world.cancelled).toEqual([]);
+  });
+
+  it('acknowledges a cancel in every state alike', async () => {
+    for (const state of ['pending', 'claimed', 'executed', 'cancelled'] as const) {
+      world.view = aView({ state });
+      expect((await ask('tasks/cancel')).body.result).toEqual(ack);
+    }
+    expect(world.cancelled).toHaveLength(4);
+  });
+});
+
+describe.each(METHODS)('%s', (method) => {
+  it("answers unknown, purged and other callers' tasks with the same bytes", async () => {
+    const unknown = await send(gateway, method, { taskId: 'tsk_none' });
+    const foreign = await ask(method, {}, { token: 'token-of-mallory' });
+    world.view = undefined;
+    const purged = await ask(method);
+    expect(unknown.status).toBe(200);
+    expect(unknown.body.error).toEqual({ code: -32_602, message: 'Task not found or expired' });
+    expect(foreign.text).toBe(unknown.text);
+    expect(purged.text).toBe(unknown.text);
+    expect(world.cancelled).toEqual([]);
+  });
+
+  it('demands the tasks extension of this very request, before it looks at anything', async () => {
+    for (const params of [{}, { taskId: 5 }]) {
+      const { status, body } = await ask(method, params, { capabilities: {} });
+      expect(status).toBe(400);
+      expect(body.error).toMatchObject({
+        code: -32_021,
+        data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+      });
+    }
+    expect(world.lookups).toEqual([]);
+  });
+
+  it.each([[undefined], [5], [{}], [''], ['x'.repeat(300)]])('refuses %p as a task id', async (taskId) => {
+    const { body } = await send(gateway, method, taskId === undefined ? {} : { taskId });
+    expect(body.error?.code).toBe(-32_602);
+    expect(world.lookups).toEqual([]);
+  });
+
+  it('refuses a header that names another task', async () => {
+    const { status, body } = await ask(method, {}, { headers: { 'mcp-name': 'tsk_other' } });
+    expect(status).toBe(400);
+    expect(body.error?.code).toBe(-32_020);
+    expect(world.lookups).toEqual([]);
+  });
+
+  it('shows nothing of a failure of the store', async () => {
+    world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary postgres://user:secret@host');
+    const named = await ask(method);
+    world.failure = new Error('canary stack');
+    const unexpected = await ask(method);
+    expect(named.body.error?.code).toBe(-32_603);
+    expect(unexpected.body.error).toEqual({ code: -32_603, message: 'Internal error' });
+    expect(named.text + unexpected.text).not.toContain('canary');
+  });
+});
+
+describe('methods that are gone', () => {
+  it.each(['tasks/result', 'tasks/list', 'no/such'])('%s is not found', async (method) => {
+    const { status, body } = await ask(method);
+    expect([status, body.error?.code]).toEqual([404, -32_601]);
+  });
+});
+
+describe('server/discover', () => {
+  it('declares the extensions, and no tasks of an earlier revision', async () => {
+    const { body } = await send(gateway, 'server/discover');
+    expect(body.result?.['capabilities']).toEqual({
+      tools: { listChanged: true },
+      extensions: {
+        'io.modelcontextprotocol/tasks': {},
+        'io.modelcontextprotocol/tool-approval': {},
+        'net.openid.authzen/tool-approval': {},
+        'io.modelcontextprotocol/structured-authorization-denials': {},
+      },
+    });
+    expect(body.result?.['supportedVersions']).toEqual(['2026-07-28']);
+  });
+});
+
+describe('tools/list', () => {
+  it('shows every tool under its public name, every member kept', async () => {
+    const { body } = await send(gateway, 'tools/list');
+    const tools = body.result?.['tools'] as Record<string, unknown>[];
+    expect(tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
+    expect(tools[0]).toMatchObject({
+      description: 'Moves money.',
+      execution: { taskSupport: 'optional' },
+      'x-vendor': { kept: true },
+      annotations: { destructiveHint: true },
+    });
+  });
+});

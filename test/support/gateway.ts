@@ -1,0 +1,259 @@
+import { createServer } from 'node:net';
+import { pino } from 'pino';
+import { serveGateway } from '../../apps/gateway/main.ts';
+import type { TokenVerifier } from '../../apps/gateway/caller.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { parseConfig } from '../../apps/shared/config/config.ts';
+import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type {
+  GatedCalls,
+  GatedCallView,
+  InvocationResult,
+  Opening,
+  Opened,
+  PolicyDecisionPoint,
+  UpstreamTool,
+} from '../../workflows/domain/ports.ts';
+import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+
+export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
+export const TASK_ID = 'tsk_0123456789abcdef0123456789abcdef';
+
+export const ALICE: Principal = { issuer: 'https://issuer.test', subject: 'alice', clientId: 'agent-7' };
+export const MALLORY: Principal = { issuer: 'https://issuer.test', subject: 'mallory', clientId: 'agent-7' };
+const TOKENS = new Map<string, Principal>([
+  ['token-of-alice', ALICE],
+  ['token-of-mallory', MALLORY],
+]);
+
+/** Texts that belong to the authority side. Not one of them may be seen by a client. */
+export const CANARIES = {
+  bindingToken: 'canary-binding-token',
+  evaluationId: 'canary-evaluation-id',
+  reason: 'canary-reason',
+  template: 'canary-template',
+} as const;
+
+export const requestable = (changes: Partial<Extract<Decision, { kind: 'requestable' }>> = {}): Decision => ({
+  kind: 'requestable',
+  evaluationId: CANARIES.evaluationId,
+  evaluatedAt: '2026-11-21T09:00:00Z',
+  reason: CANARIES.reason,
+  offer: {
+    expiresAt: '2126-11-21T09:10:00Z',
+    template: CANARIES.template,
+    bindingToken: CANARIES.bindingToken,
+  },
+  ...changes,
+});
+
+export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
+  gatedCallId: '00000000-0000-4000-8000-000000000001',
+  taskId: TASK_ID,
+  state: 'pending',
+  tool: 'bank__transfer',
+  createdAt: '2026-11-21T09:00:00.000Z',
+  lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+  retainUntil: '2026-12-05T09:00:00.000Z',
+  ...changes,
+});
+
+const TRANSFER: UpstreamTool = {
+  upstream: 'bank',
+  upstreamTool: 'transfer',
+  name: 'bank__transfer',
+  digest: 'sha-256:1111',
+  definition: {
+    name: 'transfer',
+    description: 'Moves money.',
+    inputSchema: {
+      type: 'object',
+      properties: { to: { type: 'string' }, amount: { type: 'integer', minimum: 1 } },
+      required: ['to', 'amount'],
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: true },
+    execution: { taskSupport: 'optional' },
+    'x-vendor': { kept: true },
+  },
+};
+const ANYTHING: UpstreamTool = {
+  ...TRANSFER,
+  upstreamTool: 'anything',
+  name: 'bank__anything',
+  digest: 'sha-256:2222',
+  definition: { name: 'anything', inputSchema: { type: 'object' } },
+};
+
+/** Fake ports that a test steers and looks into. */
+export class FakeWorld {
+  decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
+  opened: Opened = { kind: 'opened', gatedCallId: aView().gatedCallId, taskId: TASK_ID };
+  view: GatedCallView | undefined = aView();
+  invocation: InvocationResult = {
+    kind: 'result',
+    isError: false,
+    result: { content: [{ type: 'text', text: 'booked' }] },
+  };
+  submission: CountersignError | undefined;
+  failure: Error | undefined;
+  callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
+  readonly evaluations: EvaluationRequest[] = [];
+  readonly openings: Opening[] = [];
+  readonly submitted: string[] = [];
+  readonly invocations: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject }[] = [];
+  readonly lookups: { taskId: string; owner: string }[] = [];
+  readonly cancelled: string[] = [];
+  readonly callbacks: unknown[] = [];
+  readonly changeListeners = new Set<() => void>();
+
+  readonly pdp: PolicyDecisionPoint = {
+    evaluate: async (request) => {
+      this.evaluations.push(request);
+      if (this.decision instanceof CountersignError) throw this.decision;
+      return typeof this.decision === 'function' ? this.decision() : this.decision;
+    },
+  };
+
+  readonly gatedCalls: GatedCalls = {
+    open: async (opening) => {
+      this.openings.push(opening);
+      return this.opened;
+    },
+    findTask: async (taskId, owner) => {
+      this.lookups.push({ taskId, owner });
+      if (this.failure !== undefined) throw this.failure;
+      return taskId === TASK_ID && owner === ownerKey(ALICE) ? this.view : undefined;
+    },
+    cancel: async (gatedCallId) => {
+      this.cancelled.push(gatedCallId);
+      return 'cancelled';
+    },
+    acceptCallback: async (callback) => {
+      this.callbacks.push(callback);
+      return this.callbackVerdict;
+    },
+  };
+
+  readonly ensureSubmitted = async (gatedCallId: string) => {
+    this.submitted.push(gatedCallId);
+    if (this.submission !== undefined) throw this.submission;
+  };
+
+  readonly upstreams: UpstreamPool = {
+    tools: async () => [TRANSFER, ANYTHING],
+    find: async (name) => [TRANSFER, ANYTHING].find((tool) => tool.name === name),
+    call: async (call) => {
+      this.invocations.push(call);
+      return this.invocation;
+    },
+    onChange: (listener) => {
+      this.changeListeners.add(listener);
+      return () => void this.changeListeners.delete(listener);
+    },
+    close: async () => undefined,
+  };
+
+  readonly verifier: TokenVerifier = {
+    verify: async (token) => {
+      const principal = TOKENS.get(token);
+      if (principal === undefined) throw new Error(`canary: no such token ${token}`);
+      return { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
+    },
+  };
+}
+
+export interface TestGateway {
+  readonly url: string;
+  readonly mcpUrl: string;
+  readonly world: FakeWorld;
+  /** Every text the gateway logged. */
+  readonly logged: string[];
+  stop(): Promise<void>;
+}
+
+/** A gateway on a free port, over fake ports. */
+export async function aGateway(settings: { maxBodyBytes?: number } = {}): Promise<TestGateway> {
+  const port = await freePort();
+  const config = parseConfig({ gateway: { port, pollIntervalMs: 250, ...settings } }, { baseDir: '/', stateDir: '/' });
+  const world = new FakeWorld();
+  const logged: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  const running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...world, log });
+  return { url: config.urls.gateway, mcpUrl: config.urls.mcp, world, logged, stop: () => running.stop() };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export interface Sent {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+  readonly body: {
+    readonly jsonrpc?: string;
+    readonly id?: unknown;
+    readonly result?: Record<string, unknown>;
+    readonly error?: { code: number; message: string; data?: unknown };
+  };
+}
+
+const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+const REVISION = '2026-07-28';
+
+/** Sends one request of the present revision, byte for byte as a client would, and reads the answer's bytes. */
+export async function send(
+  gateway: TestGateway,
+  method: string,
+  params: Record<string, unknown> = {},
+  options: { capabilities?: unknown; token?: string | undefined; headers?: Record<string, string> } = {},
+): Promise<Sent> {
+  const { capabilities = TASKS, token = 'token-of-alice' } = options;
+  const name = params['name'] ?? params['taskId'];
+  const meta = params['_meta'] as Record<string, unknown> | undefined;
+  const message = {
+    jsonrpc: '2.0',
+    id: 'r-1',
+    method,
+    params: {
+      ...params,
+      _meta: {
+        ...meta,
+        'io.modelcontextprotocol/protocolVersion': REVISION,
+        'io.modelcontextprotocol/clientInfo': { name: 'wire-test', version: '0' },
+        'io.modelcontextprotocol/clientCapabilities': capabilities,
+      },
+    },
+  };
+  return post(gateway, JSON.stringify(message), {
+    authorization: `Bearer ${token}`,
+    'mcp-protocol-version': REVISION,
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': name }),
+    ...options.headers,
+  });
+}
+
+export async function post(gateway: TestGateway, body: string, headers: Record<string, string>): Promise<Sent> {
+  const response = await fetch(gateway.mcpUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body,
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.includes('json');
+  return { status: response.status, text, headers: response.headers, body: isJson ? JSON.parse(text) : {} };
+}
+
+export const transfer = (changes: Record<string, unknown> = {}) => ({
+  name: 'bank__transfer',
+  arguments: { to: 'acct-1', amount: 5 },
+  ...changes,
+});
