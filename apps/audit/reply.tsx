@@ -1,0 +1,37 @@
+import type { Request, Response } from 'express';
+import type { ComponentChild } from 'preact';
+import { renderPage } from './pages/page.tsx';
+import { ProblemPage, type Problem } from './pages/problem-page.tsx';
+
+/** The same answer as a page for browsers and as JSON for everything else. */
+export interface Reply {
+  wantsPage(request: Request): boolean;
+  send(
+    request: Request,
+    response: Response,
+    answer: { title: string; data: unknown; page: () => ComponentChild },
+  ): void;
+  problem(request: Request, response: Response, problem: Problem): void;
+}
+
+export function createReply(): Reply {
+  // A bearer token is sent by a program. A browser names text/html first; a program that names nothing gets JSON.
+  const wantsPage = (request: Request) =>
+    request.get('Authorization') === undefined && request.accepts(['application/json', 'text/html']) === 'text/html';
+  const page = (response: Response, title: string, content: ComponentChild) => {
+    const auditor = response.locals['auditor'] as string | undefined;
+    response.type('html').send(renderPage({ title, content, ...(auditor !== undefined && { auditor }) }));
+  };
+  return {
+    wantsPage,
+    send(request, response, answer) {
+      if (wantsPage(request)) page(response, answer.title, answer.page());
+      else response.json(answer.data);
+    },
+    problem(request, response, problem) {
+      response.status(problem.status);
+      if (wantsPage(request)) return page(response, problem.title, <ProblemPage problem={problem} />);
+      response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', ...problem }));
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { Router, type Request, type Response } from 'express';
+import { reference } from '../filters.ts';
+import { CallPage } from '../pages/call-page.tsx';
+import { RecordPage } from '../pages/record-page.tsx';
+import { viewOf, type RecordView } from '../record-view.ts';
+import type { Reply } from '../reply.tsx';
+import type { OutcomeRecords, StoredEvidence } from '../stores/outcome-record.store.ts';
+
+/** The ways to one record: by its own reference, its task, a decision, or the digest of its call. */
+export function recordRoutes(records: OutcomeRecords, reply: Reply): Router {
+  const router = Router();
+  router.get('/by-task/:id', async (request, response) => {
+    const taskId = idOf(request);
+    const found = taskId === undefined ? undefined : await records.byTask(taskId);
+    if (found) return sendRecord(reply, request, response, viewOf(found));
+    const state = taskId === undefined ? undefined : await records.openState(taskId);
+    if (state === undefined) return nothingFound(reply, request, response);
+    reply.problem(request, response, {
+      status: 404,
+      title: 'This call has not ended',
+      detail: `Its state is ${state}. The record is written in the moment in which it ends.`,
+    });
+  });
+  router.get('/by-decision/:id', async (request, response) => {
+    const [found, ...more] = await search(request, (id) => records.byDecision(id));
+    if (!found) return nothingFound(reply, request, response);
+    if (more.length === 0) return sendRecord(reply, request, response, viewOf(found));
+    const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
+    const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
+    reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
+  });
+  router.get('/by-call/:id', async (request, response) => {
+    const items = (await search(request, (id) => records.byCall(id))).map(viewOf);
+    const [first] = items;
+    if (!first) return nothingFound(reply, request, response);
+    const title = 'Records of one call';
+    reply.send(request, response, {
+      title,
+      data: { items },
+      page: () => <CallPage items={[first, ...items.slice(1)]} />,
+    });
+  });
+  router.get('/:id', async (request, response) => {
+    const outcomeRef = idOf(request);
+    const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
+    if (!found) return nothingFound(reply, request, response);
+    sendRecord(reply, request, response, viewOf(found));
+  });
+  return router;
+}
+
+/** The id in the path, or `undefined` when nothing can have such an id. */
+const idOf = (request: Request) => reference.safeParse(request.params['id']).data;
+
+async function search(request: Request, look: (id: string) => Promise<readonly StoredEvidence[]>) {
+  const id = idOf(request);
+  return id === undefined ? [] : look(id);
+}
+
+function sendRecord(reply: Reply, request: Request, response: Response, view: RecordView): void {
+  reply.send(request, response, { title: view.headline, data: view, page: () => <RecordPage view={view} /> });
+}
+
+function nothingFound(reply: Reply, request: Request, response: Response): void {
+  const detail =
+    'Look at how it was copied: a record is found by its whole reference, task id, decision id or call digest.';
+  reply.problem(request, response, { status: 404, title: 'There is no such record', detail });
+}

@@ -1,0 +1,132 @@
+import type { Pool } from 'pg';
+import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
+
+/** A record as it lies in the table. */
+export interface StoredRecord {
+  readonly outcomeRef: string;
+  readonly taskId: string;
+  readonly callDigest: string;
+  readonly tool: string;
+  readonly state: TerminalState;
+  readonly requester: string;
+  /** Exactly the bytes that were sealed. */
+  readonly body: string;
+  /** `sha-256:` and the hex digest that was stored with the body. */
+  readonly digest: string;
+  /** UTC, microseconds. */
+  readonly recordedAt: string;
+}
+
+/** A record with what the other tables say about the same call, all read at one moment. */
+export interface StoredEvidence extends StoredRecord {
+  readonly claimCount: number;
+  readonly invocationCount: number;
+  readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
+  readonly siblings: readonly SiblingCall[];
+  /** Null once the arguments are no longer kept. Never leaves this process: it is only digested again. */
+  readonly boundTool: string | null;
+  readonly boundArguments: string | null;
+}
+
+export interface RecordFilter {
+  readonly state?: TerminalState;
+  readonly tool?: string;
+  readonly requester?: string;
+  readonly callDigest?: string;
+  /** Inclusive. */
+  readonly from?: string;
+  /** Exclusive. */
+  readonly until?: string;
+}
+
+/** The last record of a page: the next page holds what comes after it. */
+export interface RecordPosition {
+  readonly recordedAt: string;
+  readonly outcomeRef: string;
+}
+
+/** Reads outcome records and the evidence beside them; writes nothing. */
+export interface OutcomeRecords {
+  /** Newest first, at most `limit`. */
+  list(filter: RecordFilter, page: { after?: RecordPosition; limit: number }): Promise<readonly StoredRecord[]>;
+  byRef(outcomeRef: string): Promise<StoredEvidence | undefined>;
+  byTask(taskId: string): Promise<StoredEvidence | undefined>;
+  /** By the id of our decision row or by the PDP's own id of the evaluation. */
+  byDecision(decisionId: string): Promise<readonly StoredEvidence[]>;
+  byCall(callDigest: string): Promise<readonly StoredEvidence[]>;
+  /** The state of a call that has not ended, and so has no record yet. */
+  openState(taskId: string): Promise<GatedCallState | undefined>;
+}
+
+/** Most records one look-up by call or decision returns; the list has the rest. */
+const LOOKUP_LIMIT = 50;
+
+const RECORDED_AT = `to_char(r.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "recordedAt"`;
+const RECORD = `r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
+  r.requester, r.body, r.digest, ${RECORDED_AT}`;
+// One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
+const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.arguments AS "boundArguments",
+  (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
+  (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
+  (SELECT coalesce(json_agg(json_build_object('seq', e.seq, 'to', e.to_state) ORDER BY e.seq), '[]')
+     FROM gateway.call_event e WHERE e.gated_call_id = r.gated_call_id) AS transitions,
+  (SELECT coalesce(json_agg(json_strip_nulls(json_build_object('taskId', g.task_id, 'state', g.state,
+       'outcomeRef', o.outcome_ref)) ORDER BY g.created_at, g.id), '[]')
+     FROM gateway.gated_call g LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id
+     WHERE g.id <> r.gated_call_id AND g.id IN (
+       SELECT s.gated_call_id FROM gateway.call_binding s WHERE s.call_digest = r.call_digest
+       UNION SELECT s.gated_call_id FROM gateway.outcome_record s WHERE s.call_digest = r.call_digest)) AS siblings
+  FROM gateway.outcome_record r LEFT JOIN gateway.call_binding b ON b.gated_call_id = r.gated_call_id`;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
+
+/** The store on a pool whose sessions are read-only. */
+export function createOutcomeRecords(pool: Pool): OutcomeRecords {
+  const evidence = async (where: string, values: readonly (string | null)[]) =>
+    (await pool.query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, [...values]))
+      .rows;
+  return {
+    async list(filter, page) {
+      const { where, values } = conditions(filter, page.after);
+      const limit = `$${values.push(page.limit)}`;
+      const text = `SELECT ${RECORD} FROM gateway.outcome_record r ${where} ${NEWEST_FIRST} LIMIT ${limit}`;
+      return (await pool.query<StoredRecord>(text, values)).rows;
+    },
+    byRef: async (outcomeRef) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
+    byTask: async (taskId) => (await evidence('r.task_id = $1', [taskId]))[0],
+    byDecision: (decisionId) =>
+      evidence(
+        `r.gated_call_id IN (SELECT d.gated_call_id FROM gateway.decision d WHERE d.evaluation_id = $1
+           UNION SELECT d.gated_call_id FROM gateway.decision d WHERE d.id = $2::uuid)`,
+        [decisionId, UUID.test(decisionId) ? decisionId : null],
+      ),
+    byCall: (callDigest) => evidence('r.call_digest = $1', [callDigest]),
+    async openState(taskId) {
+      const { rows } = await pool.query<{ state: GatedCallState }>(
+        'SELECT state FROM gateway.gated_call WHERE task_id = $1 AND ended_at IS NULL',
+        [taskId],
+      );
+      return rows[0]?.state;
+    },
+  };
+}
+
+function conditions(filter: RecordFilter, after: RecordPosition | undefined) {
+  const values: (string | number)[] = [];
+  const parts: string[] = [];
+  const add = (condition: (place: string) => string, value: string | undefined) => {
+    if (value !== undefined) parts.push(condition(`$${values.push(value)}`));
+  };
+  add((place) => `r.state = ${place}`, filter.state);
+  add((place) => `r.tool = ${place}`, filter.tool);
+  add((place) => `r.requester = ${place}`, filter.requester);
+  add((place) => `r.call_digest = ${place}`, filter.callDigest);
+  add((place) => `r.recorded_at >= ${place}::timestamptz`, filter.from);
+  add((place) => `r.recorded_at < ${place}::timestamptz`, filter.until);
+  if (after) {
+    const places = [`$${values.push(after.recordedAt)}::timestamptz`, `$${values.push(after.outcomeRef)}`];
+    parts.push(`(r.recorded_at, r.outcome_ref) < (${places.join(', ')})`);
+  }
+  return { where: parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '', values };
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { anOpening } from '../../support/gated-calls.ts';
+import { CANARY_RESULT } from './ended-calls.ts';
+import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
+
+const CANARY = 'canary-in-the-arguments';
+const withCanary = () => anOpening({ args: { path: '/etc/passwd', content: `${CANARY} ${Math.random()}` } });
+const sha256 = (text: string) => `sha-256:${createHash('sha256').update(text).digest('hex')}`;
+
+let audit: AuditUnderTest;
+beforeAll(async () => void (audit = await startAuditApp()));
+afterAll(() => audit.stop());
+
+describe('an outcome record', () => {
+  const expected = {
+    executed: ['yes', 'approval', 'approved-executed', 1],
+    execution_error: ['yes', 'approval', 'execution-error', 1],
+    outcome_unknown: ['unknown', 'approval', 'outcome-unknown', 1],
+    denied: ['no', 'denial', 'denied-not-executed', 0],
+    cancelled: ['no', 'cancellation', undefined, 0],
+    failed: ['no', 'failure', undefined, 0],
+  } as const;
+
+  it.each(TERMINAL_STATES)('answers the four questions for a call that ended as %s', async (state) => {
+    const call = await audit.calls.end(state, withCanary());
+    const { status, body } = await audit.json(`/outcome-records/by-task/${call.taskId}`);
+    const [didRun, verdict, disposition, claimCount] = expected[state];
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ taskId: call.taskId, state, sealIntact: true });
+    expect(body.disposition).toBe(disposition);
+    expect(body.answers.contradictions).toEqual([]);
+    expect(body.answers.didRun.answer).toBe(didRun);
+    expect(body.answers.call).toMatchObject({
+      tool: 'files__write_file',
+      callDigest: call.opening.binding.callDigest,
+      requester: { subject: 'agent' },
+      boundArguments: 'match',
+    });
+    expect(body.answers.terminalBeforeExecution).toMatchObject({ verdict, wasDecidedBeforeExecution: true });
+    expect(body.answers.couldRunTwice).toMatchObject({ answer: 'no', claimCount, siblings: [] });
+  });
+
+  it('says that nothing ran when nothing was sent', async () => {
+    const { body } = await audit.json(`/outcome-records/by-task/${(await audit.calls.notSent()).taskId}`);
+    expect(body.answers.didRun.answer).toBe('no');
+    expect(body.answers.contradictions).toEqual([]);
+  });
+
+  it('calls a request nobody resolved in time an expiry', async () => {
+    const { body } = await audit.json(`/outcome-records/by-task/${(await audit.calls.expiredRequest()).taskId}`);
+    expect(body.answers.terminalBeforeExecution.verdict).toBe('expiry');
+  });
+
+  it('is the same by task, by either name of a decision, by call and by its own reference', async () => {
+    const call = await audit.calls.end('executed');
+    const byTask = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
+    const { body: byCall } = await audit.json(`/outcome-records/by-call/${call.opening.binding.callDigest}`);
+    expect(byCall.items).toEqual([byTask]);
+    for (const path of [
+      `by-decision/${call.decisionId}`,
+      `by-decision/${call.decisionId.toUpperCase()}`,
+      `by-decision/${call.evaluationId}`,
+      byTask.outcomeRef,
+    ]) {
+      expect((await audit.json(`/outcome-records/${path}`)).body).toEqual(byTask);
+    }
+  });
+
+  it('can be checked by anybody who has SHA-256', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    const { seal } = (await audit.json(`/outcome-records/by-task/${taskId}`)).body;
+    expect(sha256(seal.text)).toBe(seal.recorded);
+    expect(seal.recomputed).toBe(seal.recorded);
+  });
+
+  it('never shows arguments or a result, as JSON or as a page', async () => {
+    const call = await audit.calls.end('executed', withCanary());
+    const { outcomeRef } = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
+    for (const path of ['', `/${outcomeRef}`, `/by-call/${call.opening.binding.callDigest}`]) {
+      for (const accept of ['application/json', 'text/html']) {
+        const { text } = await audit.get(`/outcome-records${path}`, { accept });
+        expect(text).toContain(outcomeRef);
+        expect(text).not.toContain(CANARY);
+        expect(text).not.toContain('/etc/passwd');
+        expect(text).not.toContain(CANARY_RESULT);
+      }
+    }
+  });
+
+  it('links the other calls with the same tool and arguments, ended or open', async () => {
+    const opening = withCanary();
+    const first = await audit.calls.end('executed', opening);
+    const second = await audit.calls.end('denied', opening);
+    const open = await audit.calls.fixture.pending(opening);
+    const { body } = await audit.json(`/outcome-records/by-task/${first.taskId}`);
+    expect(body.answers.couldRunTwice.answer).toBe('no');
+    expect(body.answers.couldRunTwice.siblings).toEqual([
+      expect.objectContaining({ taskId: second.taskId, state: 'denied', outcomeRef: expect.stringMatching(/^out_/) }),
+      { taskId: open.taskId, state: 'pending' },
+    ]);
+    const byCall = await audit.json(`/outcome-records/by-call/${opening.binding.callDigest}`);
+    expect(byCall.body.items.map((item: { taskId: string }) => item.taskId)).toEqual([second.taskId, first.taskId]);
+  });
+
+  it('does not exist while the call is open, and says in which state it is', async () => {
+    const { taskId } = await audit.calls.fixture.pending();
+    const { status, body } = await audit.json(`/outcome-records/by-task/${taskId}`);
+    expect(status).toBe(404);
+    expect(body.detail).toContain('pending');
+  });
+
+  it.each([
+    'by-task/tsk_0',
+    'by-decision/x',
+    'by-call/x',
+    'out_0',
+    'by-task/%00',
+    'out_%00',
+    `by-call/${'a'.repeat(400)}`,
+  ])('is not found under %s', async (path) => {
+    const { status, body } = await audit.json(`/outcome-records/${path}`);
+    expect([status, body.title]).toEqual([404, 'There is no such record']);
+  });
+
+  it('is not written to by anybody who comes through the audit application', async () => {
+    await expect(audit.readOnly.query('CREATE TABLE gateway.x (y int)')).rejects.toThrow('read-only');
+  });
+});
+
+describe('a record that was tampered with', () => {
+  const tamper = async (taskId: string, change: string) => {
+    const client = await audit.pool.connect();
+    try {
+      await client.query('ALTER TABLE gateway.outcome_record DISABLE TRIGGER outcome_record_immutable');
+      await client.query(`UPDATE gateway.outcome_record SET ${change} WHERE task_id = $1`, [taskId]);
+    } finally {
+      await client.query('ALTER TABLE gateway.outcome_record ENABLE TRIGGER outcome_record_immutable');
+      client.release();
+    }
+  };
+
+  it('proves nothing when its text was changed, and says so loudly everywhere', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    await tamper(taskId, `body = replace(body, '"state": "executed"', '"state": "denied"')`);
+    const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
+    expect(body).toMatchObject({ sealIntact: false, headline: 'The tool may have run.' });
+    expect(body.answers.didRun.answer).toBe('unknown');
+    expect(body.answers.couldRunTwice.answer).toBe('unknown');
+    expect(body.answers.contradictions[0]).toContain('changed after it was written');
+    const page = await audit.get(`/outcome-records/${body.outcomeRef}`, { accept: 'text/html' });
+    expect(page.text).toContain('role="alert"');
+    expect(page.text).toContain('The seal of this record is broken');
+    const list = await audit.json('/outcome-records?limit=200');
+    expect(list.body.items.find((item: { taskId: string }) => item.taskId === taskId).sealIntact).toBe(false);
+  });
+
+  it('is shown even when its text is a record no more', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    await tamper(taskId, `body = 'gone', digest = '${sha256('gone')}'`);
+    const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
+    expect(body).toMatchObject({ sealIntact: false, headline: 'The tool may have run.', seal: { text: 'gone' } });
+    const page = await audit.get(`/outcome-records/${body.outcomeRef}`, { accept: 'text/html' });
+    expect(page.text).toContain('can no longer be read as a record');
+  });
+
+  it('contradicts itself when a column was changed beside the text', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    await tamper(taskId, "state = 'denied'");
+    const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
+    expect(body.sealIntact).toBe(true);
+    expect(body.answers.contradictions).toEqual(['The columns beside the record do not say what its text says.']);
+    expect(body.answers.didRun.answer).toBe('unknown');
+  });
+});
