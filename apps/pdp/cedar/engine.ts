@@ -16,7 +16,14 @@ import { entityId } from './entity-id.ts';
 import { describeErrors, readPolicies, type Policies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import { ConversionError } from './projection.ts';
-import { ACTION_MEMBER, APPROVAL_MEMBER, readSchema, type ActionShape, type EntityShape, type SchemaShape } from './schema.ts';
+import {
+  ACTION_MEMBER,
+  APPROVAL_MEMBER,
+  readSchema,
+  type ActionShape,
+  type EntityShape,
+  type SchemaShape,
+} from './schema.ts';
 
 /** Facts about an approval that the host has verified, or assumes in a what-if. */
 export interface ApprovalFacts {
@@ -71,7 +78,8 @@ export function createEngine(files: PolicyFiles): Engine {
     policies,
     warnings,
     prepare: (request) => prepare(request, { name, shape, entities }),
-    evaluate: ({ action, call }, approval) => evaluate(call, action.context.has(APPROVAL_MEMBER) ? approval : undefined),
+    evaluate: ({ action, call }, approval) =>
+      evaluate(call, action.context.has(APPROVAL_MEMBER) ? approval : undefined),
     contextOf: (action) => shape.actions.get(action)?.context ?? noContext,
     policiesFor: (action) => slices.get(action.name) ?? [],
   };

@@ -68,9 +68,12 @@ function hostAttributes(entity: z.infer<typeof fileSchema>[number], shape: Schem
   const name = parseEntityId(entity.uid.id);
   if (!name) throw invalid(`${keyOf(entity.uid)} is not of the form "type|id", for example "identity|alice".`);
   const taken = HOST_ATTRIBUTES.find((attribute) => attribute in entity.attrs);
-  if (taken) throw invalid(`${keyOf(entity.uid)} sets "${taken}", which is filled in from each request. Use another name.`);
+  if (taken)
+    throw invalid(`${keyOf(entity.uid)} sets "${taken}", which is filled in from each request. Use another name.`);
   const declared = (type === 'Subject' ? shape.subject : shape.resource).attributes;
-  return Object.fromEntries(Object.entries({ ...name, properties: {} }).filter(([attribute]) => declared.has(attribute)));
+  return Object.fromEntries(
+    Object.entries({ ...name, properties: {} }).filter(([attribute]) => declared.has(attribute)),
+  );
 }
 
 function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): EntityJson[] {
@@ -79,7 +82,8 @@ function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): E
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) return value.forEach(visit);
     if (!isObject(value)) return;
-    const key = typeof value.type === 'string' && typeof value.id === 'string' ? keyOf({ type: value.type, id: value.id }) : '';
+    const key =
+      typeof value.type === 'string' && typeof value.id === 'string' ? keyOf({ type: value.type, id: value.id }) : '';
     const entity = known.get(key);
     if (entity && !seen.has(key)) {
       seen.add(key);

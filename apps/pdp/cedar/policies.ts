@@ -42,7 +42,8 @@ export function readPolicies(files: PolicyFiles['policies']): Policies {
 function readFile(file: string, text: string): Policy[] {
   const parts = policySetTextToParts(text);
   if (parts.type === 'failure') throw invalid(`${file}: ${describeErrors(parts.errors, text)}`);
-  if (parts.policy_templates.length > 0) throw invalid(`${file} has a policy with a slot (?principal or ?resource). Name the entity.`);
+  if (parts.policy_templates.length > 0)
+    throw invalid(`${file} has a policy with a slot (?principal or ?resource). Name the entity.`);
   return parts.policies.map((policy) => readPolicy(file, policy));
 }
 
@@ -54,7 +55,8 @@ function readPolicy(file: string, text: string): Policy {
   if (!id) throw invalid(`${file} has a policy without @id("…"). Add one; it names the policy in logs and records.`);
   for (const name of ['requestable', 'reason'] as const) {
     // Cedar reads `@requestable` without a value as null.
-    if (name in annotations && !annotations[name]) throw invalid(`${file}: @${name} of "${id}" has no value. Write @${name}("…").`);
+    if (name in annotations && !annotations[name])
+      throw invalid(`${file}: @${name} of "${id}" has no value. Write @${name}("…").`);
   }
   return {
     id,
@@ -79,7 +81,9 @@ const uidName = (uid: { id: string } | { __entity: { id: string } }) => ('__enti
 
 /** Cedar's errors as one line of text, with the line of the source where they point to one. */
 export function describeErrors(errors: readonly DetailedError[], source: string): string {
-  return errors.map((error) => `${atLine(error, source)}${error.message}${error.help ? ` (${error.help})` : ''}`).join('; ');
+  return errors
+    .map((error) => `${atLine(error, source)}${error.message}${error.help ? ` (${error.help})` : ''}`)
+    .join('; ');
 }
 
 function atLine(error: DetailedError, source: string): string {

@@ -17,9 +17,13 @@ export interface PolicyFiles {
  */
 export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
   const names = await readdir(folder).catch((cause: unknown) => {
-    throw new CountersignError('ERR_CONFIG_INVALID', `There is no policy folder ${folder}. Create it or set pdp.policies.`, {
-      cause,
-    });
+    throw new CountersignError(
+      'ERR_CONFIG_INVALID',
+      `There is no policy folder ${folder}. Create it or set pdp.policies.`,
+      {
+        cause,
+      },
+    );
   });
   const files = names.filter((name) => name.endsWith('.cedar')).sort();
   if (files.length === 0) {

@@ -55,7 +55,9 @@ const toText: Projection = (value, path) =>
 
 function setOf(element: Projection): Projection {
   return (value, path) =>
-    Array.isArray(value) ? value.map((item: unknown, index) => element(item, `${path}[${index}]`)) : fail(path, 'an array');
+    Array.isArray(value)
+      ? value.map((item: unknown, index) => element(item, `${path}[${index}]`))
+      : fail(path, 'an array');
 }
 
 function recordOf(type: SchemaType, common: CommonTypes): Projection {

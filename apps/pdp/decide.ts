@@ -1,0 +1,140 @@
+import type { Logger } from 'pino';
+import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { bindDenial, type SignBindingToken } from './binding-token.ts';
+import type { Engine } from './cedar/engine.ts';
+import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
+import { answerByPolicy, type PolicyAnswer, type Requestable } from './cedar/requestable.ts';
+import type { EvaluationStore } from './stores/evaluation.store.ts';
+
+/** Body of an access evaluation response. */
+export interface DecisionBody {
+  readonly decision: boolean;
+  readonly context?: Readonly<Record<string, unknown>>;
+}
+
+/** Answers one access evaluation; never throws for want of a signature or a database, it then denies. */
+export type Decide = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
+
+export interface DecideWith {
+  readonly engine: Engine;
+  readonly verifyApproval: VerifyApproval;
+  readonly signBindingToken: SignBindingToken;
+  readonly evaluations: EvaluationStore;
+  /** Submission URL of the access request service. */
+  readonly accessRequests: string;
+  readonly denialTtlSeconds: number;
+  readonly log: Logger;
+}
+
+/** What a PEP is told to wait while the keys of the access request service cannot be fetched. */
+const RETRY_AFTER_SECONDS = 5;
+
+export function createDecide(deps: DecideWith): Decide {
+  return async (request, requester) => {
+    const { approval, ...context } = request.context;
+    const bare = { ...request, context };
+    // A member that is null counts as left out (AZ-TR-14).
+    if (approval === undefined || approval === null) {
+      const answer = ask(deps, bare);
+      return await answerFirst(deps, answer, { request: bare, requester });
+    }
+    const visible = deps.engine.contextOf(request.action.name);
+    const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
+    const answer = ask(deps, bare, verdict);
+    return await answerAgain(deps, { answer, verdict }, { request: bare, requester });
+  };
+}
+
+interface Asked {
+  readonly request: EvaluationRequest;
+  readonly requester: string;
+}
+
+function ask({ engine, log }: DecideWith, request: EvaluationRequest, verdict?: ApprovalVerdict): PolicyAnswer {
+  const answer = answerByPolicy(engine, request, verdict?.kind === 'verified' ? verdict.facts : undefined);
+  if (answer.kind === 'failed') {
+    const { action, resource } = request;
+    log.error(
+      {
+        alarm: 'evaluation_failed',
+        cause: answer.cause,
+        action: action.name,
+        resourceType: resource.type,
+        resource: resource.id,
+      },
+      'denied, because the request could not be evaluated: correct the policy, the schema or the caller',
+    );
+  }
+  return answer;
+}
+
+async function answerFirst(deps: DecideWith, answer: PolicyAnswer, asked: Asked): Promise<DecisionBody> {
+  if (answer.kind === 'permit') return { decision: true };
+  if (answer.kind !== 'requestable') return deny(answer.reason);
+  const offer = await makeOffer(deps, answer, asked);
+  return offer ? deny(answer.reason, offer) : deny('access_request_unavailable');
+}
+
+/** An approval was presented: a denial then says what can be done next. @see ARAP, outcome of a denied re-evaluation */
+async function answerAgain(
+  deps: DecideWith,
+  { answer, verdict }: { answer: PolicyAnswer; verdict: ApprovalVerdict },
+  asked: Asked,
+): Promise<DecisionBody> {
+  if (answer.kind === 'permit') {
+    if (verdict.kind !== 'verified') return { decision: true };
+    return { decision: true, context: { approval: { id: verdict.id, approved_until: verdict.approvedUntil } } };
+  }
+  const stop = (reason: string) => deny(reason, { next_action: 'none' });
+  if (answer.kind === 'failed') return stop(answer.reason);
+  if (verdict.kind === 'unverifiable') {
+    deps.log.warn({ resource: asked.request.resource.id }, 'an approval was presented that cannot be verified');
+    return stop('approval_unverifiable');
+  }
+  if (answer.kind === 'deny') return stop('policy_denied');
+  if (verdict.kind === 'undecided') {
+    deps.log.error(
+      { alarm: 'keys_unavailable' },
+      'the keys of the access request service cannot be fetched; is it running?',
+    );
+    return deny('grant_pending', { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
+  }
+  // What is left is curable by another approval: this one is over, is for something else, or has another template.
+  const reason = verdict.kind === 'expired' ? 'approval_expired' : 'out_of_scope';
+  const offer = await makeOffer(deps, answer, asked);
+  return offer ? deny(reason, { next_action: 'request', ...offer }) : stop(reason);
+}
+
+/** Signs and records what makes a denial requestable; without either it is a plain denial (ARAP-DEN-08). */
+async function makeOffer(
+  deps: DecideWith,
+  answer: Requestable,
+  asked: Asked,
+): Promise<Record<string, unknown> | undefined> {
+  try {
+    const denial = bindDenial({ ...asked, offer: answer }, deps.denialTtlSeconds);
+    const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
+    const display = {
+      ...(answer.title && { title: answer.title }),
+      ...(answer.description && { description: answer.description }),
+    };
+    return {
+      evaluation_id: denial.evaluationId,
+      evaluated_at: denial.evaluatedAt.toISOString(),
+      access_request: {
+        endpoint: deps.accessRequests,
+        template: answer.template,
+        expires_at: denial.expiresAt.toISOString(),
+        binding_token: bindingToken,
+        ...(Object.keys(display).length > 0 && { display }),
+      },
+    };
+  } catch (error) {
+    deps.log.error({ alarm: 'denial_not_recorded', err: error }, 'a requestable denial was answered as a plain one');
+    return undefined;
+  }
+}
+
+function deny(reason: string, more: Record<string, unknown> = {}): DecisionBody {
+  return { decision: false, context: { reason, ...more } };
+}

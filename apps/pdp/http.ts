@@ -1,0 +1,122 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
+import helmet from 'helmet';
+import type { JSONWebKeySet } from 'jose';
+import type { Logger } from 'pino';
+import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { decideBatch } from './batch.ts';
+import type { Decide } from './decide.ts';
+import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
+import { BadRequest, checkDepth, readBatch, readEvaluation } from './requests.ts';
+
+export interface PdpHttp {
+  readonly decide: Decide;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly keys: () => Promise<JSONWebKeySet>;
+  /** The PDP's identifier, which is also the realm of its credentials. */
+  readonly url: string;
+  /** Bearer token of the one enforcement point, and the name it is known by. */
+  readonly token: string;
+  readonly requester: string;
+  readonly maxBodyBytes: number;
+  readonly log: Logger;
+}
+
+const PUBLIC_DOCUMENT = 'public, max-age=300';
+
+/** The HTTPS and JSON binding of AuthZEN 1.0. Errors speak about the request or its credentials, never about access. */
+export function createPdpApp(http: PdpHttp): Express {
+  const app = express();
+  app.disable('etag');
+  app.use(helmet(), echoRequestId);
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.get(metadataPath(http.url), (_request, response) => {
+    response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
+  });
+  app.use(basePath(http.url) || '/', createApi(http));
+  app.use((_request, response) => sendError(response, 404, 'not found'));
+  app.use(toErrorResponse(http.log));
+  return app;
+}
+
+function createApi(http: PdpHttp): express.Router {
+  const decide = (request: EvaluationRequest) => http.decide(request, http.requester);
+  const guarded = [
+    authenticate(http),
+    requireJson,
+    express.json({ limit: http.maxBodyBytes, strict: false }),
+    limitDepth,
+  ];
+  const api = express.Router();
+  api.get(JWKS_PATH, async (_request, response) => {
+    response.set('Cache-Control', PUBLIC_DOCUMENT).json(await http.keys());
+  });
+  api.post(EVALUATION_PATH, guarded, async (request: express.Request, response: Response) => {
+    sendDecision(response, await decide(readEvaluation(request.body)));
+  });
+  api.post(EVALUATIONS_PATH, guarded, async (request: express.Request, response: Response) => {
+    const batch = readBatch(request.body);
+    sendDecision(response, batch ? await decideBatch(batch, decide) : await decide(readEvaluation(request.body)));
+  });
+  return api;
+}
+
+const echoRequestId: RequestHandler = (request, response, next) => {
+  const id = request.get('X-Request-ID');
+  if (id !== undefined) response.set('X-Request-ID', id);
+  next();
+};
+
+function authenticate({ token, url }: PdpHttp): RequestHandler {
+  const expected = sha256(token);
+  return (request, response, next) => {
+    const given = /^Bearer +(\S+) *$/i.exec(request.get('Authorization') ?? '')?.[1];
+    // Both sides are hashed first, so that the comparison takes the same time whatever was sent.
+    if (given !== undefined && timingSafeEqual(sha256(given), expected)) return next();
+    const error = given === undefined ? '' : ', error="invalid_token"';
+    response.set('WWW-Authenticate', `Bearer realm="${url}"${error}`);
+    sendError(response, 401, given === undefined ? 'a bearer token is required' : 'the bearer token is not valid');
+  };
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** The certification scenario demands 400, not 415, for another content type (AZ-TR-03). */
+const requireJson: RequestHandler = (request, _response, next) => {
+  const type = request.get('Content-Type')?.split(';')[0]?.trim().toLowerCase();
+  next(type === 'application/json' ? undefined : new BadRequest('the content type is not application/json'));
+};
+
+const limitDepth: RequestHandler = (request, _response, next) => {
+  checkDepth(request.body);
+  next();
+};
+
+function sendDecision(response: Response, body: object): void {
+  response.set('Cache-Control', 'no-store').json(body);
+}
+
+function sendError(response: Response, status: number, message: string): void {
+  response.status(status).type('text/plain').set('Cache-Control', 'no-store').send(message);
+}
+
+/** What express's body parser calls the faults of a body. */
+const BODY_ERRORS: ReadonlyMap<string, readonly [number, string]> = new Map([
+  ['entity.parse.failed', [400, 'the body is not JSON']],
+  ['entity.too.large', [413, 'the body is too large']],
+  ['encoding.unsupported', [415, 'the content encoding is not supported']],
+  ['charset.unsupported', [415, 'the character set is not supported: send UTF-8']],
+  ['request.aborted', [400, 'the body is not complete']],
+  ['request.size.invalid', [400, 'the body is not as long as announced']],
+]);
+
+function toErrorResponse(log: Logger): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof BadRequest) return sendError(response, 400, error.message);
+    const known = BODY_ERRORS.get((error as { type?: string } | null)?.type ?? '');
+    if (known) return sendError(response, ...known);
+    log.error({ err: error }, 'an evaluation failed');
+    sendError(response, 500, 'internal error');
+  };
+}

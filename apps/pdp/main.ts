@@ -1,0 +1,75 @@
+import { createRemoteJWKSet } from 'jose';
+import type { Logger } from 'pino';
+import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { Secrets } from '../shared/config/secrets.ts';
+import { createPool } from '../shared/database/pool.ts';
+import { listen } from '../shared/http/listen.ts';
+import type { Running } from '../shared/lifecycle.ts';
+import { createBindingTokenSigner } from './binding-token.ts';
+import { createEngine } from './cedar/engine.ts';
+import { createApprovalVerifier } from './cedar/facts.ts';
+import { readPolicyFiles } from './cedar/policy-files.ts';
+import { createDecide } from './decide.ts';
+import { createPdpApp } from './http.ts';
+import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
+import { createEvaluationStore } from './stores/evaluation.store.ts';
+
+/** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
+const ENVELOPE_BYTES = 256 * 1024;
+const KEYS_TIMEOUT_MS = 2_000;
+
+/**
+ * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
+ * do not fit together, and the listen error when the port is taken.
+ */
+export async function startPdp(
+  config: Config,
+  secrets: Secrets,
+  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+): Promise<Running> {
+  const { urls } = config;
+  const engine = createEngine(await readPolicyFiles(config.pdp.policies));
+  for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
+  const ownKey = publicKey(secrets.pdpSigningKey);
+  const remoteKeys = createRemoteJWKSet(new URL(`${urls.approvals}/access/v1/jwks`), {
+    timeoutDuration: KEYS_TIMEOUT_MS,
+  });
+  const pool = createPool(databaseUrl, { applicationName: 'countersign-pdp' });
+  const decide = createDecide({
+    engine,
+    verifyApproval: createApprovalVerifier({
+      issuers: new Map([[urls.accessRequests, remoteKeys]]),
+      audience: urls.pdp,
+    }),
+    signBindingToken: await createBindingTokenSigner({
+      key: secrets.pdpSigningKey,
+      issuer: urls.pdp,
+      audience: urls.accessRequests,
+    }),
+    evaluations: createEvaluationStore(pool),
+    accessRequests: urls.accessRequests,
+    denialTtlSeconds: config.pdp.denialTtlSeconds,
+    log,
+  });
+  const app = createPdpApp({
+    decide,
+    metadata: pdpMetadata(urls),
+    keys: () => publishedKeys(ownKey, remoteKeys),
+    url: urls.pdp,
+    token: secrets.pdpToken,
+    requester: PEP_CLIENT_ID,
+    maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
+    log,
+  });
+  const server = await listen(app, { host: config.host, port: config.pdp.port }).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
+  log.info({ url: urls.pdp, policies: engine.policies.size }, 'the policy decision point is listening');
+  const stop = async () => {
+    await server.close();
+    await pool.end();
+  };
+  return { name: 'pdp', stop };
+}

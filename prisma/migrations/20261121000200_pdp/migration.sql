@@ -1,0 +1,23 @@
+-- Authority side: what the policy decision point put on record.
+CREATE SCHEMA IF NOT EXISTS pdp;
+
+-- One row for each requestable denial, written before the denial is answered. Arguments are not kept: the hash over
+-- what was bound proves which request it was, and the access request holds what approvers see.
+CREATE TABLE pdp.evaluation (
+  evaluation_id           text PRIMARY KEY,
+  token_id                uuid NOT NULL UNIQUE,
+  requester               text NOT NULL,
+  subject                 jsonb NOT NULL,
+  action                  jsonb NOT NULL,
+  resource                jsonb NOT NULL,
+  binding_context_members text[] NOT NULL,
+  binding_hash            text NOT NULL,
+  template                text NOT NULL,
+  reason                  text NOT NULL,
+  policies                text[] NOT NULL,
+  evaluated_at            timestamptz NOT NULL,
+  expires_at              timestamptz NOT NULL,
+  -- A denial can be answered with a submission for ten minutes at most.
+  CONSTRAINT evaluation_window CHECK (expires_at > evaluated_at AND expires_at <= evaluated_at + interval '10 minutes')
+);
+CREATE INDEX evaluation_by_time ON pdp.evaluation (evaluated_at);

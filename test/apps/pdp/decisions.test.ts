@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startTestPdp } from '../../support/pdp.ts';
+
+interface Todo {
+  readonly evaluation: readonly { request: object; expected: boolean }[];
+  readonly evaluations: readonly { request: object; expected: readonly { decision: boolean }[] }[];
+}
+
+const todo = JSON.parse(
+  readFileSync(new URL('../../fixtures/pdp/todo-decisions.json', import.meta.url), 'utf8'),
+) as Todo;
+
+let pdp: Awaited<ReturnType<typeof startTestPdp>>;
+beforeAll(async () => void (pdp = await startTestPdp()));
+afterAll(() => pdp.stop());
+
+const aUser = (id: string, properties?: object) => ({ type: 'user', id, ...(properties && { properties }) });
+const aRecord = (id: string, properties?: object) => ({ type: 'record', id, ...(properties && { properties }) });
+const anAction = (name: string, properties?: object) => ({ name, ...(properties && { properties }) });
+
+describe('the decisions of the certification scenario', () => {
+  it.each([
+    [1, [aUser('alice'), anAction('read'), aRecord('record-1')], true],
+    [2, [aUser('alice'), anAction('write'), aRecord('record-1')], true],
+    [3, [aUser('bob'), anAction('read'), aRecord('record-1')], true],
+    [4, [aUser('bob'), anAction('write'), aRecord('record-1')], false],
+    [5, [aUser('alice'), anAction('write'), aRecord('record-2', { status: 'archived' })], false],
+    [6, [aUser('bob', { role: 'admin' }), anAction('write'), aRecord('record-2', { status: 'archived' })], true],
+    [7, [aUser('alice'), anAction('delete', { soft: true }), aRecord('record-1')], true],
+    [8, [aUser('alice'), anAction('delete', { soft: false }), aRecord('record-1')], false],
+  ] as const)('hold for rule %i', async (_rule, [subject, action, resource], expected) => {
+    const request = { subject, action, resource };
+    expect((await pdp.post(request)).body.decision).toBe(expected);
+    expect((await pdp.post({ ...request, context: { time: '2026-11-21T09:00:00Z' } })).body.decision).toBe(expected);
+    const again = await Promise.all([1, 2, 3].map(() => pdp.post(request)));
+    expect(again.map((answer) => answer.body.decision)).toEqual([expected, expected, expected]);
+  });
+
+  it('hold with properties and members that no policy knows', async () => {
+    const answer = await pdp.post({
+      subject: { ...aUser('alice', { department: 'Sales', role: 'manager' }), nickname: 'al' },
+      action: anAction('read', { method: 'GET' }),
+      resource: aRecord('record-1', { status: 'active', owner: 'bob', tags: [1.5, null] }),
+      context: { time: '2026-11-21T09:00:00Z', nested: { deep: [{}] } },
+      extension: true,
+    });
+    expect(answer.body.decision).toBe(true);
+  });
+});
+
+describe('the decisions of the todo scenario', () => {
+  it('are all there', () => {
+    expect(todo.evaluation).toHaveLength(40);
+    expect(todo.evaluations).toHaveLength(3);
+  });
+  it.each(todo.evaluation.map((each, index) => [index, each] as const))(
+    'hold for evaluation %i',
+    async (_index, each) => {
+      const answer = await pdp.post(each.request);
+      expect([answer.status, answer.body.decision]).toEqual([200, each.expected]);
+    },
+  );
+  it.each(todo.evaluations.map((each, index) => [index, each] as const))('hold for batch %i', async (_index, each) => {
+    const answer = await pdp.post(each.request, { path: '/access/v1/evaluations' });
+    expect(answer.body.evaluations?.map(({ decision }) => ({ decision }))).toEqual(each.expected);
+  });
+});

@@ -1,0 +1,246 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { aTransfer, PDP_URL, startTestPdp, type PostOptions } from '../../support/pdp.ts';
+
+let pdp: Awaited<ReturnType<typeof startTestPdp>>;
+beforeAll(async () => void (pdp = await startTestPdp()));
+afterAll(() => pdp.stop());
+
+const EVALUATIONS = { path: '/access/v1/evaluations' } as const;
+const small = () => aTransfer({ amount: 10 });
+const without = (member: string) => Object.fromEntries(Object.entries(small()).filter(([name]) => name !== member));
+
+describe('a broken request', () => {
+  it.each<[string, unknown, string]>([
+    ['no subject', without('subject'), 'subject is missing'],
+    ['no action', without('action'), 'action is missing'],
+    ['no resource', without('resource'), 'resource is missing'],
+    ['a subject without id', { ...small(), subject: { type: 'identity' } }, 'subject.id is missing'],
+    [
+      'a subject whose id is a number',
+      { ...small(), subject: { type: 'identity', id: 7 } },
+      'subject.id is not of type string',
+    ],
+    ['a resource without type', { ...small(), resource: { id: 'x' } }, 'resource.type is missing'],
+    ['an action with a numeric name', { ...small(), action: { name: 1 } }, 'action.name is not of type string'],
+    ['a context that is a list', { ...small(), context: [] }, 'context is not of type object'],
+    [
+      'properties that are text',
+      { ...small(), action: { name: 'x', properties: 'y' } },
+      'action.properties is not of type object',
+    ],
+    ['a list', [], 'the body is not of type object'],
+    ['text', '"x"', 'the body is not of type object'],
+    ['a number', '1', 'the body is not of type object'],
+    ['null', 'null', 'the body is missing'],
+    ['something that is no JSON', '{"subject":', 'the body is not JSON'],
+    ['nothing', '', 'subject is missing'],
+    [
+      'half a character in an id',
+      { ...small(), subject: { type: 'identity', id: '\ud800' } },
+      'subject.id: is not well-formed Unicode',
+    ],
+    [
+      'a thousand levels',
+      `{"context":${'['.repeat(1_000)}${']'.repeat(1_000)}}`,
+      'the body is nested deeper than 128 levels',
+    ],
+  ])('is answered with 400 and a message: %s', async (_name, body, message) => {
+    for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
+      const answer = await pdp.post(body, { path, headers: { 'X-Request-ID': 'id-1' } });
+      expect([answer.status, answer.text]).toEqual([400, message]);
+      expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
+      expect(answer.headers.get('x-request-id')).toBe('id-1');
+    }
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', null])(
+    'is answered with 400 for content type %s',
+    async (type) => {
+      const answer = await pdp.post(JSON.stringify(small()), { headers: { 'Content-Type': type } });
+      expect([answer.status, answer.text]).toEqual([400, 'the content type is not application/json']);
+    },
+  );
+  it('may name its character set', async () => {
+    const answer = await pdp.post(small(), { headers: { 'Content-Type': 'application/json; charset=utf-8' } });
+    expect(answer.body).toEqual({ decision: true });
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['an encoding', { 'Content-Encoding': 'compress' }],
+    ['a character set', { 'Content-Type': 'application/json; charset=latin1' }],
+  ])('is answered with 415 for %s that we do not read', async (_name, headers) => {
+    expect((await pdp.post(small(), { headers })).status).toBe(415);
+  });
+
+  it('is answered with 413 when it is too large, also after unpacking', async () => {
+    const large = JSON.stringify(aTransfer({ memo: 'x'.repeat(200_000) }));
+    expect((await pdp.post(large)).status).toBe(413);
+    const packed = await pdp.post(gzipSync(large), { headers: { 'Content-Encoding': 'gzip' } });
+    expect([packed.status, packed.text]).toEqual([413, 'the body is too large']);
+  });
+
+  it('is answered with 500 and nothing else when the fault is ours', async () => {
+    const broken = await startTestPdp({
+      decide: { verifyApproval: () => Promise.reject(new Error('a secret detail')) },
+    });
+    try {
+      const answer = await broken.post(aTransfer({ approval: { id: 'x' } }));
+      expect([answer.status, answer.text]).toEqual([500, 'internal error']);
+    } finally {
+      await broken.stop();
+    }
+  });
+});
+
+describe('credentials', () => {
+  it.each<[string, string | null, string]>([
+    ['none', null, `Bearer realm="${PDP_URL}"`],
+    ['another scheme', 'Basic YTpi', `Bearer realm="${PDP_URL}"`],
+    ['another token', 'Bearer a-token-of-somebody-else', `Bearer realm="${PDP_URL}", error="invalid_token"`],
+    [
+      'a token that begins like ours',
+      'Bearer a-token-of-the-enforcement',
+      `Bearer realm="${PDP_URL}", error="invalid_token"`,
+    ],
+  ])('are demanded: 401 for %s', async (_name, authorization, challenge) => {
+    for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
+      const answer = await pdp.post('not even JSON', { path, headers: { Authorization: authorization } });
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('www-authenticate')).toBe(challenge);
+    }
+  });
+  it('are not needed for what everybody may read', async () => {
+    for (const path of ['/.well-known/authzen-configuration', '/access/v1/jwks', '/healthz']) {
+      expect((await fetch(pdp.origin + path)).status).toBe(200);
+    }
+  });
+});
+
+describe('the request identifier', () => {
+  it('comes back as it was sent', async () => {
+    const answer = await pdp.post(small(), { headers: { 'X-Request-ID': 'bfe9eb29-ab87-4ca3-be83-a1d5d8305716' } });
+    expect(answer.headers.get('x-request-id')).toBe('bfe9eb29-ab87-4ca3-be83-a1d5d8305716');
+    const refused = await pdp.post(small(), { headers: { 'X-Request-ID': 'r-2', Authorization: null } });
+    expect(refused.headers.get('x-request-id')).toBe('r-2');
+  });
+  it('may be missing', async () => {
+    expect((await pdp.post(small())).status).toBe(200);
+  });
+});
+
+describe('a batch', () => {
+  const of = (amounts: readonly number[], more: object = {}) => {
+    const { subject, action, resource } = aTransfer();
+    return { subject, action, resource, evaluations: amounts.map((amount) => ({ context: { amount } })), ...more };
+  };
+  const decisions = async (body: unknown, init: PostOptions = EVALUATIONS) =>
+    (await pdp.post(body, init)).body.evaluations?.map((each) => each.decision);
+
+  it('has one answer for each entry, in order', async () => {
+    const answer = await pdp.post(of([10, 50_000, 20]), EVALUATIONS);
+    expect(Object.keys(answer.body)).toEqual(['evaluations']);
+    expect(answer.body.evaluations?.map((each) => each.decision)).toEqual([true, false, true]);
+    expect(answer.body.evaluations?.[1]?.context).toHaveProperty('access_request');
+  });
+  it.each([
+    ['execute_all', [10, 50_000, 20], [true, false, true]],
+    ['deny_on_first_deny', [10, 50_000, 20], [true, false]],
+    ['deny_on_first_deny', [10, 20], [true, true]],
+    ['permit_on_first_permit', [50_000, 20, 50_000], [false, true]],
+    ['permit_on_first_permit', [50_000, 60_000], [false, false]],
+  ])('runs with %s over %j', async (semantic, amounts, expected) => {
+    expect(await decisions(of(amounts, { options: { evaluations_semantic: semantic, other: 1 } }))).toEqual(expected);
+  });
+  it('stops at an entry that is no request when it stops at denials', async () => {
+    const body = of([10, 10], { options: { evaluations_semantic: 'deny_on_first_deny' } });
+    const evaluations = [...body.evaluations.slice(0, 1), 'x', ...body.evaluations];
+    expect(await decisions({ ...body, evaluations })).toEqual([true, false]);
+  });
+  it('replaces a default as a whole', async () => {
+    const alice = { type: 'user', id: 'alice' };
+    const body = {
+      subject: { type: 'user', id: 'bob', properties: { role: 'admin' } },
+      action: { name: 'write' },
+      resource: { type: 'record', id: 'record-2', properties: { status: 'archived' } },
+      evaluations: [{}, { resource: { type: 'record', id: 'record-2' } }, { subject: alice }],
+    };
+    expect(await decisions(body)).toEqual([true, false, false]);
+  });
+  it('uses the context of the batch for entries without one', async () => {
+    const { subject, action, resource } = aTransfer();
+    const body = {
+      subject,
+      action,
+      resource,
+      context: { amount: 10 },
+      evaluations: [{}, { context: { amount: 50_000 } }],
+    };
+    expect(await decisions(body)).toEqual([true, false]);
+  });
+  it('needs no defaults, and none that is not used has to be whole', async () => {
+    expect(await decisions({ evaluations: [small()] })).toEqual([true]);
+    expect(await decisions({ resource: {}, evaluations: [small()] })).toEqual([true]);
+  });
+  it('answers an entry that is no request with a denial of its own', async () => {
+    const { subject, resource } = aTransfer();
+    const answer = await pdp.post({ subject, resource, evaluations: [small(), { context: {} }, 7] }, EVALUATIONS);
+    expect(answer.status).toBe(200);
+    expect(answer.body.evaluations).toEqual([
+      { decision: true },
+      { decision: false, context: { error: { status: 400, message: 'action is missing' } } },
+      { decision: false, context: { error: { status: 400, message: 'the body is not of type object' } } },
+    ]);
+  });
+  it.each<[string, object]>([
+    ['no entries', small()],
+    ['an empty list', { ...small(), evaluations: [] }],
+  ])('with %s is answered like a single request', async (_name, body) => {
+    expect((await pdp.post(body, EVALUATIONS)).body).toEqual({ decision: true });
+  });
+  it.each<[string, object]>([
+    ['entries that are no list', { ...small(), evaluations: {} }],
+    ['an unknown semantic', { ...of([10]), options: { evaluations_semantic: 'first_wins' } }],
+    ['options that are no object', { ...of([10]), options: 'x' }],
+    ['more entries than we take', of(Array.from({ length: 257 }, () => 10))],
+  ])('is refused as a whole with %s', async (_name, body) => {
+    expect((await pdp.post(body, EVALUATIONS)).status).toBe(400);
+  });
+});
+
+describe('what is published', () => {
+  it('describes the decision point', async () => {
+    const response = await fetch(`${pdp.origin}/.well-known/authzen-configuration`);
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300');
+    expect(await response.json()).toEqual({
+      policy_decision_point: PDP_URL,
+      access_evaluation_endpoint: `${PDP_URL}/access/v1/evaluation`,
+      access_evaluations_endpoint: `${PDP_URL}/access/v1/evaluations`,
+      access_request_endpoint: 'http://approvals.test/access/v1/requests',
+      jwks_uri: `${PDP_URL}/access/v1/jwks`,
+      capabilities: ['urn:openid:authzen:capability:access-request'],
+    });
+  });
+  it('puts the path of an identifier that has one after the well-known part', async () => {
+    const tenant = await startTestPdp({ url: 'https://gate.test/t1' });
+    try {
+      const response = await fetch(`${tenant.origin}/.well-known/authzen-configuration/t1`);
+      expect(await response.json()).toMatchObject({
+        policy_decision_point: 'https://gate.test/t1',
+        access_evaluation_endpoint: 'https://gate.test/t1/access/v1/evaluation',
+      });
+      expect((await tenant.post(small(), { path: '/t1/access/v1/evaluation' })).body).toEqual({ decision: true });
+      expect((await tenant.post(small())).status).toBe(404);
+    } finally {
+      await tenant.stop();
+    }
+  });
+  it('has public keys only', async () => {
+    const { keys } = (await (await fetch(`${pdp.origin}/access/v1/jwks`)).json()) as { keys: object[] };
+    expect(keys).toHaveLength(2);
+    for (const key of keys) {
+      expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
+    }
+  });
+});

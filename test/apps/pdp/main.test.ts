@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
+import { startPdp } from '../../../apps/pdp/main.ts';
+import { publicKey } from '../../../apps/pdp/metadata.ts';
+import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
+import type { Secrets } from '../../../apps/shared/config/secrets.ts';
+import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import { listen, type HttpServer } from '../../../apps/shared/http/listen.ts';
+import type { Running } from '../../../apps/shared/lifecycle.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  anApprovalFor,
+  anEs256Key,
+  DEFAULT_POLICIES,
+  PDP_TOKEN,
+  post,
+  presenting,
+  recordingLog,
+} from '../../support/pdp.ts';
+
+let database: TestDatabase;
+let keyServer: HttpServer;
+let fetched = 0;
+let arsKey: JWK;
+let config: Config;
+let secrets: Secrets;
+let pdp: Running;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  arsKey = await anEs256Key('ars-1');
+  keyServer = await listen(
+    (request, response) => {
+      fetched += 1;
+      const known = request.url === '/access/v1/jwks' ? { keys: [publicKey(arsKey)] } : { keys: [] };
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify(known));
+    },
+    { host: '127.0.0.1', port: 0, graceMs: 0 },
+  );
+  config = parseConfig(
+    { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
+    { baseDir: '/', stateDir: '/' },
+  );
+  const unused = 'not-used-by-the-decision-point';
+  secrets = {
+    pdpToken: PDP_TOKEN,
+    accessRequestToken: unused,
+    callbackSecret: unused,
+    decisionWebhookSecret: unused,
+    sessionSecret: unused,
+    oidcClientSecret: unused,
+    pdpSigningKey: { ...(await anEs256Key('pdp-1')), kty: 'EC', kid: 'pdp-1' },
+    accessRequestSigningKey: { kty: 'EC', kid: unused },
+  };
+  pdp = await startPdp(config, secrets, { log: recordingLog().log, databaseUrl: database.url });
+});
+afterAll(async () => {
+  await pdp.stop();
+  await keyServer.close();
+  await database.drop();
+});
+
+const aCall = (tool: string, path = '/srv/notes.txt'): EvaluationRequest => ({
+  subject: { type: 'identity', id: 'agent' },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: tool },
+  context: { agent: 'agent', arguments: { path, content: 'hello' }, call_digest: 'sha-256:00' },
+});
+
+const approve = (request: EvaluationRequest, key = arsKey) =>
+  anApprovalFor(request, {
+    key,
+    claims: { iss: config.urls.accessRequests, aud: config.urls.pdp, template: 'operator_approval' },
+  });
+
+describe('the decision point with the example policies', () => {
+  it('permits what is free', async () => {
+    expect((await post(config.urls.pdp, aCall('files__read_file'))).body).toEqual({ decision: true });
+  });
+
+  it('denies a change, offers a request for it, and has it on record', async () => {
+    const answer = await post(config.urls.pdp, aCall('files__write_file'));
+    const { evaluation_id, access_request } = answer.body.context as {
+      evaluation_id: string;
+      access_request: { binding_token: string; endpoint: string };
+    };
+    expect(access_request.endpoint).toBe(config.urls.accessRequests);
+    const keys = (await (await fetch(`${config.urls.pdp}/access/v1/jwks`)).json()) as JSONWebKeySet;
+    const { payload } = await jwtVerify(access_request.binding_token, createLocalJWKSet(keys), {
+      issuer: config.urls.pdp,
+      audience: config.urls.accessRequests,
+    });
+    expect(payload).toMatchObject({
+      binding_context_members: ['agent', 'arguments', 'call_digest'],
+      policies: ['files-change'],
+    });
+    const row = await database.prisma.evaluation.findUniqueOrThrow({ where: { evaluationId: evaluation_id } });
+    expect(row).toMatchObject({
+      tokenId: payload.jti,
+      bindingHash: payload['binding_hash'],
+      template: 'operator_approval',
+    });
+  });
+
+  it('permits it with the approval, by the keys that the access request service publishes', async () => {
+    const request = aCall('files__write_file');
+    const approval = await approve(request);
+    const permit = {
+      decision: true,
+      context: { approval: { id: approval.id, approved_until: approval.approved_until } },
+    };
+    expect((await post(config.urls.pdp, presenting(request, approval))).body).toEqual(permit);
+    const before = fetched;
+    expect((await post(config.urls.pdp, presenting(request, approval))).body).toEqual(permit);
+    expect(fetched).toBe(before);
+  });
+
+  it('does not permit another path with it, nor one signed by an unknown key', async () => {
+    const request = aCall('files__write_file');
+    const other = presenting(aCall('files__write_file', '/srv/other.txt'), await approve(request));
+    expect((await post(config.urls.pdp, other)).body).toMatchObject({
+      decision: false,
+      context: { reason: 'out_of_scope' },
+    });
+    const foreign = await approve(request, await anEs256Key('ars-9'));
+    const before = fetched;
+    for (let time = 0; time < 5; time += 1) {
+      const answer = await post(config.urls.pdp, presenting(request, foreign));
+      expect(answer.body.context).toEqual({ reason: 'approval_unverifiable', next_action: 'none' });
+    }
+    expect(fetched - before).toBeLessThanOrEqual(1);
+  });
+
+  it('publishes the keys for approvals beside its own', async () => {
+    const { keys } = (await (await fetch(`${config.urls.pdp}/access/v1/jwks`)).json()) as JSONWebKeySet;
+    expect(keys.map((key) => key.kid)).toEqual(['pdp-1', 'ars-1']);
+    expect(keys.every((key) => !('d' in key))).toBe(true);
+  });
+
+  it('never gives two denials one identifier', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post(config.urls.pdp, aCall('files__edit_file'))),
+    );
+    const ids = answers.map((answer) => {
+      const token = (answer.body.context as { access_request: { binding_token: string } }).access_request.binding_token;
+      return decodeJwt(token).jti;
+    });
+    expect(new Set(ids).size).toBe(20);
+  });
+});
+
+describe('starting the decision point', () => {
+  const start = (changed: Partial<Config>, key = secrets.pdpSigningKey) =>
+    startPdp(
+      { ...config, ...changed },
+      { ...secrets, pdpSigningKey: key },
+      { log: recordingLog().log, databaseUrl: database.url },
+    );
+
+  it('fails with EADDRINUSE when the port is taken', async () => {
+    await expect(start({})).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+  it('fails when there are no policies', async () => {
+    await expect(start({ pdp: { ...config.pdp, policies: '/does/not/exist' } })).rejects.toMatchObject({
+      code: 'ERR_CONFIG_INVALID',
+    });
+  });
+  it('fails when the signing key is of another kind', async () => {
+    await expect(start({}, { kty: 'RSA', kid: 'x' })).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+  });
+});

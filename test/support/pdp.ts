@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type JWK, type JWTVerifyGetKey } from 'jose';
+import { pino } from 'pino';
+import {
+  bindingHash,
+  bindingMembers,
+  createBindingTokenSigner,
+  type BoundDenial,
+} from '../../apps/pdp/binding-token.ts';
+import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
+import { createApprovalVerifier } from '../../apps/pdp/cedar/facts.ts';
+import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
+import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
+import { createPdpApp } from '../../apps/pdp/http.ts';
+import { pdpMetadata, publicKey } from '../../apps/pdp/metadata.ts';
+import { listen } from '../../apps/shared/http/listen.ts';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+
+export const PDP_URL = 'http://pdp.test';
+export const ACCESS_REQUESTS = 'http://approvals.test/access/v1/requests';
+export const PDP_TOKEN = 'a-token-of-the-enforcement-point';
+export const REQUESTER = 'mcp-gateway';
+export const FIXTURE_POLICIES = packagePath('test', 'fixtures', 'pdp');
+export const DEFAULT_POLICIES = packagePath('policies');
+
+export interface LogLine {
+  readonly level: number;
+  readonly alarm?: string;
+  readonly [key: string]: unknown;
+}
+
+/** A logger whose lines a test can read. */
+export function recordingLog() {
+  const lines: LogLine[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line) as LogLine);
+  return { lines, log: pino({ level: 'info' }, { write }) };
+}
+
+export async function anEs256Key(kid: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid };
+}
+
+export async function loadEngine(folder: string): Promise<Engine> {
+  return createEngine(await readPolicyFiles(folder));
+}
+
+/** A transfer of the fixture policies; 50 000 is above the limit that needs an approval. */
+export function aTransfer(context: Record<string, unknown> = {}): EvaluationRequest {
+  return {
+    subject: { type: 'identity', id: 'alice@example.com' },
+    action: { name: 'wire_transfer' },
+    resource: { type: 'account', id: 'acct-991' },
+    context: { agent: 'agent-7', amount: 50_000, ...context },
+  };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: {
+    decision?: boolean;
+    context?: Record<string, unknown>;
+    evaluations?: { decision: boolean; context?: object }[];
+  };
+}
+
+/** The PDP over HTTP with fixture policies, keys of its own and a store in memory. `stop` it after the tests. */
+export async function startTestPdp(
+  of: { policies?: string; url?: string; decide?: Partial<DecideWith>; keys?: JWTVerifyGetKey } = {},
+) {
+  const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
+  const url = of.url ?? PDP_URL;
+  const [pdpKey, arsKey] = await Promise.all([anEs256Key('pdp-1'), anEs256Key('ars-1')]);
+  const { lines, log } = recordingLog();
+  const recorded: BoundDenial[] = [];
+  const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
+  const decide = createDecide({
+    engine,
+    verifyApproval: createApprovalVerifier({ issuers: new Map([[ACCESS_REQUESTS, keys]]), audience: url }),
+    signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
+    evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
+    accessRequests: ACCESS_REQUESTS,
+    denialTtlSeconds: 600,
+    log,
+    ...of.decide,
+  });
+  const app = createPdpApp({
+    decide,
+    metadata: pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS }),
+    keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
+    url,
+    token: PDP_TOKEN,
+    requester: REQUESTER,
+    maxBodyBytes: 100_000,
+    log,
+  });
+  const server = await listen(app, { host: '127.0.0.1', port: 0, graceMs: 0 });
+  const origin = server.url;
+  return {
+    origin,
+    pdpKey,
+    arsKey,
+    lines,
+    recorded,
+    post: (body: unknown, init?: PostOptions) => post(origin, body, init),
+    stop: () => server.close(),
+  };
+}
+
+export interface PostOptions {
+  readonly path?: string;
+  /** Replaces the default headers of the same name; null leaves one out. */
+  readonly headers?: Record<string, string | null>;
+}
+
+/** Posts a body as JSON, or as it is when it is text. */
+export async function post(
+  origin: string,
+  body: unknown,
+  { path = '/access/v1/evaluation', headers = {} }: PostOptions = {},
+): Promise<Answer> {
+  const all = { 'Content-Type': 'application/json', Authorization: `Bearer ${PDP_TOKEN}`, ...headers };
+  const kept = Object.entries(all).filter((header): header is [string, string] => header[1] !== null);
+  const response = await fetch(origin + path, {
+    method: 'POST',
+    headers: kept,
+    body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson ? (JSON.parse(text) as Answer['body']) : {},
+  };
+}
+
+/** An approval as the access request service would sign it for this request; `claims` replace those it would have. */
+export async function anApprovalFor(
+  request: EvaluationRequest,
+  of: { key: JWK; claims?: Record<string, unknown>; header?: Record<string, unknown>; expiresInSeconds?: number },
+) {
+  const id = `apr_${randomUUID()}`;
+  const members = bindingMembers(request);
+  const now = Math.floor(Date.now() / 1_000);
+  const exp = now + (of.expiresInSeconds ?? 3_600);
+  const claims = {
+    iss: ACCESS_REQUESTS,
+    aud: PDP_URL,
+    iat: now,
+    exp,
+    jti: randomUUID(),
+    approval_id: id,
+    task_id: 'arq_1',
+    evaluation_id: 'eval_1',
+    template: 'treasury_approval',
+    requester: REQUESTER,
+    scope: 'exact',
+    binding_context_members: members,
+    binding_hash: bindingHash(request, members),
+    ...of.claims,
+  };
+  const state = await new SignJWT(claims)
+    .setProtectedHeader({ alg: 'ES256', kid: of.key.kid ?? '', ...of.header })
+    .sign(of.key);
+  return {
+    id,
+    approved_at: new Date(now * 1_000).toISOString(),
+    approved_until: new Date(exp * 1_000).toISOString(),
+    state,
+  };
+}
+
+/** The same request again, with an approval. */
+export function presenting(request: EvaluationRequest, approval: unknown): EvaluationRequest {
+  return { ...request, context: { ...request.context, approval } as EvaluationRequest['context'] };
+}

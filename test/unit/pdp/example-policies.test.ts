@@ -1,0 +1,101 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Engine } from '../../../apps/pdp/cedar/engine.ts';
+import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';
+
+let engine: Engine;
+beforeAll(async () => void (engine = await loadEngine(DEFAULT_POLICIES)));
+
+function aCall(
+  tool: string,
+  args: Record<string, unknown> = { path: '/srv/notes.txt' },
+  subject = 'agent',
+): EvaluationRequest {
+  return {
+    subject: { type: 'identity', id: subject },
+    action: { name: 'tools/call' },
+    resource: { type: 'tool', id: tool, properties: { annotations: { readOnlyHint: true, title: 'Any' } } },
+    context: { agent: 'agent', arguments: args, call_digest: 'sha-256:00' } as EvaluationRequest['context'],
+  };
+}
+const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(engine, aCall(...call));
+
+describe('the example policies', () => {
+  it('give Cedar nothing to warn about', () => {
+    expect(engine.warnings).toEqual([]);
+  });
+
+  it.each([
+    'files__read_file',
+    'files__read_text_file',
+    'files__read_media_file',
+    'files__read_multiple_files',
+    'files__list_directory',
+    'files__list_directory_with_sizes',
+    'files__directory_tree',
+    'files__search_files',
+    'files__get_file_info',
+    'files__list_allowed_directories',
+    'everything__echo',
+    'everything__get-sum',
+  ])('let everybody call %s', (tool) => {
+    expect(ask(tool, {}, 'whoever').kind).toBe('permit');
+  });
+
+  it('let a sum have fractions, because no policy looks at them', () => {
+    expect(ask('everything__get-sum', { a: 1.5, b: 1e30 }).kind).toBe('permit');
+  });
+
+  it.each(['files__write_file', 'files__edit_file', 'files__create_directory'])(
+    'let %s wait for an operator',
+    (tool) => {
+      expect(ask(tool)).toMatchObject({
+        kind: 'requestable',
+        template: 'operator_approval',
+        reason: 'approval_required',
+        title: 'Change a file',
+        policies: ['files-change'],
+      });
+      const approved = answerByPolicy(engine, aCall(tool), { verified: true, template: 'operator_approval' });
+      expect(approved.kind).toBe('permit');
+    },
+  );
+
+  it.each([
+    ['files__move_file', 'moving_files_is_not_allowed'],
+    ['files__delete_everything', 'not_permitted'],
+    ['everything__get-env', 'not_permitted'],
+    ['git__status', 'not_permitted'],
+  ])('refuse %s for good', (tool, reason) => {
+    expect(ask(tool)).toMatchObject({ kind: 'deny', reason });
+    expect(answerByPolicy(engine, aCall(tool), { verified: true, template: 'operator_approval' }).kind).toBe('deny');
+  });
+
+  it.each(['/srv/.env', '.env', '/srv/.env/.', '/srv/.env.local', 'keys/prod.secret', '/a.secret/'])(
+    'refuse to write %s, approved or not',
+    (path) => {
+      const refused = { kind: 'deny', reason: 'secret_files_are_not_written' };
+      expect(ask('files__write_file', { path })).toMatchObject(refused);
+      const approval = { verified: true, template: 'operator_approval' } as const;
+      expect(answerByPolicy(engine, aCall('files__write_file', { path }), approval)).toMatchObject(refused);
+    },
+  );
+
+  it.each([
+    ['no path', {}, { kind: 'deny', reason: 'path_missing' }],
+    ['a path of null', { path: null }, { kind: 'deny', reason: 'path_missing' }],
+    ['a path that is no text', { path: ['/srv/.env'] }, { kind: 'failed' }],
+  ])('refuse to write with %s', (_name, args, refused) => {
+    expect(ask('files__write_file', args)).toMatchObject(refused);
+  });
+
+  it('refuse everything to a subject that the decision point knows as suspended', () => {
+    expect(ask('files__read_file', {}, 'retired-agent')).toMatchObject({ kind: 'deny', reason: 'subject_suspended' });
+  });
+
+  it('do not mistake another kind of resource for a tool', () => {
+    const other = { ...aCall('files__read_file'), resource: { type: 'prompt', id: 'files__read_file' } };
+    expect(answerByPolicy(engine, other).kind).toBe('deny');
+  });
+});
