@@ -46,12 +46,28 @@ export interface AccessRequestRow {
   }[];
 }
 
-export const SELECT_ACCESS_REQUEST = `
-  SELECT r.*, r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
-    SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
-      'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
-    FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
+/** `context` is the expression for the context: it can be megabytes, which a list does without. */
+const select = (context: string) => `
+  SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
+    r.template, r.policies, r.reason, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
+    r.call_digest, r.binding_hash, r.binding_context_members, r.quorum, r.created_at, r.expires_at, r.ended_at,
+    r.approval_id, r.approved_at, r.approved_until,
+    r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
+      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
+        'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
+      FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
   FROM approvals.access_request r`;
+
+export const SELECT_WHOLE = select('r.context');
+export const SELECT_SUMMARY = select("''");
+
+/** An access request without its context. */
+export type AccessRequestSummary = Omit<AccessRequest, 'context'>;
+
+export function summaryFrom(row: AccessRequestRow): AccessRequestSummary {
+  const { context: _context, ...summary } = accessRequestFrom(row);
+  return summary;
+}
 
 export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
   return {

@@ -1,59 +1,14 @@
 import type { Pool, QueryResultRow } from 'pg';
-import type {
-  AccessRequest,
-  AccessRequestStatus,
-  Verdict,
-  VoteChannel,
-} from '../../../workflows/domain/access-request/access-request.ts';
-import { accessRequestFrom, SELECT_ACCESS_REQUEST, type AccessRequestRow } from './access-request.row.ts';
-
-/** A verified submission: everything that is fixed when an access request is opened. Texts are RFC 8785 where JSON. */
-export interface NewAccessRequest {
-  readonly id: string;
-  readonly clientId: string;
-  readonly idempotencyKey: string;
-  readonly bodyDigest: string;
-  readonly evaluationId: string;
-  readonly tokenId: string;
-  readonly subject: string;
-  readonly action: string;
-  readonly resource: string;
-  readonly context: string;
-  readonly tool: string;
-  readonly template: string | undefined;
-  readonly policies: readonly string[];
-  readonly reason: string | undefined;
-  readonly requester: {
-    readonly issuer: string | undefined;
-    readonly subject: string;
-    readonly clientId: string | undefined;
-  };
-  readonly generation: number;
-  readonly callDigest: string;
-  readonly bindingHash: string;
-  readonly bindingContextMembers: readonly string[];
-  readonly quorum: number;
-  readonly ttlMs: number;
-  readonly requestedUntil: string | undefined;
-  readonly callback:
-    | { readonly endpoint: string; readonly state: string | undefined; readonly events: readonly string[] | undefined }
-    | undefined;
-}
-
-/** One approver's verdict with what they saw. */
-export interface NewVote {
-  readonly requestId: string;
-  /** Absent: the generation the request has, whichever that is. */
-  readonly generation: number | undefined;
-  readonly callDigest: string;
-  readonly approver: { readonly issuer: string; readonly subject: string };
-  readonly verdict: Verdict;
-  readonly reason: string | undefined;
-  readonly via: VoteChannel;
-  /** Spent only when this vote settles the request. */
-  readonly approvalId: string;
-  readonly approvalTtlMs: number;
-}
+import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
+import {
+  accessRequestFrom,
+  SELECT_SUMMARY,
+  SELECT_WHOLE,
+  summaryFrom,
+  type AccessRequestRow,
+  type AccessRequestSummary,
+} from './access-request.row.ts';
+import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows.ts';
 
 export type VoteOutcome = 'counted' | 'repeated' | 'already_voted' | 'final' | 'mismatch' | 'own_request' | 'not_found';
 
@@ -69,24 +24,27 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
-  const query = async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) =>
+  const query: Query = async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) =>
     (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
-  const outcomeOf = async <Outcome extends string>(name: string, call: string, values: unknown[]) => {
-    const [row] = await query<{ outcome: Outcome }>(name, `SELECT ${call} AS outcome`, values);
-    if (row === undefined) throw new Error(`statement ${name} gave no row`);
-    return row.outcome;
-  };
-  const select = (name: string, rest: string, values: unknown[]) =>
-    query<AccessRequestRow>(name, `${SELECT_ACCESS_REQUEST} ${rest}`, values);
+  return { ...reading(query), ...changing(query), ...completing(query) };
+}
 
+type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
+
+async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
+  const [row] = await rows;
+  if (row === undefined) throw new Error('a statement that always gives a row gave none');
+  return row;
+}
+
+function reading(query: Query) {
   /** The request, never pending past its deadline: it is expired before it is shown. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
-    const [row] = await select('find', 'WHERE r.id = $1', [id]);
+    const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
     if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
     await query('expire', 'SELECT approvals.expire_access_request($1)', [id]);
     return find(id);
   };
-
   return {
     find,
 
@@ -99,25 +57,30 @@ export function createAccessRequestStore(pool: Pool) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
-    async create(request: NewAccessRequest) {
-      const [row] = await query<{ outcome: 'created' | 'repeated' | 'conflict' | 'replayed'; id: string }>(
-        'create',
-        'SELECT * FROM approvals.create_access_request($1)',
-        [JSON.stringify(newRow(request))],
-      );
-      if (row === undefined) throw new Error('create_access_request gave no row');
-      return row;
-    },
-
     /** Open ones oldest first, ended ones newest first. */
-    async list(which: 'open' | 'ended', limit: number): Promise<AccessRequest[]> {
+    async list(which: 'open' | 'ended', limit: number): Promise<AccessRequestSummary[]> {
       await query('expire-due', 'SELECT approvals.expire_due(1000)');
       const rest =
         which === 'open'
           ? "WHERE r.status = 'pending' ORDER BY r.created_at LIMIT $1"
           : "WHERE r.status <> 'pending' ORDER BY r.ended_at DESC LIMIT $1";
-      return (await select(`list-${which}`, rest, [limit])).map(accessRequestFrom);
+      return (await query<AccessRequestRow>(`list-${which}`, `${SELECT_SUMMARY} ${rest}`, [limit])).map(summaryFrom);
     },
+  };
+}
+
+function changing(query: Query) {
+  const outcomeOf = async <Outcome extends string>(name: string, call: string, values: unknown[]) =>
+    (await one(query<{ outcome: Outcome }>(name, `SELECT ${call} AS outcome`, values))).outcome;
+  return {
+    create: (request: NewAccessRequest) =>
+      one(
+        query<{ outcome: 'created' | 'repeated' | 'conflict' | 'replayed'; id: string }>(
+          'create',
+          'SELECT * FROM approvals.create_access_request($1)',
+          [JSON.stringify(newRow(request))],
+        ),
+      ),
 
     castVote: (vote: NewVote) =>
       outcomeOf<VoteOutcome>('cast-vote', 'approvals.cast_vote($1)', [JSON.stringify(voteRow(vote))]),
@@ -138,10 +101,23 @@ export function createAccessRequestStore(pool: Pool) {
       ]),
 
     /** Ends requests past their deadline; answers how many. */
-    async expireDue(limit: number): Promise<number> {
-      const [row] = await query<{ ended: number }>('sweep', 'SELECT approvals.expire_due($1) AS ended', [limit]);
-      return row?.ended ?? 0;
-    },
+    expireDue: async (limit: number) =>
+      (await one(query<{ ended: number }>('sweep', 'SELECT approvals.expire_due($1) AS ended', [limit]))).ended,
+  };
+}
+
+/** What is said about a request once it has ended. */
+function completing(query: Query) {
+  const approvalState = async (id: string): Promise<string | undefined> => {
+    const [row] = await query<{ approval_state: string | null }>(
+      'approval-state',
+      'SELECT approval_state FROM approvals.access_request WHERE id = $1',
+      [id],
+    );
+    return row?.approval_state ?? undefined;
+  };
+  return {
+    approvalState,
 
     /** Keeps the first signed proof of an approval and answers the one that is kept. */
     async keepApprovalState(id: string, state: string): Promise<string> {
@@ -150,18 +126,9 @@ export function createAccessRequestStore(pool: Pool) {
         'UPDATE approvals.access_request SET approval_state = $2 WHERE id = $1 AND approval_state IS NULL',
         [id, state],
       );
-      const kept = await this.approvalState(id);
+      const kept = await approvalState(id);
       if (kept === undefined) throw new Error(`access request ${id} keeps no approval state`);
       return kept;
-    },
-
-    async approvalState(id: string): Promise<string | undefined> {
-      const [row] = await query<{ approval_state: string | null }>(
-        'approval-state',
-        'SELECT approval_state FROM approvals.access_request WHERE id = $1',
-        [id],
-      );
-      return row?.approval_state ?? undefined;
     },
 
     /** Undefined when there is no such request, nobody to tell, or nothing to tell yet. */
@@ -181,52 +148,5 @@ export function createAccessRequestStore(pool: Pool) {
       const { endpoint, state, status, ended_at } = row;
       return { endpoint, state: state ?? undefined, status, endedAt: ended_at.toISOString() };
     },
-  };
-}
-
-function newRow(request: NewAccessRequest) {
-  return {
-    id: request.id,
-    client_id: request.clientId,
-    idempotency_key: request.idempotencyKey,
-    body_digest: request.bodyDigest,
-    evaluation_id: request.evaluationId,
-    token_jti: request.tokenId,
-    subject: request.subject,
-    action: request.action,
-    resource: request.resource,
-    context: request.context,
-    tool: request.tool,
-    template: request.template,
-    policies: request.policies,
-    reason: request.reason,
-    requester_issuer: request.requester.issuer,
-    requester_subject: request.requester.subject,
-    requester_client: request.requester.clientId,
-    generation: request.generation,
-    call_digest: request.callDigest,
-    binding_hash: request.bindingHash,
-    binding_context_members: request.bindingContextMembers,
-    quorum: request.quorum,
-    requested_until: request.requestedUntil,
-    callback_endpoint: request.callback?.endpoint,
-    callback_state: request.callback?.state,
-    callback_events: request.callback?.events,
-    ttl_ms: request.ttlMs,
-  };
-}
-
-function voteRow(vote: NewVote) {
-  return {
-    request_id: vote.requestId,
-    generation: vote.generation,
-    call_digest: vote.callDigest,
-    approver_issuer: vote.approver.issuer,
-    approver_subject: vote.approver.subject,
-    verdict: vote.verdict,
-    reason: vote.reason,
-    via: vote.via,
-    approval_id: vote.approvalId,
-    approval_ms: vote.approvalTtlMs,
   };
 }

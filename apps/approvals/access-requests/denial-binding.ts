@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import * as z from 'zod';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { boundParts, isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
+import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { Problem } from './problem.ts';
+import type { Submission } from './submission.ts';
+
+/** How far the clocks of PDP and access request service may be apart (PRJ-13). */
+const SKEW_MS = 30_000;
+/** Members without which an approval would not stand for the call that approvers saw. */
+const BOUND_CALL = 'call_digest';
+
+const claimsSchema = z.looseObject({
+  jti: z.string().min(1),
+  exp: z.number(),
+  evaluation_id: z.string().optional(),
+  denial_expires_at: z.iso.datetime({ offset: true }).optional(),
+  requester: z.string().optional(),
+  template: z.string().optional(),
+  reason: z.string().optional(),
+  policies: z.array(z.string()).default([]),
+  binding_context_members: z.array(z.string()).default([]),
+  binding_hash: z.string().optional(),
+  subject: z.unknown().optional(),
+  resource: z.unknown().optional(),
+  action: z.unknown().optional(),
+  context: z.unknown().optional(),
+});
+
+/** What a genuine denial that covers the submission says. */
+export interface VerifiedDenial {
+  readonly evaluationId: string;
+  readonly tokenId: string;
+  readonly requester: string | undefined;
+  readonly template: string | undefined;
+  readonly reason: string | undefined;
+  readonly policies: readonly string[];
+  readonly bindingHash: string;
+  readonly bindingContextMembers: readonly string[];
+}
+
+export interface DenialTrust {
+  /** PDP identifier → its keys. No other issuer is listened to (PRJ-06). */
+  readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
+  /** Our submission URL: a token made for another service is refused. */
+  readonly audience: string;
+  readonly now: () => number;
+}
+
+/**
+ * Verifies that the submission belongs to a genuine, fresh, requestable denial: signature, issuer and audience, then
+ * the binding, then freshness, so that a forged denial is never reported as a stale one. Throws a `Problem`.
+ * @see ARAP, Binding Token Integrity (PRJ-07, PRJ-09, PRJ-13)
+ */
+export async function verifyDenial(submission: Submission, trust: DenialTrust): Promise<VerifiedDenial> {
+  const { denial } = submission;
+  // An evaluation id alone binds only where PDP and service share their state, which these two do not.
+  if (denial.binding_token === undefined) throw invalid('denial.binding_token is missing');
+  const claims = claimsSchema.safeParse(await verifyToken(denial.binding_token, trust)).data;
+  if (claims === undefined) throw invalid('the token says too little');
+  const evaluationId = claims.evaluation_id ?? denial.evaluation_id;
+  if (evaluationId === undefined || (denial.evaluation_id ?? evaluationId) !== evaluationId) {
+    throw invalid('denial.evaluation_id is not the one of the token');
+  }
+  const bindingHash = compareBinding(submission, claims);
+  compareCall(submission, claims.binding_context_members);
+  checkFreshness(denial.expires_at, claims, trust.now());
+  return {
+    evaluationId,
+    tokenId: claims.jti,
+    requester: claims.requester,
+    template: claims.template ?? denial.template,
+    reason: claims.reason ?? denial.reason,
+    policies: claims.policies,
+    bindingHash,
+    bindingContextMembers: claims.binding_context_members,
+  };
+}
+
+async function verifyToken(token: string, { issuers, audience, now }: DenialTrust): Promise<JWTPayload> {
+  const issuer = issuerOf(token) ?? '';
+  const keys = issuers.get(issuer);
+  if (keys === undefined) throw invalid('the token is from an issuer that is not trusted here');
+  const options = {
+    algorithms: ['ES256'],
+    audience,
+    issuer,
+    clockTolerance: SKEW_MS / 1_000,
+    currentDate: new Date(now()),
+  };
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    // Everything but its age is in order; the age is judged last, after the binding.
+    if (error instanceof errors.JWTExpired) return error.payload;
+    if (error instanceof errors.JOSEError && !KEYS_UNREACHABLE.has(error.code)) throw invalid('the token is not valid');
+    throw new Problem(503, 'the keys of the policy decision point cannot be read');
+  }
+}
+
+/** Codes that say nothing about the token: the key set did not arrive, or what arrived is none. */
+const KEYS_UNREACHABLE: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID']);
+
+function issuerOf(token: string): string | undefined {
+  try {
+    return decodeJwt(token).iss;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Hash and inline copies both have to hold where they occur, and one of them must (PRJ-04). Answers the hash. */
+function compareBinding(submission: Submission, claims: z.infer<typeof claimsSchema>): string {
+  const parts = boundParts(submission as unknown as EvaluationRequest, claims.binding_context_members);
+  const hash = createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+  const inline = (['subject', 'resource', 'action', 'context'] as const).filter((part) => claims[part] !== undefined);
+  if (claims.binding_hash === undefined && inline.length < 4) throw invalid('the token binds nothing');
+  const holds =
+    (claims.binding_hash ?? hash) === hash &&
+    inline.every((part) => isSameJson(claims[part] as Json, parts[part] ?? null));
+  if (!holds) throw invalid('subject, resource, action or context is not what was denied');
+  return hash;
+}
+
+/** The digest stands for the arguments that are shown: approvers see the bytes that will run (PRJ-17). */
+function compareCall({ resource, context }: Submission, members: readonly string[]): void {
+  if (!members.includes(BOUND_CALL)) throw invalid('the denial does not bind the call digest');
+  const args = context.arguments as Record<string, Json>;
+  const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
+  if (callDigest({ tool: resource.id, arguments: args }, sha256) !== context.call_digest) {
+    throw invalid('context.call_digest is not the digest of tool and arguments');
+  }
+}
+
+/** The earliest of all deadlines holds; an echoed one has to be the one that was signed (ARAP-BND-16, 17). */
+function checkFreshness(echoed: string, claims: z.infer<typeof claimsSchema>, now: number): void {
+  const echo = Date.parse(echoed);
+  const exp = claims.exp * 1_000;
+  const protectedUntil = claims.denial_expires_at === undefined ? undefined : Date.parse(claims.denial_expires_at);
+  if (protectedUntil === undefined ? exp > echo : protectedUntil !== echo) {
+    throw invalid('denial.expires_at is not the one of the denial');
+  }
+  if (Math.min(echo, exp) + SKEW_MS <= now) throw new Problem('expired_denial', 'evaluate again for a fresh denial');
+}
+
+const invalid = (detail: string) => new Problem('invalid_denial_binding', detail);

@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { NewAccessRequest } from '../stores/new-rows.ts';
+import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
+import { Problem } from './problem.ts';
+import type { ShapedSubmission } from './submission.ts';
+
+export interface SubmitOptions {
+  readonly store: AccessRequestStore;
+  readonly trust: DenialTrust;
+  readonly requestTtlMs: number;
+  /** Approvals that a request needs. */
+  readonly quorum: number;
+}
+
+export interface AuthenticSubmission extends ShapedSubmission {
+  /** The enforcement point, as its credential says. */
+  readonly clientId: string;
+  readonly idempotencyKey: string;
+}
+
+/**
+ * Opens an access request, or finds the one that the same key and body opened before. A known key is answered before
+ * anything else is looked at, so that a repeated submission never fails for the age or the use of its denial (PRJ-09).
+ * Throws a `Problem`.
+ */
+export function createSubmit({ store, trust, requestTtlMs, quorum }: SubmitOptions) {
+  return async (submitted: AuthenticSubmission): Promise<AccessRequest> => {
+    const bodyDigest = digestOf(submitted.body);
+    const known = await store.findByKey(submitted.clientId, submitted.idempotencyKey);
+    if (known !== undefined) {
+      if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
+      return existing(store, known.id);
+    }
+    const denial = await verifyDenial(submitted.submission, trust);
+    if (denial.requester !== undefined && denial.requester !== submitted.clientId) {
+      throw new Problem(403, 'the denial was given to another client');
+    }
+    const { outcome, id } = await store.create({
+      ...newRequest(submitted, denial),
+      bodyDigest,
+      quorum,
+      ttlMs: requestTtlMs,
+    });
+    if (outcome === 'conflict') throw new Problem('duplicate_request');
+    if (outcome === 'replayed') throw new Problem('invalid_denial_binding', 'the denial was used before');
+    return existing(store, id);
+  };
+}
+
+async function existing(store: AccessRequestStore, id: string): Promise<AccessRequest> {
+  const request = await store.find(id);
+  if (request === undefined) throw new Error(`access request ${id} was opened and is gone`);
+  return request;
+}
+
+/** Equal for equal bodies, whatever their white space and member order. Throws a `Problem` for one with no canonical form. */
+function digestOf(body: JsonObject): string {
+  try {
+    return createHash('sha256').update(canonicalJson(body)).digest('hex');
+  } catch (error) {
+    if (error instanceof RangeError) throw new Problem(400, 'the body is nested too deeply or has an invalid string');
+    throw error;
+  }
+}
+
+function newRequest(
+  { submission, clientId, idempotencyKey }: AuthenticSubmission,
+  denial: VerifiedDenial,
+): Omit<NewAccessRequest, 'bodyDigest' | 'quorum' | 'ttlMs'> {
+  const { subject, action, resource, context, client, callback } = submission;
+  return {
+    ...denial,
+    // 128 random bits: the handle cannot be guessed.
+    id: `arq_${randomBytes(16).toString('base64url')}`,
+    clientId,
+    idempotencyKey,
+    subject: canonicalJson(subject as Json),
+    action: canonicalJson(action as Json),
+    resource: canonicalJson(resource as Json),
+    context: canonicalJson(context as Json),
+    tool: resource.id,
+    requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: client?.actor?.id },
+    generation: client?.source?.generation ?? 1,
+    callDigest: context.call_digest,
+    requestedUntil: submission.requested_access?.requested_until,
+    callback: callback && { endpoint: callback.endpoint, state: callback.state, events: callback.events },
+  };
+}

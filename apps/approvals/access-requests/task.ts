@@ -1,0 +1,49 @@
+import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { tally } from '../../../workflows/domain/access-request/quorum.ts';
+
+export interface TaskUrls {
+  /** The submission URL; the status of a task is below it. */
+  readonly accessRequests: string;
+  /** Where approvers and requesters look with a browser. */
+  readonly approvals: string;
+}
+
+const TITLES = {
+  pending: 'Waiting for an approver',
+  approved: 'Approved',
+  denied: 'Denied',
+  expired: 'Nobody decided in time',
+  cancelled: 'Cancelled',
+  failed: 'Could not be decided',
+} as const satisfies Record<AccessRequest['status'], string>;
+
+/** The task handle as the enforcement point may see it: no approver, no reason, no argument. @see ARAP, Response */
+export function taskOf(request: AccessRequest, urls: TaskUrls) {
+  const endpoint = statusEndpoint(request.id, urls);
+  const { approvals } = tally(request.votes, request.quorum);
+  return {
+    id: request.id,
+    status: request.status,
+    status_endpoint: endpoint,
+    expires_at: request.expiresAt,
+    progress: { current_step: Math.min(approvals + 1, request.quorum), total_steps: request.quorum },
+    display: { title: TITLES[request.status] },
+    links: {
+      ...(!isEnded(request.status) && { cancel: `${endpoint}/cancel` }),
+      ticket: `${urls.approvals}/requests/${request.id}`,
+    },
+  };
+}
+
+export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'>): string {
+  return `${urls.accessRequests}/${id}`;
+}
+
+/** Body of every answer about a task; with the approval exactly when there is one. @see ARAP, Completed Task */
+export function statusBody(request: AccessRequest, state: string | undefined, urls: TaskUrls) {
+  const task = taskOf(request, urls);
+  const { approval } = request;
+  if (approval === undefined || state === undefined) return { task };
+  const { id, approvedAt: approved_at, approvedUntil: approved_until } = approval;
+  return { task, result: { mode: 'reevaluate', approval: { id, approved_at, approved_until, state } } };
+}
