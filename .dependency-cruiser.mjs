@@ -124,9 +124,9 @@ export default {
     },
     {
       name: 'product-imports-no-development-package',
-      comment: 'A production install has no development dependencies. Types leave no trace in what runs.',
+      comment: 'A production install has no development dependencies, and no demonstration. Types leave no trace.',
       severity: 'error',
-      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: '^apps/cli/setup[.]mjs$' },
+      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/demo/'] },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {
