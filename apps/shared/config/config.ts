@@ -31,7 +31,9 @@ export const configSchema = z.strictObject({
   /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names. */
   mcpServers: z
     .record(
-      z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}$/, 'letters, digits, dash, single underscores; at most 32'),
+      z
+        .string()
+        .regex(/^[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}$/, 'letters, digits, dash, single underscores; at most 32'),
       z.union([stdioUpstream, httpUpstream]),
     )
     .default({}),
@@ -51,7 +53,11 @@ export const configSchema = z.strictObject({
       /** Open gated calls one caller may have; more are refused, not queued. */
       maxOpenPerCaller: z.number().int().positive().default(100),
       /** Largest request body accepted, in bytes. */
-      maxBodyBytes: z.number().int().positive().default(4 * 1024 * 1024),
+      maxBodyBytes: z
+        .number()
+        .int()
+        .positive()
+        .default(4 * 1024 * 1024),
     })
     .prefault({}),
   worker: z
@@ -150,7 +156,10 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     ...file,
     baseDir: at.baseDir,
     stateDir: at.stateDir,
-    pdp: { ...file.pdp, policies: isAbsolute(file.pdp.policies) ? file.pdp.policies : resolve(at.baseDir, file.pdp.policies) },
+    pdp: {
+      ...file.pdp,
+      policies: isAbsolute(file.pdp.policies) ? file.pdp.policies : resolve(at.baseDir, file.pdp.policies),
+    },
     urls: {
       gateway,
       mcp: `${gateway}/mcp`,

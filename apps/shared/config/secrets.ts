@@ -1,7 +1,8 @@
 import * as z from 'zod';
 
 const text = z.string().min(16);
-const jwk = z.looseObject({ kty: z.string(), kid: z.string() });
+/** A private key: `d` is what makes it one. */
+export const privateKeySchema = z.looseObject({ kty: z.string(), kid: z.string(), d: z.string() });
 
 /**
  * Everything that must not be printed. In development the values are made once and kept in the state folder
@@ -21,9 +22,9 @@ export const secretsSchema = z.strictObject({
   /** OIDC client secret of the inbox and of the audit pages. */
   oidcClientSecret: text,
   /** Private ES256 key of the PDP: signs binding tokens. */
-  pdpSigningKey: jwk,
+  pdpSigningKey: privateKeySchema,
   /** Private ES256 key of the access request service: signs `approval.state`. */
-  accessRequestSigningKey: jwk,
+  accessRequestSigningKey: privateKeySchema,
 });
 
 export type Secrets = z.infer<typeof secretsSchema>;

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { errorCode } from '../error-code.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;
@@ -92,7 +93,7 @@ async function lock(client: Client): Promise<void> {
     await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK]);
     await client.query('SET lock_timeout = 0');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === '55P03')) throw error;
+    if (errorCode(error) !== '55P03') throw error;
     throw new Error(
       `another process has been migrating this database for ${LOCK_WAIT_SECONDS} seconds; wait for it and start again`,
       { cause: error },

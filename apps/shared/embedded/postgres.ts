@@ -15,6 +15,7 @@ import {
 import { until } from './process-tools.ts';
 import { withStartLock } from './start-lock.ts';
 import { launches, type Launch } from './unprivileged.ts';
+import { errorCode } from '../error-code.ts';
 
 export interface PostgresOptions {
   /** A server that exists already (`DATABASE_URL`). Then nothing is started and nothing is stopped. */
@@ -124,7 +125,7 @@ async function createDatabase(adminUrl: string): Promise<void> {
     if (found.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
   } catch (error) {
     // Created by somebody else between the two statements.
-    if (!(error instanceof Error && 'code' in error && (error.code === '42P04' || error.code === '23505'))) throw error;
+    if (!['42P04', '23505'].includes(errorCode(error) ?? '')) throw error;
   } finally {
     await client.end();
   }

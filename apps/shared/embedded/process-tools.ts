@@ -2,6 +2,7 @@ import { spawnSync, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { errorCode } from '../error-code.ts';
 
 /** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free. */
 export async function freePort(preferred?: number): Promise<number> {
@@ -27,7 +28,7 @@ export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return errorCode(error) === 'EPERM';
   }
   if (process.platform !== 'linux') return true;
   try {

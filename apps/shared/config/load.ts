@@ -1,0 +1,90 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { LineCounter, parseDocument } from 'yaml';
+import { ZodError } from 'zod';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { parseConfig, type Config } from './config.ts';
+import type { Environment } from './env.ts';
+import { expandVariables } from './expand.ts';
+import { packagePath } from './package-root.ts';
+import { formatPath, problemsOf, type Problem } from './problems.ts';
+
+export interface ConfigSource {
+  readonly environment: Environment;
+  /** What `--config` says. */
+  readonly configFile?: string | undefined;
+  /** Folder the process was started in. */
+  readonly cwd: string;
+}
+
+const FILE_NAME = 'countersign.yaml';
+
+/**
+ * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
+ * the example that comes with the package. Throws `ERR_CONFIG_INVALID` with one line per problem.
+ */
+export function loadConfig({ environment, configFile, cwd }: ConfigSource): { config: Config; file: string } {
+  const file = findFile({ environment, configFile, cwd });
+  const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
+  const label = basename(file);
+  const expanded = expandVariables(readYaml(file), { ...environment.variables, COUNTERSIGN_STATE: stateDir });
+  if (expanded.problems.length > 0) throw invalid(label, expanded.problems);
+  const raw = withTemporalAddress(expanded.value, environment.temporalAddress);
+  try {
+    const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
+    const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
+    if (missing.length > 0) throw invalid(label, missing);
+    return { config, file };
+  } catch (error) {
+    throw error instanceof ZodError ? invalid(label, problemsOf(error)) : error;
+  }
+}
+
+function findFile({ environment, configFile, cwd }: ConfigSource): string {
+  const named = configFile ?? environment.configFile;
+  if (named !== undefined) {
+    const file = resolve(cwd, named);
+    if (existsSync(file)) return file;
+    const told = configFile === undefined ? 'COUNTERSIGN_CONFIG' : '--config';
+    throw new CountersignError('ERR_CONFIG_INVALID', `${told}: there is no file ${file}`);
+  }
+  const here = join(cwd, FILE_NAME);
+  return existsSync(here) ? here : packagePath(FILE_NAME);
+}
+
+function readYaml(file: string): unknown {
+  const lines = new LineCounter();
+  const document = parseDocument(readFileSync(file, 'utf8'), { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length === 0) return document.toJS();
+  const faults = document.errors.map((error) => {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return `${basename(file)}:${line}:${col}: ${error.message.split('\n')[0]}`;
+  });
+  throw new CountersignError('ERR_CONFIG_INVALID', faults.join('\n'));
+}
+
+/** The environment wins over the file, so that one file serves several places. */
+function withTemporalAddress(raw: unknown, address: string | undefined): unknown {
+  if (address === undefined || (raw !== null && (typeof raw !== 'object' || Array.isArray(raw)))) return raw;
+  const temporal = raw !== null && 'temporal' in raw && typeof raw.temporal === 'object' ? raw.temporal : {};
+  return { ...raw, temporal: { ...temporal, address } };
+}
+
+/** Embedded parts are for development: in production every address has to be given. */
+function missingInProduction(config: Config, environment: Environment): Problem[] {
+  const problems: Problem[] = [];
+  const missing = (path: string[], message: string) =>
+    problems.push({ path, message: `${message}; mode production needs it` });
+  if (config.identity.issuer === undefined) missing(['identity', 'issuer'], 'the OIDC issuer is not set');
+  if (config.temporal.address === undefined)
+    missing(['temporal', 'address'], 'neither this nor TEMPORAL_ADDRESS is set');
+  if (environment.databaseUrl === undefined) missing(['DATABASE_URL'], 'the variable is not set');
+  return problems;
+}
+
+function invalid(label: string, problems: readonly Problem[]): CountersignError {
+  const lines = problems.map(({ path, message }) =>
+    [label, formatPath(path), message].filter((piece) => piece !== '').join(': '),
+  );
+  return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
+}

@@ -1,0 +1,155 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readEnvironment } from '../../../../../apps/shared/config/env.ts';
+import { loadConfig } from '../../../../../apps/shared/config/load.ts';
+import { packagePath } from '../../../../../apps/shared/config/package-root.ts';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'config-'));
+});
+
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+function write(text: string, name = 'countersign.yaml'): string {
+  const file = join(cwd, name);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+const load = (variables: NodeJS.ProcessEnv = {}, configFile?: string) =>
+  loadConfig({ environment: readEnvironment(variables), configFile, cwd });
+
+/** The error's code and lines. */
+function problems(variables: NodeJS.ProcessEnv = {}, configFile?: string): string[] {
+  try {
+    load(variables, configFile);
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'CountersignError', code: 'ERR_CONFIG_INVALID' });
+    return (error as Error).message.split('\n');
+  }
+  throw new Error('the configuration was accepted');
+}
+
+describe('loadConfig, finding the file', () => {
+  it('takes --config, then COUNTERSIGN_CONFIG, then the file here, then the example of the package', () => {
+    expect(load().file).toBe(packagePath('countersign.yaml'));
+    const here = write('host: 127.0.0.2');
+    expect(load().file).toBe(here);
+    const named = write('host: 127.0.0.3', 'other/named.yaml');
+    expect(load({ COUNTERSIGN_CONFIG: named })).toMatchObject({ file: named, config: { host: '127.0.0.3' } });
+    const option = write('host: 127.0.0.4', 'option.yaml');
+    expect(load({ COUNTERSIGN_CONFIG: named }, 'option.yaml')).toMatchObject({
+      file: option,
+      config: { host: '127.0.0.4' },
+    });
+  });
+
+  it('does not fall back when a named file is missing', () => {
+    expect(problems({}, 'gone.yaml')).toEqual([`--config: there is no file ${join(cwd, 'gone.yaml')}`]);
+    expect(problems({ COUNTERSIGN_CONFIG: '/gone.yaml' })).toEqual(['COUNTERSIGN_CONFIG: there is no file /gone.yaml']);
+  });
+
+  it('starts relative paths in the folder of the file, and keeps state in the folder it was started in', () => {
+    write('pdp: { policies: mine }', 'deep/countersign.yaml');
+    const { config } = load({}, 'deep/countersign.yaml');
+    expect(config).toMatchObject({ baseDir: join(cwd, 'deep'), stateDir: join(cwd, '.countersign') });
+    expect(config.pdp.policies).toBe(join(cwd, 'deep', 'mine'));
+    expect(load({ COUNTERSIGN_STATE: 'elsewhere' }).config.stateDir).toBe(join(cwd, 'elsewhere'));
+  });
+
+  it('takes an empty file for the defaults', () => {
+    write('# nothing yet\n');
+    expect(load().config.gateway.port).toBe(4100);
+  });
+});
+
+describe('loadConfig, variables', () => {
+  it('puts variables and their defaults into text values', () => {
+    write(`
+mcpServers:
+  files:
+    command: '\${TOOL:-npx}'
+    args: ['\${COUNTERSIGN_STATE}/files', 'a\${A}b\${B:-}c']
+    env: { KEY: '\${KEY}' }
+`);
+    expect(load({ A: '1', KEY: 'k', TOOL: '' }).config.mcpServers['files']).toMatchObject({
+      command: 'npx',
+      args: [`${join(cwd, '.countersign')}/files`, 'a1bc'],
+      env: { KEY: 'k' },
+    });
+  });
+
+  it('names the setting whose variable is not set', () => {
+    write("mcpServers: { files: { command: npx, env: { KEY: '${NO_SUCH}' } } }");
+    expect(problems()).toEqual([
+      'countersign.yaml: mcpServers.files.env.KEY: the variable NO_SUCH is not set (${NO_SUCH:-default} gives it a default)',
+    ]);
+  });
+
+  it('does not expand what a variable holds', () => {
+    write("mcpServers: { files: { command: '${A}' } }");
+    expect(load({ A: '${B}' }).config.mcpServers['files']).toMatchObject({ command: '${B}' });
+  });
+
+  it('lets TEMPORAL_ADDRESS win over the file', () => {
+    write('temporal: { address: "one:7233", taskQueue: mine }');
+    expect(load({ TEMPORAL_ADDRESS: 'two:7233' }).config.temporal).toMatchObject({
+      address: 'two:7233',
+      taskQueue: 'mine',
+    });
+  });
+});
+
+describe('loadConfig, problems', () => {
+  it('reports every problem in a line of its own, with its path', () => {
+    write(`
+gateway: { port: '80', prot: 1 }
+mode: test
+mcpServers:
+  a__b: { command: npx }
+  c: {}
+  d: { command: npx, argz: [] }
+identity:
+  people: [{ name: Al, roles: [agent] }]
+`);
+    expect(problems()).toEqual([
+      'countersign.yaml: mode: expected one of "development"|"production"',
+      'countersign.yaml: mcpServers.a__b: is no valid name: letters, digits, dash, single underscores; at most 32',
+      'countersign.yaml: mcpServers.c.command: is missing',
+      'countersign.yaml: mcpServers.d.argz: there is no such setting',
+      'countersign.yaml: gateway.port: expected number, received string',
+      'countersign.yaml: gateway.prot: there is no such setting',
+      'countersign.yaml: identity.people[0].name: lower-case letters, digits, dot, dash and underscore',
+    ]);
+  });
+
+  it('points at the place where the YAML is broken', () => {
+    write('gateway:\n  port: 1\n port: 2\n');
+    expect(problems()[0]).toMatch(/^countersign\.yaml:3:\d+: /);
+  });
+
+  it.each(['just text', '[1, 2]', '7'])('refuses a file that is no mapping: %s', (text) => {
+    write(text);
+    expect(problems({ TEMPORAL_ADDRESS: 'x:1' })).toEqual([
+      expect.stringMatching(/^countersign\.yaml: expected object/),
+    ]);
+  });
+
+  it('demands in production what development starts by itself', () => {
+    write('mode: production');
+    expect(problems()).toEqual([
+      'countersign.yaml: identity.issuer: the OIDC issuer is not set; mode production needs it',
+      'countersign.yaml: temporal.address: neither this nor TEMPORAL_ADDRESS is set; mode production needs it',
+      'countersign.yaml: DATABASE_URL: the variable is not set; mode production needs it',
+    ]);
+    write('mode: production\nidentity: { issuer: "https://id.example" }');
+    expect(load({ DATABASE_URL: 'postgresql://x', TEMPORAL_ADDRESS: 't:7233' }).config.urls.issuer).toBe(
+      'https://id.example',
+    );
+  });
+});
