@@ -79,12 +79,16 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives each side only the secrets that are its own or the wire’s', () => {
-    const authority = ['PDP_SIGNING_KEY', 'ACCESS_REQUEST_SIGNING_KEY', 'DECISION_WEBHOOK_SECRET'];
+    const authority = [
+      'COUNTERSIGN_PDP_SIGNING_KEY',
+      'COUNTERSIGN_ACCESS_REQUEST_SIGNING_KEY',
+      'COUNTERSIGN_DECISION_WEBHOOK_SECRET',
+    ];
     for (const name of ['gateway', 'worker', 'audit']) {
       for (const secret of authority) expect(service(name).environment).not.toHaveProperty(secret);
     }
-    expect(service('pdp').environment).not.toHaveProperty('ACCESS_REQUEST_SIGNING_KEY');
-    expect(service('approvals').environment).not.toHaveProperty('PDP_SIGNING_KEY');
+    expect(service('pdp').environment).not.toHaveProperty('COUNTERSIGN_ACCESS_REQUEST_SIGNING_KEY');
+    expect(service('approvals').environment).not.toHaveProperty('COUNTERSIGN_PDP_SIGNING_KEY');
   });
 
   it('asks for exactly the variables that .env.example explains', () => {
