@@ -135,6 +135,7 @@ export class UpstreamConnection {
       this.#live = undefined;
       this.#prior = undefined;
       this.#failedAt = performance.now();
+      if (this.#failures === 0) this.#log.warn({ err: cause }, 'upstream cannot be connected; it is tried again');
       await client.close().catch(() => undefined);
       this.#reconnectLater();
       throw unavailable('it cannot be connected', cause);
@@ -203,7 +204,7 @@ export class UpstreamConnection {
     this.#failures += 1;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.connect().catch((error: unknown) => this.#log.warn({ err: error }, 'upstream is still unreachable'));
+      this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable'));
     }, pauseMs).unref();
   }
 }

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
@@ -12,16 +10,18 @@ import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../wor
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
+import { listen } from '../shared/http/listen.ts';
 import type { Running } from '../shared/lifecycle.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
 import { CALLBACK_PATH, createGatewayApp } from './http.ts';
-import { createServer as createMcpServer } from './server.ts';
+import { createServer } from './server.ts';
 import { createArgumentCheck } from './upstreams/argument-check.ts';
 
-/** How long stopping waits for calls that are under way. */
-const DRAIN_MS = 10_000;
+/** The secrets that the gateway holds. */
+export const GATEWAY_SECRETS = ['pdpToken', 'accessRequestToken', 'callbackSecret'] as const;
+type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
 
 export interface GatewayDeps {
   readonly databaseUrl: string;
@@ -42,7 +42,7 @@ export interface GatewayPorts {
 }
 
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
-export async function startGateway(config: Config, secrets: Secrets, deps: GatewayDeps): Promise<Running> {
+export async function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
   const { log, verifier } = deps;
   const { urls, gateway } = config;
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
@@ -84,7 +84,7 @@ export async function startGateway(config: Config, secrets: Secrets, deps: Gatew
 /** Serves the gateway from these ports, whatever stands behind them. */
 export async function serveGateway(
   config: Config,
-  secrets: Pick<Secrets, 'callbackSecret'>,
+  secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
   const { gatedCalls, upstreams, verifier, log } = ports;
@@ -99,7 +99,7 @@ export async function serveGateway(
   });
   const rendering = { pollIntervalMs: config.gateway.pollIntervalMs };
   const handler = createMcpHandler(
-    (context) => createMcpServer({ enforce, gatedCalls, upstreams, rendering, log }, context),
+    (context) => createServer({ enforce, gatedCalls, upstreams, rendering, log }, context),
     {
       maxRequestBodySize: config.gateway.maxBodyBytes,
       onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
@@ -115,26 +115,14 @@ export async function serveGateway(
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     log,
   });
-  const server = createServer(app);
-  server.listen(config.gateway.port, config.host);
-  await once(server, 'listening');
+  const http = await listen(app, { host: config.host, port: config.gateway.port });
   log.info({ url: config.urls.mcp }, 'the gateway is listening');
   return {
     name: 'gateway',
     async stop() {
       forgetChanges();
-      await drain(server);
+      await http.close();
       await handler.close();
     },
   };
-}
-
-/** Lets calls that are under way finish; streams that would stay open for ever are ended after a while. */
-async function drain(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeIdleConnections();
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await closed;
-  clearTimeout(cut);
 }

@@ -75,7 +75,7 @@ const TRANSFER: UpstreamTool = {
       additionalProperties: false,
     },
     annotations: { destructiveHint: true },
-    execution: { taskSupport: 'optional' },
+    execution: { taskSupport: 'required', requirements: ['env:test'] },
     'x-vendor': { kept: true },
   },
 };
@@ -192,68 +192,3 @@ export async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
-
-export interface Sent {
-  readonly status: number;
-  readonly text: string;
-  readonly headers: Headers;
-  readonly body: {
-    readonly jsonrpc?: string;
-    readonly id?: unknown;
-    readonly result?: Record<string, unknown>;
-    readonly error?: { code: number; message: string; data?: unknown };
-  };
-}
-
-const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-const REVISION = '2026-07-28';
-
-/** Sends one request of the present revision, byte for byte as a client would, and reads the answer's bytes. */
-export async function send(
-  gateway: TestGateway,
-  method: string,
-  params: Record<string, unknown> = {},
-  options: { capabilities?: unknown; token?: string | undefined; headers?: Record<string, string> } = {},
-): Promise<Sent> {
-  const { capabilities = TASKS, token = 'token-of-alice' } = options;
-  const name = params['name'] ?? params['taskId'];
-  const meta = params['_meta'] as Record<string, unknown> | undefined;
-  const message = {
-    jsonrpc: '2.0',
-    id: 'r-1',
-    method,
-    params: {
-      ...params,
-      _meta: {
-        ...meta,
-        'io.modelcontextprotocol/protocolVersion': REVISION,
-        'io.modelcontextprotocol/clientInfo': { name: 'wire-test', version: '0' },
-        'io.modelcontextprotocol/clientCapabilities': capabilities,
-      },
-    },
-  };
-  return post(gateway, JSON.stringify(message), {
-    authorization: `Bearer ${token}`,
-    'mcp-protocol-version': REVISION,
-    'mcp-method': method,
-    ...(typeof name === 'string' && { 'mcp-name': name }),
-    ...options.headers,
-  });
-}
-
-export async function post(gateway: TestGateway, body: string, headers: Record<string, string>): Promise<Sent> {
-  const response = await fetch(gateway.mcpUrl, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
-    body,
-  });
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.includes('json');
-  return { status: response.status, text, headers: response.headers, body: isJson ? JSON.parse(text) : {} };
-}
-
-export const transfer = (changes: Record<string, unknown> = {}) => ({
-  name: 'bank__transfer',
-  arguments: { to: 'acct-1', amount: 5 },
-  ...changes,
-});

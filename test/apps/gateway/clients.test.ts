@@ -4,7 +4,8 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { connectAgent } from '../../../apps/demo/agent.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
-import { aGateway, aView, FakeWorld, requestable, transfer, type TestGateway } from '../../support/gateway.ts';
+import { aGateway, aView, FakeWorld, requestable, type TestGateway } from '../../support/gateway.ts';
+import { transfer } from '../../support/gateway-wire.ts';
 
 let gateway: TestGateway;
 let world: FakeWorld;
@@ -90,7 +91,7 @@ describe('the present SDK client', () => {
 describe('a client of an earlier revision', () => {
   const connect = async () => {
     const client = new EarlierClient({ name: 'earlier', version: '0' });
-    await client.connect(new EarlierTransport(new URL(gateway.mcpUrl), { requestInit }) as never);
+    await client.connect(new EarlierTransport(new URL(gateway.mcpUrl), { requestInit }));
     return client;
   };
 

@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { aGateway, CALLBACK_SECRET, post, send, transfer, type TestGateway } from '../../support/gateway.ts';
+import { aGateway, CALLBACK_SECRET, type TestGateway } from '../../support/gateway.ts';
+import { post, send, transfer } from '../../support/gateway-wire.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

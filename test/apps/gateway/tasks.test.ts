@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownerKey } from '../../../workflows/domain/principal.ts';
-import { ALICE, aGateway, aView, FakeWorld, send, TASK_ID, type TestGateway } from '../../support/gateway.ts';
+import { ALICE, aGateway, aView, type FakeWorld, TASK_ID, type TestGateway } from '../../support/gateway.ts';
+import { send } from '../../support/gateway-wire.ts';
 
 const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
@@ -184,15 +185,15 @@ describe('server/discover', () => {
 });
 
 describe('tools/list', () => {
-  it('shows every tool under its public name, every member kept', async () => {
+  it('shows every tool under its public name, every member kept but a promise of tasks', async () => {
     const { body } = await send(gateway, 'tools/list');
     const tools = body.result?.['tools'] as Record<string, unknown>[];
     expect(tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
     expect(tools[0]).toMatchObject({
       description: 'Moves money.',
-      execution: { taskSupport: 'optional' },
       'x-vendor': { kept: true },
       annotations: { destructiveHint: true },
     });
+    expect(tools[0]?.['execution']).toEqual({ requirements: ['env:test'] });
   });
 });

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { ALICE, aGateway, aView, FakeWorld, requestable, TASK_ID, type TestGateway } from '../../support/gateway.ts';
+import { send, transfer } from '../../support/gateway-wire.ts';
+
+const AWAITING = {
+  reason: 'insufficient_authorization',
+  remediation: 'available',
+  remediationHints: [{ type: 'task' }],
+};
+const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+
+let gateway: TestGateway;
+let world: FakeWorld;
+beforeAll(async () => {
+  gateway = await aGateway();
+  world = gateway.world;
+});
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  const { decision, opened, view, invocation } = new FakeWorld();
+  Object.assign(world, { decision, opened, view, invocation, submission: undefined, failure: undefined });
+  for (const log of [world.evaluations, world.openings, world.submitted, world.invocations, gateway.logged]) {
+    log.length = 0;
+  }
+});
+
+const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
+const textOf = (result: Record<string, unknown> | undefined) =>
+  (result?.['content'] as { text: string }[]).map(({ text }) => text).join('\n');
+const metaOf = (result: Record<string, unknown> | undefined) => result?.['_meta'] as Record<string, unknown>;
+
+describe('a call that needs an approval', () => {
+  beforeEach(() => {
+    world.decision = requestable();
+  });
+
+  it('becomes a task with exactly the members of one, after the request was submitted', async () => {
+    const { status, body } = await call();
+    expect(status).toBe(200);
+    const { _meta, statusMessage, ...rest } = body.result ?? {};
+    expect(rest).toEqual({
+      resultType: 'task',
+      taskId: TASK_ID,
+      status: 'working',
+      createdAt: '2026-11-21T09:00:00.000Z',
+      lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+      ttlMs: 14 * 86_400_000,
+      pollIntervalMs: 250,
+    });
+    expect(statusMessage).toMatch(/has not run/);
+    expect(_meta).toEqual({
+      [AUTHORIZATION]: AWAITING,
+      'io.modelcontextprotocol/model-immediate-response': expect.stringMatching(/has not run/),
+      [SERVER_INFO]: expect.anything(),
+    });
+    expect(world.submitted).toEqual([aView().gatedCallId]);
+    expect(world.invocations).toEqual([]);
+  });
+
+  it('binds the call and repeats every member of the denial in the submission', async () => {
+    await call();
+    const [opening] = world.openings;
+    expect(opening?.submissionEndpoint).toBe('http://127.0.0.1:4102/access/v1/requests');
+    expect(opening?.binding).toMatchObject({
+      tool: 'bank__transfer',
+      upstream: 'bank',
+      upstreamTool: 'transfer',
+      arguments: '{"amount":5,"to":"acct-1"}',
+      toolDigest: 'sha-256:1111',
+      caller: ALICE,
+      evaluation: world.evaluations[0],
+    });
+    const body = JSON.parse(opening?.submissionBody ?? '') as Record<string, unknown>;
+    expect(body).toEqual({
+      ...world.evaluations[0],
+      client: {
+        id: 'mcp-gateway',
+        name: 'Countersign gateway',
+        actor: { id: 'agent-7', issuer: 'https://issuer.test', type: 'ai_agent' },
+        source: { generation: 1 },
+      },
+      callback: { endpoint: `${gateway.url}/callbacks/access-requests`, state: expect.any(String) },
+      denial: {
+        evaluation_id: 'canary-evaluation-id',
+        evaluated_at: '2026-11-21T09:00:00Z',
+        reason: 'canary-reason',
+        template: 'canary-template',
+        expires_at: '2126-11-21T09:10:00Z',
+        binding_token: 'canary-binding-token',
+      },
+    });
+  });
+
+  it.each([
+    ['nothing', {}],
+    ['other extensions only', { extensions: { 'io.modelcontextprotocol/tool-approval': {} } }],
+    ['the tasks of an earlier revision', { tasks: { requests: {} } }],
+  ])('is not opened for a request that declares %s', async (_case, capabilities) => {
+    const { body } = await call(transfer(), { capabilities });
+    expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
+    expect(textOf(body.result)).toMatch(/did not run.*io\.modelcontextprotocol\/tasks/s);
+    expect(textOf(body.result)).not.toMatch(/request_access|get_request_status/);
+    expect(metaOf(body.result)[AUTHORIZATION]).toEqual({
+      reason: 'insufficient_authorization',
+      remediation: 'undisclosed',
+    });
+    expect([world.openings, world.submitted]).toEqual([[], []]);
+  });
+
+  it('is refused without an invitation when too many are open', async () => {
+    world.opened = { kind: 'too_many' };
+    const { result } = (await call()).body;
+    expect(metaOf(result)[AUTHORIZATION]).toEqual({ reason: 'insufficient_authorization', remediation: 'undisclosed' });
+    expect(textOf(result)).toMatch(/did not run.*do not repeat/is);
+    expect(world.submitted).toEqual([]);
+  });
+
+  it('is decided on once more when the identical call ended meanwhile', async () => {
+    world.opened = { kind: 'gone' };
+    const decisions = [requestable(), { kind: 'deny' } as const];
+    world.decision = async () => decisions.shift() ?? requestable();
+    expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
+    expect(world.evaluations).toHaveLength(2);
+  });
+
+  it('gives up when identical calls keep ending', async () => {
+    world.opened = { kind: 'gone' };
+    expect((await call()).body.error).toMatchObject({ code: -32_603 });
+    expect(world.evaluations).toHaveLength(2);
+  });
+
+  it('is a denial when the access request service refuses it, and an error when it is away', async () => {
+    world.submission = new CountersignError('ERR_NOT_REQUESTABLE', 'canary');
+    expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
+    world.submission = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'canary http://approvals');
+    const { body, text } = await call();
+    expect(body.error?.code).toBe(-32_603);
+    expect(body.error?.message).toMatch(/did not run/);
+    expect(text).not.toContain('canary');
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { aGateway, FakeWorld, type TestGateway } from '../../support/gateway.ts';
+import { send, transfer } from '../../support/gateway-wire.ts';
+
+const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+
+let gateway: TestGateway;
+let world: FakeWorld;
+beforeAll(async () => {
+  gateway = await aGateway();
+  world = gateway.world;
+});
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  const { decision, opened, view, invocation } = new FakeWorld();
+  Object.assign(world, { decision, opened, view, invocation, submission: undefined, failure: undefined });
+  for (const log of [world.evaluations, world.openings, world.submitted, world.invocations, gateway.logged]) {
+    log.length = 0;
+  }
+});
+
+const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
+const textOf = (result: Record<string, unknown> | undefined) =>
+  (result?.['content'] as { text: string }[]).map(({ text }) => text).join('\n');
+const metaOf = (result: Record<string, unknown> | undefined) => result?.['_meta'] as Record<string, unknown>;
+
+describe('a call that cannot be decided', () => {
+  it('ends in an error, and nothing runs', async () => {
+    world.decision = new CountersignError('ERR_PDP_UNAVAILABLE', 'canary http://pdp');
+    const { status, body, text } = await call();
+    expect(status).toBe(200);
+    expect(body.error?.code).toBe(-32_603);
+    expect(body.error?.message).toMatch(/did not run/);
+    expect(text).not.toContain('canary');
+    expect([world.invocations, world.openings]).toEqual([[], []]);
+  });
+
+  it('ends in a general error when something unexpected happens, which is logged', async () => {
+    world.decision = () => Promise.reject(new Error('canary secret'));
+    const { body, text } = await call();
+    expect(body.error).toEqual({ code: -32_603, message: 'Internal error' });
+    expect(text).not.toContain('canary');
+    expect(gateway.logged.join('')).toContain('canary secret');
+  });
+});
+
+describe('a call that is not right', () => {
+  it('names an unknown tool', async () => {
+    for (const name of ['bank__none', 'transfer', '__proto__', '']) {
+      expect((await call(transfer({ name }))).body.error).toMatchObject({ code: -32_602 });
+    }
+    expect(world.evaluations).toEqual([]);
+  });
+
+  it.each([
+    ['lacks a member', { to: 'x' }, /amount/],
+    ['has a wrong type', { to: 'x', amount: '5' }, /amount must be integer/],
+    ['has a member too many', { to: 'x', amount: 1, extra: 1 }, /additional properties \(extra\)/],
+    ['has a half of a character', { to: '\ud800', amount: 1 }, /no canonical JSON form/],
+  ])('%s: nothing is evaluated and nothing runs', async (_case, args, problem) => {
+    const { body } = await call(transfer({ arguments: args }));
+    expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
+    expect(textOf(body.result)).toMatch(/did not run/);
+    expect(textOf(body.result)).toMatch(problem);
+    expect(metaOf(body.result)[AUTHORIZATION]).toBeUndefined();
+    expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
+  });
+
+  it('has arguments that are no object, or no name', async () => {
+    for (const params of [transfer({ arguments: [] }), transfer({ arguments: 'x' }), { arguments: {} }]) {
+      expect((await call(params as never)).body.error?.code).toBe(-32_602);
+    }
+    expect(world.evaluations).toEqual([]);
+  });
+
+  it('nests its arguments deeper than anything can follow', async () => {
+    const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
+    const answer = await call({ name: 'bank__anything', arguments: '@@' } as never, {});
+    expect(answer.body.error?.code).toBe(-32_602);
+    const frame = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: {
+        name: 'bank__anything',
+        arguments: '@@',
+        _meta: {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientInfo': { name: 't', version: '0' },
+          'io.modelcontextprotocol/clientCapabilities': {},
+        },
+      },
+    }).replace('"@@"', deep);
+    const response = await fetch(gateway.mcpUrl, {
+      method: 'POST',
+      headers: {
+        authorization: 'Bearer token-of-alice',
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'bank__anything',
+      },
+      body: frame,
+    });
+    expect(await response.text()).not.toMatch(/ at .*\.[cm]?[jt]s/);
+    expect(world.invocations).toEqual([]);
+    expect((await call()).status).toBe(200);
+  });
+});

@@ -1,0 +1,238 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+
+const ACCESS_REQUESTS = 'https://approvals.test/access/v1/requests';
+const QUESTION: EvaluationRequest = {
+  subject: { type: 'identity', id: 'alice' },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: 'bank__transfer' },
+  context: {},
+};
+const APPROVAL: Approval = {
+  id: 'apr_1',
+  approvedAt: '2026-11-21T09:42:00Z',
+  approvedUntil: '2026-11-21T13:42:00Z',
+  state: 'eyJ.opaque',
+};
+const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', template: 'treasury' };
+
+let server: Server;
+let pdp: PolicyDecisionPoint;
+let answer: (request: IncomingMessage, response: ServerResponse) => void;
+let received: { path: string | undefined; headers: IncomingMessage['headers']; body: unknown } | undefined;
+const log = pino({ level: 'silent' });
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || 'null');
+      received = { path: request.url, headers: request.headers, body };
+      answer(request, response);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const pdpUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  pdp = createPolicyDecisionPoint({
+    pdpUrl,
+    token: 'pep-token',
+    accessRequestsUrl: ACCESS_REQUESTS,
+    log,
+    timeoutMs: 300,
+  });
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+beforeEach(() => {
+  received = undefined;
+});
+
+const says = (body: unknown, status = 200) => {
+  answer = (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+};
+const unavailable = { name: 'CountersignError', code: 'ERR_PDP_UNAVAILABLE' };
+
+describe('the question', () => {
+  it('goes to the evaluation endpoint as it was captured, with a context in any case', async () => {
+    says({ decision: true });
+    await pdp.evaluate(QUESTION);
+    expect(received?.path).toBe('/access/v1/evaluation');
+    expect(received?.headers).toMatchObject({ authorization: 'Bearer pep-token', 'content-type': 'application/json' });
+    expect(received?.headers['x-request-id']).toBeDefined();
+    expect(received?.body).toEqual(QUESTION);
+  });
+
+  it('has the whole approval added, and nothing else changed', async () => {
+    says({ decision: true });
+    await pdp.evaluate({ ...QUESTION, context: { agent: 'a' } }, APPROVAL);
+    expect(received?.body).toEqual({
+      ...QUESTION,
+      context: {
+        agent: 'a',
+        approval: {
+          id: 'apr_1',
+          approved_at: '2026-11-21T09:42:00Z',
+          approved_until: '2026-11-21T13:42:00Z',
+          state: 'eyJ.opaque',
+        },
+      },
+    });
+  });
+});
+
+describe('an allow', () => {
+  it('is a literal true', async () => {
+    says({ decision: true, context: { evaluation_id: 'e', approval: { approved_until: '2026-11-21T12:00:00Z' } } });
+    expect(await pdp.evaluate(QUESTION)).toEqual({
+      kind: 'allow',
+      evaluationId: 'e',
+      approvedUntil: '2026-11-21T12:00:00Z',
+    });
+  });
+
+  it.each([
+    [{ decision: 'true' }],
+    [{ decision: 1 }],
+    [{ decision: null }],
+    [{}],
+    [{ Decision: true }],
+    [[{ decision: true }]],
+    ['true'],
+    [''],
+    ['<html>'],
+    ['{"decision":true'],
+    [{ decision: true, context: { approval: { approved_until: 'soon' } } }],
+  ])('is not %j: no decision was taken', async (body) => {
+    says(body);
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+  });
+
+  it('with an obligation that nobody can meet is a denial', async () => {
+    says({ decision: true, context: { obligations: [{ id: 'o', type: 'step-up', properties: {} }] } });
+    expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny' });
+  });
+});
+
+describe('no answer', () => {
+  it.each([201, 204, 301, 400, 401, 403, 404, 429, 500, 503])('comes with status %i', async (status) => {
+    answer = (_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json', location: '/elsewhere' });
+      response.end(status === 204 ? undefined : '{"decision":true}');
+    };
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+  });
+
+  it('comes in time, is cut off, or is endless', async () => {
+    answer = () => undefined;
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    answer = (request) => request.socket.destroy();
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    says(JSON.stringify({ decision: true, padding: 'x'.repeat(2_000_000) }));
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+  });
+
+  it('comes from a place where nobody listens', async () => {
+    const nobody = createPolicyDecisionPoint({
+      pdpUrl: 'http://127.0.0.1:9',
+      token: 't',
+      accessRequestsUrl: ACCESS_REQUESTS,
+      log,
+    });
+    await expect(nobody.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+  });
+});
+
+describe('a denial', () => {
+  const context = { evaluation_id: 'eval_1', evaluated_at: '2026-11-21T09:00:00Z', reason: 'approval_required' };
+
+  it('is requestable with an offer, whose texts stay as they came', async () => {
+    says({
+      decision: false,
+      context: { ...context, access_request: { ...OFFER, endpoint: ACCESS_REQUESTS, more: 1 } },
+    });
+    expect(await pdp.evaluate(QUESTION)).toEqual({
+      kind: 'requestable',
+      evaluationId: 'eval_1',
+      evaluatedAt: '2026-11-21T09:00:00Z',
+      reason: 'approval_required',
+      offer: {
+        endpoint: ACCESS_REQUESTS,
+        template: 'treasury',
+        expiresAt: '2126-11-21T09:10:00Z',
+        bindingToken: 'eyJ.token',
+      },
+    });
+  });
+
+  it.each([
+    ['there is none', {}],
+    ['it is no object', { access_request: 'yes' }],
+    ['it has no end', { access_request: { binding_token: 'x' } }],
+    ['its end cannot be read', { access_request: { ...OFFER, expires_at: 'soon' } }],
+    ['it names a foreign address', { access_request: { ...OFFER, endpoint: 'https://evil.test/access/v1/requests' } }],
+    ['its address only begins like ours', { access_request: { ...OFFER, endpoint: `${ACCESS_REQUESTS}/../x` } }],
+  ])('is plain when %s', async (_case, members) => {
+    says({ decision: false, context: { ...context, ...members } });
+    expect(await pdp.evaluate(QUESTION)).toEqual({
+      kind: 'deny',
+      evaluationId: 'eval_1',
+      reason: 'approval_required',
+    });
+  });
+
+  it('is plain when nothing ties a submission to it', async () => {
+    says({ decision: false, context: { access_request: { expires_at: OFFER.expires_at } } });
+    expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny' });
+  });
+
+  it.each([[undefined], ['text'], [5], [[]], [null]])('is plain when its context is %j', async (odd) => {
+    says({ decision: false, context: odd });
+    expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny' });
+  });
+
+  it('without an approval is never a reason to wait', async () => {
+    says({ decision: false, context: { next_action: 'retry', reason: 'grant_pending' } });
+    expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny', reason: 'grant_pending' });
+  });
+});
+
+describe('a denial in spite of an approval', () => {
+  it.each([
+    ['retry is said', { next_action: 'retry', retry_after: 20 }, { kind: 'retry', retryAfterMs: 20_000 }],
+    ['retry is said without a time', { next_action: 'retry' }, { kind: 'retry' }],
+    ['retry is said with an odd time', { next_action: 'retry', retry_after: 'x' }, { kind: 'retry' }],
+    ['none is said against the reason', { next_action: 'none', reason: 'grant_pending' }, { kind: 'deny' }],
+    ['request is said with an offer', { next_action: 'request', access_request: OFFER }, { kind: 'requestable' }],
+    ['request is said without an offer', { next_action: 'request' }, { kind: 'deny' }],
+    ['none is said with an offer', { next_action: 'none', access_request: OFFER }, { kind: 'deny' }],
+    ['the reason is grant_pending', { reason: 'grant_pending' }, { kind: 'retry' }],
+    ['an unknown action leaves the reason', { next_action: 'escalate', reason: 'grant_pending' }, { kind: 'retry' }],
+    ['the reason is out_of_scope', { reason: 'out_of_scope', access_request: OFFER }, { kind: 'requestable' }],
+    ['the reason is approval_expired, no offer', { reason: 'approval_expired' }, { kind: 'deny' }],
+    ['the reason is policy_denied', { reason: 'policy_denied', access_request: OFFER }, { kind: 'deny' }],
+    [
+      'the reason is approval_unverifiable',
+      { reason: 'approval_unverifiable', access_request: OFFER },
+      { kind: 'deny' },
+    ],
+    ['the reason is nothing we know', { reason: 'constructor', access_request: OFFER }, { kind: 'requestable' }],
+    ['nothing is said', {}, { kind: 'deny' }],
+  ])('when %s', async (_case, context, expected) => {
+    says({ decision: false, context });
+    expect(await pdp.evaluate(QUESTION, APPROVAL)).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from '@jest/globals';
+import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
+import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
+import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+
+const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
+const ALIAS = 'net.openid.authzen/disposition';
+const rendering = { pollIntervalMs: 1_000 };
+
+const aView = (changes: Partial<GatedCallView>): GatedCallView => ({
+  gatedCallId: 'canary-row-id',
+  taskId: 'tsk_1',
+  state: 'pending',
+  tool: 'bank__transfer',
+  createdAt: '2026-11-21T09:00:00.000Z',
+  lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+  retainUntil: '2026-11-22T09:00:00.500Z',
+  outcomeRef: 'out_1',
+  ...changes,
+});
+
+interface Rendered {
+  readonly status: string;
+  readonly statusMessage: string;
+  readonly resultType: string;
+  readonly ttlMs: number;
+  readonly result?: { isError: boolean; content: { text: string }[]; _meta: Record<string, unknown> };
+  readonly error?: unknown;
+  readonly _meta?: Record<string, unknown>;
+}
+const render = (changes: Partial<GatedCallView>) => renderTask(aView(changes), rendering) as unknown as Rendered;
+const result = JSON.stringify({ content: [{ type: 'text', text: 'tool text' }] });
+
+describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
+  const task = render({ state, ...(dispositionOf(state) !== 'denied-not-executed' && { result }) });
+
+  it('is a complete result with integer clocks, and names no row', () => {
+    expect(task.resultType).toBe('complete');
+    expect(task.ttlMs).toBe(86_400_500);
+    expect(task.statusMessage.length).toBeGreaterThan(0);
+    expect(JSON.stringify(task)).not.toContain('canary');
+  });
+
+  it('carries the awaiting envelope and the poll interval exactly while it is open', () => {
+    const isOpen = !isTerminal(state);
+    expect(task._meta?.[AUTHORIZATION] !== undefined).toBe(isOpen);
+    expect('pollIntervalMs' in task).toBe(isOpen);
+    expect(task._meta?.['dev.countersign/outcome-ref']).toBe(isOpen ? undefined : 'out_1');
+  });
+
+  it('carries both dispositions inside its result, and nowhere else', () => {
+    const disposition = dispositionOf(state);
+    expect(task.result?._meta[DISPOSITION]).toBe(disposition);
+    expect(task.result?._meta[ALIAS]).toBe(disposition);
+    expect(task._meta?.[DISPOSITION]).toBeUndefined();
+    expect(task.result !== undefined).toBe(disposition !== undefined);
+  });
+
+  it('never suggests that the tool ran while that is open', () => {
+    if (isTerminal(state)) return expect(task.statusMessage).toBeTruthy();
+    if (state === 'claimed') return expect(task.statusMessage).not.toMatch(/has run|ran|has not run/i);
+    expect(task.statusMessage).toMatch(/has not run/);
+  });
+
+  it('is created with the members of a task and none of its ends', () => {
+    const created = renderCreatedTask(aView({ state, result }), rendering);
+    expect(Object.keys(created)).toEqual(
+      expect.arrayContaining(['resultType', 'taskId', 'status', 'createdAt', 'lastUpdatedAt', 'ttlMs']),
+    );
+    for (const member of ['result', 'error', 'inputRequests', 'task']) expect(created).not.toHaveProperty(member);
+    expect(created['resultType']).toBe('task');
+  });
+});
+
+describe('what a completed task says', () => {
+  const textOf = (task: Rendered) => task.result?.content.map(({ text }) => text).join('\n') ?? '';
+
+  it('is that the tool ran, after what the tool said', () => {
+    const task = render({ state: 'executed', result });
+    expect(task.result?.isError).toBe(false);
+    expect(textOf(task)).toMatch(/^tool text\nThe tool ran once/);
+    expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
+  });
+
+  it('is that the tool ran and failed', () => {
+    const task = render({ state: 'execution_error', result });
+    expect(task.result?.isError).toBe(true);
+    expect(textOf(task)).toMatch(/^tool text\nThe tool ran once.*error/);
+    expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
+  });
+
+  it('is that the call was not delivered', () => {
+    const task = render({ state: 'execution_error', reason: 'not_sent' });
+    expect(task.result?.isError).toBe(true);
+    expect(textOf(task)).toMatch(/did not run.*not be delivered/);
+  });
+
+  it('is that the tool may have run', () => {
+    const task = render({ state: 'outcome_unknown', reason: 'no_result' });
+    expect(task.result?.isError).toBe(true);
+    expect(textOf(task)).toMatch(/may have run/);
+    expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
+  });
+
+  it.each(END_REASONS)('is, when it was denied for %s, that the tool did not run', (reason) => {
+    const task = render({ state: 'denied', reason });
+    expect(task).toMatchObject({ status: 'completed', result: { isError: true } });
+    expect(textOf(task)).toMatch(/did not run/);
+    expect(textOf(task)).not.toMatch(/may have run/);
+    expect(task.result?._meta[AUTHORIZATION]).toEqual({
+      reason: 'insufficient_authorization',
+      remediation: 'unavailable',
+    });
+  });
+
+  it.each(['request_expired', 'approval_expired'] as const)('names the expiry (%s)', (reason) => {
+    expect(textOf(render({ state: 'denied', reason }))).toMatch(/expired/);
+  });
+});
