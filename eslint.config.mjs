@@ -109,6 +109,21 @@ export default tseslint.config(
     },
     rules: { 'no-console': 'off' },
   },
+  // What browsers run.
+  {
+    files: ['apps/shared/pages/script.js'],
+    languageOptions: {
+      globals: {
+        IntersectionObserver: false,
+        addEventListener: false,
+        clearTimeout: false,
+        document: false,
+        location: false,
+        setInterval: false,
+        setTimeout: false,
+      },
+    },
+  },
   // Configuration files: their tools want a default export.
   { files: ['*.config.{mjs,ts}', '.*.mjs'], rules: { 'no-restricted-syntax': ['error', ...FORMS] } },
   // jest loads these by their default export.

@@ -18,6 +18,7 @@ export const ERROR_FACTS = {
   ERR_PDP_UNAVAILABLE: { retryable: true },
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: { retryable: true },
   ERR_UPSTREAM_UNAVAILABLE: { retryable: true },
+  ERR_IDENTITY_PROVIDER_UNAVAILABLE: { retryable: true },
   ERR_DATABASE_UNAVAILABLE: { retryable: true },
 } as const satisfies Record<string, { retryable: boolean }>;
 

@@ -37,6 +37,7 @@ const WIRE_ERRORS = {
   ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
   ERR_UPSTREAM_UNAVAILABLE: later("The tool's server cannot be reached."),
+  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
   ERR_DATABASE_UNAVAILABLE: later('The request cannot be recorded now.'),
 } as const satisfies Record<ErrorCode, WireError>;
 

@@ -1,0 +1,55 @@
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import type { Logger } from 'pino';
+import { Refusal } from '../http/refusal.ts';
+import { Page, renderPage } from './layout.tsx';
+
+/** Whether the answer should be a page. A bearer token is sent by programs, and they get JSON. */
+export function wantsPage(request: Request): boolean {
+  return request.get('Authorization') === undefined && request.accepts(['json', 'html']) === 'html';
+}
+
+/** For an address that nothing answered. */
+export const nothingHere: RequestHandler = (_request, _response, next) =>
+  next(new Refusal(404, 'There is nothing here', 'The address may be mistyped.', { href: '/', label: 'To the start' }));
+
+/** What express's body parser calls the faults of a body. */
+const BODY_REFUSALS: ReadonlyMap<string, Refusal> = new Map([
+  ['entity.parse.failed', new Refusal(400, 'The body cannot be read', 'Send well-formed JSON.')],
+  ['entity.too.large', new Refusal(413, 'That is too much', 'Send less.')],
+  ['encoding.unsupported', new Refusal(415, 'The body cannot be read', 'Send it uncompressed.')],
+  ['charset.unsupported', new Refusal(415, 'The body cannot be read', 'Send it as UTF-8.')],
+]);
+
+/** Answers errors as pages or as JSON. What is not a refusal is a fault of ours, which only the log describes. */
+export function refusalHandler({ section, log }: { section: string; log: Logger }): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error);
+    const refusal = asRefusal(error) ?? BODY_REFUSALS.get((error as { type?: string } | null)?.type ?? '') ?? broken();
+    if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
+    response.status(refusal.status);
+    if (wantsPage(request)) return response.send(renderPage(<RefusalPage refusal={refusal} section={section} />));
+    response.json({ error: { title: refusal.message, nextStep: refusal.nextStep } });
+  };
+}
+
+const asRefusal = (error: unknown) => (error instanceof Refusal ? error : undefined);
+const broken = () => new Refusal(500, 'Something went wrong here', 'Nothing was changed. Try again in a moment.');
+
+function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }) {
+  const { message, nextStep, link } = refusal;
+  return (
+    <Page title={message} section={section}>
+      <div class="card empty">
+        <h1>{message}</h1>
+        <p>{nextStep}</p>
+        {link && (
+          <p>
+            <a class="button" href={link.href}>
+              {link.label}
+            </a>
+          </p>
+        )}
+      </div>
+    </Page>
+  );
+}
