@@ -93,7 +93,7 @@ async function refusal(response: Response): Promise<CountersignError> {
     return unavailable(`the access request service answered ${response.status}`);
   }
   const message = `the access request service refused (${type ?? response.status})`;
-  switch (type) {
+  switch (type ?? '') {
     case 'expired_denial':
       return new CountersignError('ERR_DENIAL_EXPIRED', message);
     case 'invalid_denial_binding':

@@ -18,12 +18,21 @@ export type LifecycleStore = ReturnType<typeof createLifecycleStore>;
 
 /** `retentionMs`: how long an ended call is kept for `tasks/get`. */
 export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs: number }) {
-  const stateAfter = async (name: string, text: string, values: unknown[]): Promise<GatedCallState> =>
-    (await queryOne<{ state: GatedCallState }>(pool, name, text, values)).state;
-
   return {
     load: (gatedCallId: string): Promise<StoredCall> => loadCall(pool, gatedCallId),
+    ...submissionSteps(pool),
+    ...resolutionSteps(pool, retentionMs),
+    ...executionSteps(pool, retentionMs),
+    ...settlementSteps(pool, retentionMs),
+  };
+}
 
+async function stateAfter(pool: Pool, name: string, text: string, values: unknown[]): Promise<GatedCallState> {
+  return (await queryOne<{ state: GatedCallState }>(pool, name, text, values)).state;
+}
+
+function submissionSteps(pool: Pool) {
+  return {
     /** Wins the right to contact the access request service, for this long; undefined when somebody else has it. */
     async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
       const [row] = await query<{ generation: number; endpoint: string; idempotency_key: string; body: string }>(
@@ -69,9 +78,13 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
       );
       return row.outcome;
     },
+  };
+}
 
+function resolutionSteps(pool: Pool, retentionMs: number) {
+  return {
     grant: (gatedCallId: string, generation: number, approval: Approval) =>
-      stateAfter('grant-approval', 'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7) AS state', [
+      stateAfter(pool, 'grant-approval', 'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7) AS state', [
         gatedCallId,
         generation,
         approval.id,
@@ -82,7 +95,7 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
       ]),
 
     end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
-      stateAfter('end-unclaimed', 'SELECT gateway.end_unclaimed($1, $2, $3, $4, $5) AS state', [
+      stateAfter(pool, 'end-unclaimed', 'SELECT gateway.end_unclaimed($1, $2, $3, $4, $5) AS state', [
         gatedCallId,
         to,
         reason,
@@ -91,8 +104,12 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
       ]),
 
     expire: (gatedCallId: string) =>
-      stateAfter('expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
+      stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
+  };
+}
 
+function executionSteps(pool: Pool, retentionMs: number) {
+  return {
     /** Records what the PDP answered, stamped by the database's clock. Answers the decision's id. */
     async recordDecision(call: StoredCall, decision: Decision): Promise<string> {
       const id = randomUUID();
@@ -140,16 +157,20 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
       );
       return row.given;
     },
+  };
+}
 
+function settlementSteps(pool: Pool, retentionMs: number) {
+  return {
     settleNotSent: (gatedCallId: string, invocationId: string) =>
-      stateAfter('settle-execution', SETTLE, [gatedCallId, invocationId, false, null, null, null, retentionMs]),
+      stateAfter(pool, 'settle-execution', SETTLE, [gatedCallId, invocationId, false, null, null, null, retentionMs]),
 
     settleResult: (
       gatedCallId: string,
       invocationId: string,
       result: { isError: boolean; text: string; digest: string },
     ) =>
-      stateAfter('settle-execution', SETTLE, [
+      stateAfter(pool, 'settle-execution', SETTLE, [
         gatedCallId,
         invocationId,
         true,

@@ -2,13 +2,15 @@ import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import type { Upstreams } from '../../workflows/domain/ports.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
-import type { Running } from '../shared/lifecycle.ts';
+import { runDeployable } from '../shared/deployable.ts';
+import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
@@ -18,6 +20,8 @@ import { runWorker } from './worker.ts';
 
 /** Starts per second cost more than their worth to the engine; a short queue leaves the processor to opening calls. */
 const OUTBOX_CONCURRENCY = 8;
+
+type WorkerSecrets = Pick<Secrets, 'pdpToken' | 'accessRequestToken'>;
 
 export interface WorkerDeps {
   readonly databaseUrl: string;
@@ -30,67 +34,63 @@ export interface WorkerDeps {
  * The worker: runs the workflows and activities of gated calls, hands out the outbox and carries deadlines out. Any
  * number may run at once.
  */
-export async function startWorker(config: Config, secrets: Secrets, deps: WorkerDeps): Promise<Running> {
-  const { log } = deps;
-  const temporal = { ...config.temporal, address: deps.temporalAddress };
+export async function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign worker' });
-  const store = createLifecycleStore(pool, { retentionMs: config.gateway.resultRetentionSeconds * 1_000 });
-  const accessRequests = createAccessRequestClient({
-    serviceUrl: config.urls.accessRequests,
-    token: secrets.accessRequestToken,
-  });
-  const activities = createActivities({
-    store,
-    accessRequests,
-    pdp: createPolicyDecisionPoint({
-      pdpUrl: config.urls.pdp,
-      token: secrets.pdpToken,
-      accessRequestsUrl: config.urls.accessRequests,
-      log,
-    }),
-    upstreams: deps.upstreams,
-    log,
-    settings: {
-      pollMinMs: config.worker.resolutionPollMinSeconds * 1_000,
-      pollMaxMs: config.worker.resolutionPollMaxSeconds * 1_000,
-      executionTimeoutMs: config.gateway.executionTimeoutSeconds * 1_000,
-    },
-  });
+  const temporal = { ...config.temporal, address: deps.temporalAddress };
   const engine = createTemporalClient(temporal);
-  const started: Running[] = [];
-  const stop = async () => {
-    for (const part of started.reverse()) await part.stop();
-    await engine.close();
-    await pool.end();
-  };
+  const store = createLifecycleStore(pool, { retentionMs: config.gateway.resultRetentionSeconds * 1_000 });
+  const ports = clients(config, secrets, deps.log);
+  const activities = createActivities({ ...ports, ...deps, store, settings: activitySettings(config) });
+  const parts: Running[] = [
+    { name: 'database pool', stop: () => pool.end() },
+    { name: 'Temporal client', stop: () => engine.close() },
+  ];
   try {
-    started.push(
+    parts.push(
       startSweeper({
         calls: { ...createDueCalls(pool), expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
-        log,
+        log: deps.log,
       }),
     );
-    started.push(await runWorker(temporal, activities));
-    started.push(
+    parts.push(await runWorker(temporal, activities));
+    const workflows = createGatedCallWorkflows(engine.client, temporal.taskQueue);
+    const handlers = outboxHandlers({ workflows, calls: store, accessRequests: ports.accessRequests });
+    parts.push(
       await startOutbox({
-        pool,
-        listenUrl: deps.databaseUrl,
-        schema: 'gateway',
-        channel: 'gateway_outbox',
-        handlers: outboxHandlers({
-          workflows: createGatedCallWorkflows(engine.client, temporal.taskQueue),
-          calls: store,
-          accessRequests,
-        }),
-        concurrency: OUTBOX_CONCURRENCY,
-        log,
+        ...{ pool, listenUrl: deps.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },
+        ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log: deps.log },
       }),
     );
   } catch (error) {
-    await stop();
+    await stopAll(parts);
     throw error;
   }
-  return { name: 'worker', stop };
+  deps.log.info('the worker is running');
+  return { name: 'worker', stop: () => stopAll(parts) };
+}
+
+function clients(config: Config, secrets: WorkerSecrets, log: Logger) {
+  const { accessRequests, pdp } = config.urls;
+  return {
+    accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
+    pdp: createPolicyDecisionPoint({ pdpUrl: pdp, token: secrets.pdpToken, accessRequestsUrl: accessRequests, log }),
+  };
+}
+
+function activitySettings({ worker, gateway }: Config) {
+  return {
+    pollMinMs: worker.resolutionPollMinSeconds * 1_000,
+    pollMaxMs: worker.resolutionPollMaxSeconds * 1_000,
+    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+  };
+}
+
+if (isEntryScript(import.meta.url)) {
+  await runDeployable('worker', ['pdpToken', 'accessRequestToken'], async ({ config, secrets, ...deps }) => {
+    const upstreams = createUpstreams(config.mcpServers, deps.log);
+    const worker = await startWorker(config, secrets, { ...deps, upstreams });
+    return { name: 'worker', stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
+  });
 }

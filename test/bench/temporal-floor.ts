@@ -35,5 +35,8 @@ export async function measureTemporalFloor(address: string, count: number): Prom
   });
   await connection.close();
   await native.close();
-  return summarise(durations, durations.reduce((sum, one) => sum + one, 0));
+  return summarise(
+    durations,
+    durations.reduce((sum, one) => sum + one, 0),
+  );
 }

@@ -156,12 +156,11 @@ export class FakeWorld {
     close: async () => undefined,
   };
 
-  readonly verifier: TokenVerifier = {
-    verify: async (token) => {
-      const principal = TOKENS.get(token);
-      if (principal === undefined) throw new Error(`canary: no such token ${token}`);
-      return { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
-    },
+  tokensFail: Error | undefined;
+  readonly verifyToken: TokenVerifier = async (token) => {
+    if (this.tokensFail !== undefined) throw this.tokensFail;
+    const principal = TOKENS.get(token);
+    return principal && { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
   };
 }
 

@@ -37,9 +37,10 @@ export function recordingLog() {
   return { lines, log: pino({ level: 'info' }, { write }) };
 }
 
-export async function anEs256Key(kid: string): Promise<JWK> {
+export async function anEs256Key(kid: string): Promise<JWK & { kty: string; kid: string; d: string }> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
-  return { ...(await exportJWK(privateKey)), kid };
+  const { d = '', ...jwk } = await exportJWK(privateKey);
+  return { ...jwk, kty: 'EC', kid, d };
 }
 
 export async function loadEngine(folder: string): Promise<Engine> {

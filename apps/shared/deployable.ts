@@ -1,0 +1,58 @@
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Config } from './config/config.ts';
+import { loadDevelopmentSecrets } from './config/development-secrets.ts';
+import { readEnvironment } from './config/env.ts';
+import { loadConfig } from './config/load.ts';
+import { secretsFromEnvironment } from './config/production-secrets.ts';
+import type { Secrets } from './config/secrets.ts';
+import { runUntilSignal, type Running } from './lifecycle.ts';
+import { createLogger, type Logger } from './logger.ts';
+import { startFailure } from './start-failure.ts';
+
+/** What one deployable of the product starts from when it is a process of its own. */
+export interface DeployableContext<Name extends keyof Secrets> {
+  readonly config: Config;
+  readonly secrets: Pick<Secrets, Name>;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+  readonly log: Logger;
+}
+
+/**
+ * Runs one deployable as this process until SIGINT or SIGTERM. In production every address and secret comes from the
+ * environment; in development the secrets are those of the state folder, so that parts started one by one fit together.
+ * Whatever keeps it from starting is one line on stderr and exit code 1.
+ */
+export async function runDeployable<Name extends keyof Secrets>(
+  name: string,
+  secretNames: readonly Name[],
+  start: (context: DeployableContext<Name>) => Promise<Running>,
+): Promise<void> {
+  try {
+    const environment = readEnvironment();
+    const { config } = loadConfig({ environment, cwd: process.cwd() });
+    const running = await start({
+      config,
+      secrets:
+        config.mode === 'production'
+          ? secretsFromEnvironment(environment.variables, secretNames)
+          : (await loadDevelopmentSecrets(config.stateDir)).secrets,
+      databaseUrl: given(environment.databaseUrl, 'DATABASE_URL'),
+      temporalAddress: given(config.temporal.address, 'TEMPORAL_ADDRESS'),
+      log: createLogger(name, { mode: config.mode, stateDir: config.stateDir }),
+    });
+    await runUntilSignal([running]);
+    process.exit(0);
+  } catch (error) {
+    process.stderr.write(`${name}: ${startFailure(error)}\n`);
+    process.exit(1);
+  }
+}
+
+function given(value: string | undefined, variable: string): string {
+  if (value !== undefined) return value;
+  throw new CountersignError(
+    'ERR_CONFIG_INVALID',
+    `${variable} is not set. A single part needs it; \`npm start\` brings everything that is missing by itself`,
+  );
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import type { Stack } from '../support/stack.ts';
+import type { Ledger } from './ledger-server.ts';
+import { openGatedCall } from './mcp-caller.ts';
+import { measure, summarise, type Sample } from './stats.ts';
+
+const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
+
+/** From `tools/call` to the task handle, one caller at a time. */
+export async function measureHandle(stack: Stack, count: number): Promise<Sample> {
+  const token = await stack.token('agent');
+  return measure({ count, callers: 1 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
+}
+
+/** Gated calls opened with 16 callers at work. `perSecond` is the figure. */
+export async function measureOpening(stack: Stack, count: number): Promise<Sample> {
+  const token = await stack.token('agent');
+  return measure({ count, callers: 16 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
+}
+
+/** From the moment the approver's webhook is sent to the arrival of the call at the upstream. One at a time. */
+export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count: number): Promise<Sample> {
+  const token = await stack.token('agent');
+  const database = await stack.database();
+  const durations: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const call = note();
+    const taskId = await openGatedCall(stack.config.urls.mcp, token, call);
+    const request = await requestOf(taskId);
+    const arrived = ledger.arrival(call.arguments.id);
+    const sent = performance.now();
+    await stack.decide(request, { verdict: 'approve' });
+    durations.push((await arrived) - sent);
+  }
+  return summarise(
+    durations,
+    durations.reduce((sum, one) => sum + one, 0),
+  );
+
+  async function requestOf(taskId: string) {
+    const { rows } = await database.query<{ id: string; call_digest: string }>(
+      `SELECT s.access_request_id AS id, b.call_digest FROM gateway.gated_call g
+       JOIN gateway.submission s ON s.gated_call_id = g.id JOIN gateway.call_binding b ON b.gated_call_id = g.id
+       WHERE g.task_id = $1`,
+      [taskId],
+    );
+    const [row] = rows;
+    if (row === undefined) throw new Error(`no access request for ${taskId}`);
+    return { id: row.id, generation: 1, callDigest: row.call_digest };
+  }
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { launchBrowser } from '../support/chromium.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { approvalArtefacts, taskIdOf } from '../support/artefacts.ts';
+import { recordingFetch } from '../support/recording-fetch.ts';
+import { connectAgent, type Agent } from '../../apps/demo/agent.ts';
+
+const REASON = 'canary-reason-7391';
+
+describe('the whole product, driven by the official tasks client', () => {
+  let stack: Stack;
+  let agent: Agent;
+  let browser: Browser;
+  const wire = recordingFetch();
+  beforeAll(async () => {
+    stack = await startStack({ parts: 'together' });
+    agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
+    browser = await launchBrowser();
+  }, 180_000);
+  afterAll(async () => {
+    await agent.close();
+    await browser.close();
+    await stack.stop();
+  });
+
+  const writesOf = (path: string) =>
+    stack.upstreamCalls().filter((call) => call.name === 'write_file' && call.arguments['path'] === path);
+
+  it('lists the tools of the upstream under its prefix', async () => {
+    expect(await agent.toolNames()).toEqual(expect.arrayContaining(['files__read_text_file', 'files__write_file']));
+  });
+
+  it('lets an allowed read straight through', async () => {
+    const path = join(stack.files, 'hello.txt');
+    writeFileSync(path, 'Grüße aus der Datei');
+    const answer = await agent.call('files__read_text_file', { path });
+    expect(answer).toMatchObject({ status: 'completed', isError: false, text: 'Grüße aus der Datei' });
+    expect(answer.taskId).toBeUndefined();
+  });
+
+  it('holds a write until a person approves it in the browser, then runs it once', async () => {
+    const path = join(stack.files, 'approved-in-browser.txt');
+    const content = 'exactly these bytes: “ä” \u202e <b>not markup</b>\n';
+    const statuses: string[] = [];
+    const called = agent.call('files__write_file', { path, content }, (task) => statuses.push(task.status));
+    const [request] = await stack.openRequests(1);
+    expect(existsSync(path)).toBe(false);
+
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`${stack.config.urls.approvals}/requests`);
+    await page.getByRole('button', { name: /alice/i }).click();
+    await page.goto(`${stack.config.urls.approvals}/requests/${request?.id}`);
+    await page.getByLabel(/reason/i).fill(REASON);
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page
+      .getByText(/approved/i)
+      .first()
+      .waitFor();
+
+    const answer = await called;
+    expect(answer).toMatchObject({ status: 'completed', isError: false });
+    expect(statuses).toContain('working');
+    expect(readFileSync(path, 'utf8')).toBe(content);
+    expect(writesOf(path)).toHaveLength(1);
+    const record = await stack.record(answer.taskId);
+    expect(record).toMatchObject({ disposition: 'approved-executed', sealIntact: true });
+  });
+
+  it('runs a write once that is approved through the signed webhook', async () => {
+    const path = join(stack.files, 'approved-by-webhook.txt');
+    const called = agent.call('files__write_file', { path, content: 'webhook' });
+    const [request] = await stack.openRequests(1);
+    const response = await stack.decide(request, { verdict: 'approve', reason: REASON });
+    expect(response.status).toBe(200);
+    expect(await called).toMatchObject({ status: 'completed', isError: false });
+    expect(readFileSync(path, 'utf8')).toBe('webhook');
+    expect(writesOf(path)).toHaveLength(1);
+  });
+
+  it('does not run what is denied', async () => {
+    const path = join(stack.files, 'denied.txt');
+    const called = agent.call('files__write_file', { path, content: 'no' });
+    const [request] = await stack.openRequests(1);
+    await stack.decide(request, { verdict: 'deny', reason: REASON });
+    const answer = await called;
+    expect(answer).toMatchObject({ status: 'completed', isError: true });
+    expect(answer.text).toMatch(/did not run/);
+    expect(existsSync(path)).toBe(false);
+    expect(writesOf(path)).toHaveLength(0);
+    expect(await stack.record(answer.taskId)).toMatchObject({ disposition: 'denied-not-executed' });
+  });
+
+  it('refuses a move for good', async () => {
+    const answer = await agent.call('files__move_file', { source: '/a', destination: '/b' });
+    expect(answer).toMatchObject({ status: 'completed', isError: true });
+    expect(answer.taskId).toBeUndefined();
+    expect(answer.text).toMatch(/did not run/);
+  });
+
+  it('shows a task to nobody but its owner, in the words of an unknown id', async () => {
+    const opened = agent.call('files__write_file', { path: join(stack.files, 'foreign.txt'), content: 'x' });
+    const [request] = await stack.openRequests(1);
+    const taskId = await taskIdOf(await stack.database(), request?.id);
+    const foreign = await stack.token('bob');
+    for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+      const params = method === 'tasks/update' ? { inputResponses: {} } : {};
+      const theirs = await stack.rpc(foreign, method, { taskId, ...params });
+      const unknown = await stack.rpc(foreign, method, { taskId: `tsk_${'0'.repeat(32)}`, ...params });
+      expect(theirs.body.error).toMatchObject({ code: -32602 });
+      expect(theirs.body.error).toEqual(unknown.body.error);
+      expect(theirs.status).toBe(unknown.status);
+    }
+    await stack.rpc(await stack.token('agent'), 'tasks/cancel', { taskId });
+    expect(await opened).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('sent the agent nothing of what the approval was made of', async () => {
+    const secrets = await approvalArtefacts(await stack.database());
+    expect(secrets.length).toBeGreaterThan(10);
+    const bytes = wire.received();
+    expect(bytes).toContain('approved-executed');
+    for (const secret of [...secrets, REASON, 'alice', 'Alice']) expect(bytes).not.toContain(secret);
+  });
+});

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startStack, type OpenRequest, type Part, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+interface Victim {
+  readonly name: string;
+  readonly parts: readonly Part[];
+}
+
+const APART: readonly Victim[] = [
+  { name: 'the gateway', parts: ['gateway'] },
+  { name: 'the worker', parts: ['worker'] },
+  { name: 'Temporal', parts: ['temporal'] },
+  { name: 'all of them', parts: ['gateway', 'worker', 'temporal', 'pdp', 'approvals', 'audit'] },
+];
+
+/** What the tests below do with a stack, whichever way its parts run. */
+function onStack(stack: () => Stack) {
+  let count = 0;
+  return {
+    /** Makes a call that has to wait for an approval. */
+    async hold(): Promise<{ taskId: string; path: string; request: OpenRequest }> {
+      const path = join(stack().files, `kill-${(count += 1)}.txt`);
+      const call = { name: 'files__write_file', arguments: { path, content: path } };
+      const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
+      const taskId = String(body.result?.['taskId']);
+      const [request] = await stack().openRequests(1);
+      if (request === undefined) throw new Error('no request');
+      return { taskId, path, request };
+    },
+    async approve(request: OpenRequest): Promise<void> {
+      expect((await stack().decide(request, { verdict: 'approve' })).status).toBe(200);
+    },
+    async end(taskId: string): Promise<{ status: string; disposition: unknown }> {
+      const token = await stack().token('agent');
+      return waitFor(
+        async () => {
+          const { body } = await stack().rpc(token, 'tasks/get', { taskId });
+          if (body.result === undefined || body.result['status'] === 'working') return undefined;
+          const result = (body.result['result'] ?? {}) as { _meta?: Record<string, unknown> };
+          return {
+            status: String(body.result['status']),
+            disposition: result._meta?.['io.modelcontextprotocol/tool-approval-disposition'],
+          };
+        },
+        { timeoutMs: 60_000 },
+      );
+    },
+    writes: (path: string) =>
+      stack()
+        .upstreamCalls()
+        .filter((call) => call.arguments['path'] === path).length,
+  };
+}
+
+describe('kill -9 of parts that run apart', () => {
+  let stack: Stack;
+  const { hold, approve, end, writes } = onStack(() => stack);
+  beforeAll(async () => {
+    stack = await startStack({ parts: 'apart' });
+  }, 180_000);
+  afterAll(() => stack.stop());
+
+  const killAndRestart = async (parts: readonly Part[]) => {
+    await Promise.all(parts.map((part) => stack.kill(part)));
+    // The engine first: what depends on it waits for it at its start.
+    for (const part of [...parts].sort((a) => (a === 'temporal' ? -1 : 1))) await stack.startPart(part);
+  };
+
+  describe.each(APART)('of $name', ({ parts }) => {
+    it('while the call waits: it is executed once after the approval', async () => {
+      const { taskId, path, request } = await hold();
+      await killAndRestart(parts);
+      await approve(request);
+      expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+      expect(readFileSync(path, 'utf8')).toBe(path);
+      expect(writes(path)).toBe(1);
+    }, 120_000);
+
+    it('between approval and execution: it is executed once', async () => {
+      const { taskId, path, request } = await hold();
+      // A worker that stands still keeps the approved call from being executed.
+      stack.signal('worker', 'SIGSTOP');
+      await approve(request);
+      await killAndRestart(parts);
+      stack.signal('worker', 'SIGCONT');
+      expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+      expect(readFileSync(path, 'utf8')).toBe(path);
+      expect(writes(path)).toBe(1);
+    }, 120_000);
+
+    it('while the tool runs: the status says no more than is known', async () => {
+      const { taskId, path, request } = await hold();
+      stack.holdUpstream();
+      await approve(request);
+      await waitFor(() => writes(path) === 1);
+      await killAndRestart(parts);
+      stack.releaseUpstream();
+      const { disposition } = await end(taskId);
+      const workerDied = parts.includes('worker');
+      expect(disposition).toBe(workerDied ? 'outcome-unknown' : 'approved-executed');
+      if (!workerDied) expect(existsSync(path)).toBe(true);
+      expect(writes(path)).toBe(1);
+    }, 120_000);
+  });
+});
+
+describe('kill -9 of everything that one process started', () => {
+  let stack: Stack;
+  const { hold, approve, end, writes } = onStack(() => stack);
+  beforeAll(async () => {
+    stack = await startStack({ parts: 'together' });
+  }, 180_000);
+  afterAll(() => stack.stop());
+
+  it('loses nothing: a call that waited goes on after the next start', async () => {
+    const { taskId, path, request } = await hold();
+    await stack.killEverything();
+    await stack.startPart('up');
+    await approve(request);
+    expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+    expect(readFileSync(path, 'utf8')).toBe(path);
+    expect(writes(path)).toBe(1);
+  }, 120_000);
+
+  it('is stopped by SIGTERM within five seconds, with nothing left running', async () => {
+    const pids = stack.embeddedPids();
+    expect(pids).toHaveLength(2);
+    const began = performance.now();
+    stack.signal('up', 'SIGTERM');
+    await waitFor(() => !stack.isRunning('up'));
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(pids.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
+    await stack.startPart('up');
+  }, 120_000);
+});

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { taskIdOf } from '../support/artefacts.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const CALLS = 200;
+
+describe('approve against cancel', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ parts: 'together', config: { gateway: { maxOpenPerCaller: CALLS + 1 } } });
+  }, 180_000);
+  afterAll(() => stack.stop());
+
+  it(`never both executes and cancels, on ${CALLS} calls`, async () => {
+    const token = await stack.token('agent');
+    const pathOf = (index: number) => join(stack.files, `race-${index}.txt`);
+    const paths = new Map<string, string>();
+    for (let index = 0; index < CALLS; index += 1) {
+      const { body } = await stack.rpc(token, 'tools/call', {
+        name: 'files__write_file',
+        arguments: { path: pathOf(index), content: 'x' },
+      });
+      paths.set(String(body.result?.['taskId']), pathOf(index));
+    }
+    const requests = await stack.openRequests(CALLS);
+    const database = await stack.database();
+    const statusOf = async (taskId: string) => (await stack.rpc(token, 'tasks/get', { taskId })).body.result;
+
+    await Promise.all(
+      requests.map(async (request, index) => {
+        const taskId = await taskIdOf(database, request.id);
+        const approve = stack.decide(request, { verdict: 'approve' });
+        // Half of the cancels race the vote, the others race the execution that follows it.
+        if (index % 2 === 0) await approve;
+        await Promise.all([approve, stack.rpc(token, 'tasks/cancel', { taskId })]);
+      }),
+    );
+
+    const ends = { cancelled: 0, completed: 0 };
+    for (const [taskId, path] of paths) {
+      const result = await waitFor(async () => {
+        const task = await statusOf(taskId);
+        return task?.['status'] === 'working' ? undefined : task;
+      });
+      const status = result['status'] as 'cancelled' | 'completed';
+      ends[status] += 1;
+      const writes = stack.upstreamCalls().filter((call) => call.arguments['path'] === path);
+      expect(writes).toHaveLength(status === 'completed' ? 1 : 0);
+      expect(existsSync(path)).toBe(status === 'completed');
+    }
+    expect(ends.cancelled + ends.completed).toBe(CALLS);
+  }, 180_000);
+});

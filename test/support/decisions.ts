@@ -1,0 +1,53 @@
+import { Webhook } from 'standardwebhooks';
+
+/** An access request as the approvals API lists it. */
+export interface OpenRequest {
+  readonly id: string;
+  readonly generation: number;
+  readonly callDigest: string;
+}
+
+export interface WebhookDecision {
+  readonly verdict: 'approve' | 'deny';
+  readonly reason?: string;
+  readonly approver?: string;
+}
+
+export async function listOpenRequests(approvalsUrl: string, token: string): Promise<OpenRequest[]> {
+  const response = await fetch(`${approvalsUrl}/requests?status=pending`, {
+    headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+  });
+  if (!response.ok) throw new Error(`the approvals API answered ${response.status}: ${await response.text()}`);
+  return ((await response.json()) as { requests: OpenRequest[] }).requests;
+}
+
+/** The body of a decision on exactly this request and call. */
+export function decisionBody(request: OpenRequest | undefined, decision: WebhookDecision): string {
+  if (request === undefined) throw new Error('there is no such request');
+  return JSON.stringify({
+    requestId: request.id,
+    generation: request.generation,
+    callDigest: request.callDigest,
+    approver: { subject: decision.approver ?? 'alice' },
+    verdict: decision.verdict,
+    reason: decision.reason ?? 'as discussed',
+  });
+}
+
+/** Posts a body signed as Standard Webhooks asks. */
+export function postSigned(
+  url: string,
+  body: string,
+  { id, secret, at = new Date() }: { id: string; secret: string; at?: Date },
+): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': new Webhook(secret).sign(id, at, body),
+    },
+    body,
+  });
+}

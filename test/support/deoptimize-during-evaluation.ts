@@ -1,0 +1,46 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInThisContext } from 'node:vm';
+import type { EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
+import { DEFAULT_POLICIES, loadEngine } from './pdp.ts';
+
+// Makes V8 throw away an optimized function while the policy engine runs inside it, and prints the engine's answer.
+setFlagsFromString('--allow-natives-syntax');
+const optimizeNext = runInThisContext('(f) => %OptimizeFunctionOnNextCall(f)') as (f: () => unknown) => void;
+
+const engine = await loadEngine(DEFAULT_POLICIES);
+const prepared = engine.prepare({
+  subject: { type: 'identity', id: 'agent' },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: 'files__read_file' },
+  context: {},
+});
+if (prepared.kind !== 'ready') throw new Error('the request was expected to fit the schema');
+let duringEvaluation = () => undefined as void;
+const [first, ...others] = prepared.call.entities;
+const watched = {
+  ...first,
+  get parents() {
+    duringEvaluation();
+    return [];
+  },
+} as unknown as EntityJson;
+const request = { ...prepared, call: { ...prepared.call, entities: [watched, ...others] } };
+
+class Assumption {
+  holds() {
+    return true;
+  }
+}
+const assumption = new Assumption();
+const evaluate = () => {
+  const answer = engine.evaluate(request);
+  return assumption.holds() ? `${answer.kind} before` : `${answer.kind} after`;
+};
+
+for (let time = 0; time < 3_000; time += 1) evaluate();
+optimizeNext(evaluate);
+evaluate();
+duringEvaluation = () => {
+  Assumption.prototype.holds = () => false;
+};
+process.stdout.write(`${evaluate()}\n`);

@@ -1,0 +1,23 @@
+/** A `fetch` that keeps every byte of every answer, headers included, for a look at what a client was told. */
+export function recordingFetch(): { fetch: typeof fetch; received(): string } {
+  const received: string[] = [];
+  return {
+    async fetch(input, init) {
+      const response = await fetch(input, init);
+      response.headers.forEach((value, name) =>
+        received.push(`${name}: ${value}
+`),
+      );
+      if (response.body === null) return response;
+      const decoder = new TextDecoder();
+      const keep = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          received.push(decoder.decode(chunk, { stream: true }));
+          controller.enqueue(chunk);
+        },
+      });
+      return new Response(response.body.pipeThrough(keep), response);
+    },
+    received: () => received.join(''),
+  };
+}

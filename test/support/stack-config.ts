@@ -1,0 +1,38 @@
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+
+export interface StackOptions {
+  /** `together`: one process, as `npm start` runs it. `apart`: each deployable a process of its own. */
+  readonly parts: 'together' | 'apart';
+  /** Merged over the defaults of the tests. */
+  readonly config?: Record<string, object>;
+  /** Cedar policies that come on top of the examples. */
+  readonly policies?: string;
+  readonly mcpServers?: Record<string, object>;
+}
+
+/** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */
+export async function stackConfig(
+  at: { folder: string; files: string; journal: string },
+  { config = {}, policies = '', mcpServers = {} }: StackOptions,
+): Promise<Record<string, unknown>> {
+  cpSync(packagePath('policies'), join(at.folder, 'policies'), { recursive: true });
+  writeFileSync(join(at.folder, 'policies', 'test.cedar'), policies);
+  const section = async (name: string, more: object = {}) => ({ port: await freePort(), ...more, ...config[name] });
+  const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+  const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
+  return {
+    mcpServers: {
+      files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
+      ...mcpServers,
+    },
+    gateway: await section('gateway', { pollIntervalMs: 100, executionTimeoutSeconds: 5 }),
+    worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
+    pdp: await section('pdp', { policies: './policies' }),
+    approvals: await section('approvals'),
+    audit: await section('audit'),
+    identity: await section('identity'),
+  };
+}

@@ -1,0 +1,227 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'pg';
+import { stringify } from 'yaml';
+import { accessTokenFor } from '../../apps/shared/auth/client-credentials.ts';
+import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
+import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { readEnvironment } from '../../apps/shared/config/env.ts';
+import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
+import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
+import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
+import { decisionBody, listOpenRequests, postSigned, type OpenRequest, type WebhookDecision } from './decisions.ts';
+export type { OpenRequest } from './decisions.ts';
+import { stackConfig, type StackOptions } from './stack-config.ts';
+import { sendRpc, type RpcAnswer } from './rpc.ts';
+import { waitFor } from './wait-for.ts';
+
+export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
+export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'up';
+
+/** The whole product on free ports and in a folder of its own, with a real file server behind it that notes each call. */
+export class Stack {
+  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-stack-'));
+  readonly stateDir = join(this.folder, 'state');
+  readonly files = join(this.folder, 'files');
+  readonly journal = join(this.folder, 'journal');
+  config!: Config;
+  #secrets!: DevelopmentSecrets;
+  #infrastructure: Infrastructure | undefined;
+  readonly #children = new Map<Part, ChildProcess>();
+  readonly #tokens = new Map<string, Promise<string>>();
+  #pool: Pool | undefined;
+
+  async start(options: StackOptions): Promise<void> {
+    for (const folder of [this.stateDir, this.files, this.journal]) mkdirSync(folder, { recursive: true });
+    const raw = await stackConfig(this, options);
+    writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
+    this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
+    this.#secrets = await loadDevelopmentSecrets(this.stateDir);
+    if (options.parts === 'together') return this.startPart('up');
+    this.#infrastructure = await startInfrastructure(this.config, this.#secrets);
+    await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
+  }
+
+  /** Starts a part and waits until it answers. */
+  async startPart(part: Part): Promise<void> {
+    if (part === 'temporal') return this.#infrastructure?.startTemporal();
+    const script = part === 'up' ? ['apps/cli/main.js', 'up'] : [`apps/${part}/main.js`];
+    const log = openSync(join(this.folder, `${part}.log`), 'a');
+    const child = spawn(process.execPath, [packagePath('dist', script[0] ?? ''), ...script.slice(1)], {
+      cwd: this.folder,
+      env: { ...process.env, ...this.#infrastructure?.environment, COUNTERSIGN_STATE: this.stateDir },
+      stdio: ['ignore', log, log],
+    });
+    this.#children.set(part, child);
+    await waitFor(
+      async () => {
+        if (child.exitCode !== null) throw new Error(`${part} ended: ${this.log(part)}`);
+        return this.#isReady(part);
+      },
+      { timeoutMs: 90_000 },
+    );
+  }
+
+  async #isReady(part: Part): Promise<boolean> {
+    const { urls } = this.config;
+    if (part === 'worker') return this.log('worker').includes('worker is running');
+    const urlsOf = part === 'up' ? [urls.gateway, urls.pdp, urls.approvals, urls.audit] : [urls[part as 'gateway']];
+    const answers = await Promise.all(
+      urlsOf.map((url) =>
+        fetch(`${url}/healthz`).then(
+          (response) => response.ok,
+          () => false,
+        ),
+      ),
+    );
+    const upIsReady = part !== 'up' || existsSync(join(this.stateDir, 'run.json'));
+    return upIsReady && answers.every(Boolean);
+  }
+
+  log(part: Part): string {
+    return readFileSync(join(this.folder, `${part}.log`), 'utf8');
+  }
+
+  signal(part: Part, signal: NodeJS.Signals): void {
+    this.#child(part).kill(signal);
+  }
+
+  /** Kills a part without a chance to clean up, and waits until it is gone. */
+  async kill(part: Part): Promise<void> {
+    if (part === 'temporal') return this.#infrastructure?.killTemporal();
+    const child = this.#child(part);
+    child.kill('SIGKILL');
+    await waitFor(() => child.exitCode !== null || child.signalCode !== null);
+  }
+
+  /** Ends the product and the servers it started, all at once and without a chance to clean up. */
+  async killEverything(): Promise<void> {
+    const pids = this.embeddedPids();
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await this.kill('up');
+    await waitFor(() => !pids.some(isAlive));
+  }
+
+  /** The servers that `up` started: Postgres and Temporal. */
+  embeddedPids(): number[] {
+    const postgres = readFileSync(join(this.stateDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0];
+    const temporal = readFileSync(join(this.stateDir, 'temporal', 'server.json'), 'utf8');
+    return [Number(postgres), (JSON.parse(temporal) as { pid: number }).pid];
+  }
+
+  pid(part: Part): number {
+    return this.#child(part).pid ?? Number.NaN;
+  }
+
+  isRunning(part: Part): boolean {
+    const child = this.#child(part);
+    return child.exitCode === null && child.signalCode === null;
+  }
+
+  #child(part: Part): ChildProcess {
+    const child = this.#children.get(part);
+    if (child === undefined) throw new Error(`${part} was not started`);
+    return child;
+  }
+
+  /** An access token of one of the people, made out to one of the audiences. Kept for the life of the stack. */
+  token(name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp'): Promise<string> {
+    const key = `${name} ${audience}`;
+    const known = this.#tokens.get(key) ?? accessTokenFor(this.config, this.#secrets.identity, { name, audience });
+    this.#tokens.set(key, known);
+    return known;
+  }
+
+  rpc(token: string, method: string, params: Record<string, unknown>): Promise<RpcAnswer> {
+    return sendRpc(this.config.urls.mcp, token, { method, params });
+  }
+
+  /** Waits until this many requests are open and answers them. */
+  async openRequests(count: number): Promise<OpenRequest[]> {
+    const token = await this.token('alice', 'approvals');
+    return waitFor(async () => {
+      const requests = await listOpenRequests(this.config.urls.approvals, token);
+      return requests.length === count ? requests : undefined;
+    });
+  }
+
+  /** Decides through the signed webhook, as `alice` unless told otherwise. */
+  decide(request: OpenRequest | undefined, decision: WebhookDecision): Promise<Response> {
+    return this.postDecision(decisionBody(request, decision), { id: `msg_${randomUUID()}` });
+  }
+
+  /** Posts a body to the decision webhook, signed with the right secret unless another one is given. */
+  postDecision(body: string, of: { id: string; secret?: string; at?: Date }): Promise<Response> {
+    const secret = this.#secrets.secrets.decisionWebhookSecret;
+    return postSigned(`${this.config.urls.approvals}/webhooks/decisions`, body, { secret, ...of });
+  }
+
+  /** The outcome record of a task, as an auditor reads it. */
+  async record(taskId: string | undefined): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.config.urls.audit}/outcome-records/by-task/${taskId}`, {
+      headers: { authorization: `Bearer ${await this.token('olivia', 'audit')}`, accept: 'application/json' },
+    });
+    if (!response.ok) throw new Error(`no outcome record for ${taskId}: ${response.status}`);
+    return (await response.json()) as Record<string, unknown>;
+  }
+
+  /** Every tools/call that reached the file server, in order. */
+  upstreamCalls(): { name: string; arguments: Record<string, unknown> }[] {
+    const file = join(this.journal, 'calls.jsonl');
+    if (!existsSync(file)) return [];
+    const lines = readFileSync(file, 'utf8').trim().split('\n');
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ReturnType<Stack['upstreamCalls']>[0]);
+  }
+
+  /** Keeps calls back between being noted and being run. */
+  holdUpstream(): void {
+    appendFileSync(join(this.journal, 'hold'), '');
+  }
+
+  releaseUpstream(): void {
+    rmSync(join(this.journal, 'hold'), { force: true });
+  }
+
+  /** The database behind the stack, for looking at what nobody is told. */
+  async database(): Promise<Pool> {
+    const { url } = await findOrStartPostgres({ stateDir: this.stateDir, searchPath: readEnvironment().searchPath });
+    this.#pool ??= new Pool({ connectionString: url, max: 2 });
+    return this.#pool;
+  }
+
+  async stop(): Promise<void> {
+    await this.#pool?.end();
+    for (const child of [...this.#children.values()].reverse()) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGCONT');
+      child.kill('SIGTERM');
+      await waitFor(() => child.exitCode !== null || child.signalCode !== null);
+    }
+    await this.#infrastructure?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const stack = new Stack();
+  try {
+    await stack.start(options);
+    return stack;
+  } catch (error) {
+    await stack.stop();
+    throw error;
+  }
+}
