@@ -22,6 +22,7 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
     load: (gatedCallId: string): Promise<StoredCall> => loadCall(pool, gatedCallId),
     ...submissionSteps(pool),
     ...resolutionSteps(pool, retentionMs),
+    ...decisionSteps(pool),
     ...executionSteps(pool, retentionMs),
     ...settlementSteps(pool, retentionMs),
   };
@@ -108,7 +109,7 @@ function resolutionSteps(pool: Pool, retentionMs: number) {
   };
 }
 
-function executionSteps(pool: Pool, retentionMs: number) {
+function decisionSteps(pool: Pool) {
   return {
     /** Records what the PDP answered, stamped by the database's clock. Answers the decision's id. */
     async recordDecision(call: StoredCall, decision: Decision): Promise<string> {
@@ -130,7 +131,11 @@ function executionSteps(pool: Pool, retentionMs: number) {
       );
       return id;
     },
+  };
+}
 
+function executionSteps(pool: Pool, retentionMs: number) {
+  return {
     async claim(claim: {
       gatedCallId: string;
       generation: number;
