@@ -11,7 +11,7 @@ export interface VerifiedToken {
   readonly expiresAt: number;
 }
 
-/** Checks the tokens of agents. Rejects a token that is not good, whatever is wrong with it. */
+/** Checks the tokens of agents. Throws `ERR_TOKEN_INVALID` for one that is not good, whatever is wrong with it. */
 export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken>;
 }
@@ -37,12 +37,12 @@ async function verified(verifier: TokenVerifier, token: string, log: Logger): Pr
   try {
     return await verifier.verify(token);
   } catch (error) {
-    // Keys that cannot be read are our fault, not the token's: the client is not told to get another one.
-    if (error instanceof CountersignError && error.retryable) {
-      log.error({ err: error }, 'tokens cannot be checked');
-      throw error;
+    if (error instanceof CountersignError && error.code === 'ERR_TOKEN_INVALID') {
+      throw new OAuthError(OAuthErrorCode.InvalidToken, 'The access token is not valid here');
     }
-    throw new OAuthError(OAuthErrorCode.InvalidToken, 'The access token is not valid here');
+    // Keys that cannot be read are our fault, not the token's: the client is not told to get another one.
+    log.error({ err: error }, 'tokens cannot be checked');
+    throw error;
   }
 }
 

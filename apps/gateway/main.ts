@@ -7,11 +7,13 @@ import { createGatedCallStore } from '../../activities/stores/gated-call.store.t
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
+import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
-import type { Running } from '../shared/lifecycle.ts';
+import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
@@ -25,7 +27,6 @@ type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
 
 export interface GatewayDeps {
   readonly databaseUrl: string;
-  readonly verifier: TokenVerifier;
   readonly log: Logger;
   /** Connections shared with a worker of the same process. Default: the gateway's own, closed when it stops. */
   readonly upstreams?: UpstreamPool;
@@ -43,7 +44,7 @@ export interface GatewayPorts {
 
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
 export async function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
-  const { log, verifier } = deps;
+  const { log } = deps;
   const { urls, gateway } = config;
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
   const upstreams = deps.upstreams ?? createUpstreams(config.mcpServers, log);
@@ -71,7 +72,7 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
       }),
       ensureSubmitted: createEnsureSubmitted({ store: createLifecycleStore(pool, { retentionMs }), accessRequests }),
       upstreams,
-      verifier,
+      verifier: createTokenVerifier(config, urls.mcp),
       log,
     });
     return { name: 'gateway', stop: () => running.stop().finally(release) };
@@ -125,4 +126,10 @@ export async function serveGateway(
       await handler.close();
     },
   };
+}
+
+if (isEntryScript(import.meta.url)) {
+  await runDeployable('gateway', GATEWAY_SECRETS, ({ config, secrets, ...deps }) =>
+    startGateway(config, secrets, deps),
+  );
 }

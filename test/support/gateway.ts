@@ -157,10 +157,13 @@ export class FakeWorld {
   };
 
   tokensFail: Error | undefined;
-  readonly verifyToken: TokenVerifier = async (token) => {
-    if (this.tokensFail !== undefined) throw this.tokensFail;
-    const principal = TOKENS.get(token);
-    return principal && { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
+  readonly verifier: TokenVerifier = {
+    verify: async (token) => {
+      if (this.tokensFail !== undefined) throw this.tokensFail;
+      const principal = TOKENS.get(token);
+      if (principal === undefined) throw new CountersignError('ERR_TOKEN_INVALID', 'canary');
+      return { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
+    },
   };
 }
 

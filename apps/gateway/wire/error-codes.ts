@@ -32,6 +32,7 @@ const WIRE_ERRORS = {
   ERR_ACCESS_REQUEST_FINAL: ours,
   ERR_VOTE_FORBIDDEN: ours,
   ERR_SIGNATURE_INVALID: ours,
+  ERR_TOKEN_INVALID: ours,
   ERR_WEBHOOK_REPLAYED: ours,
   ERR_CAPABILITY_MISSING: ours,
   ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),

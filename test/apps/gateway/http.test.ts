@@ -33,6 +33,16 @@ describe('the access token', () => {
     expect(text).not.toMatch(STACK);
   });
 
+  it('cannot be checked: the client is not told that its token is bad, nor what is wrong here', async () => {
+    gateway.world.tokensFail = new Error('canary');
+    const { status, headers, text } = await post(gateway, '{}', ALICE).finally(() => {
+      gateway.world.tokensFail = undefined;
+    });
+    expect(status).toBe(500);
+    expect(headers.get('www-authenticate')).toBeNull();
+    expect(text).not.toMatch(/canary/);
+  });
+
   it('is issued by the server that the resource metadata names', async () => {
     const response = await fetch(`${gateway.url}/.well-known/oauth-protected-resource/mcp`);
     expect(await response.json()).toMatchObject({
