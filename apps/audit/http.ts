@@ -1,17 +1,32 @@
-import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
-import helmet from 'helmet';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import type { Logger } from 'pino';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { pageHeaders } from '../shared/http/page-headers.ts';
+import { Refusal } from '../shared/http/refusal.ts';
+import type { SignedIn } from '../shared/pages/layout.tsx';
 import { BadQuery } from './filters.ts';
 import { createReply, type Reply } from './reply.tsx';
 import { listOutcomeRecords } from './routes/list-outcome-records.tsx';
 import { recordRoutes } from './routes/show-outcome-record.tsx';
 import type { OutcomeRecords } from './stores/outcome-record.store.ts';
 
+/** `csrfToken` for those who have a session, and so can sign out. */
+interface Person {
+  readonly name: string;
+  readonly csrfToken?: string;
+}
+
 /** Who asks, as a verified token or a session says. */
 export type Visitor =
-  | { readonly kind: 'auditor'; readonly name: string }
+  | ({ readonly kind: 'auditor' } & Person)
   /** Somebody, but no auditor. */
-  | { readonly kind: 'stranger'; readonly name: string }
+  | ({ readonly kind: 'stranger' } & Person)
   | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' };
 
 export interface AuditHttp {
@@ -19,25 +34,21 @@ export interface AuditHttp {
   readonly identify: (request: Request) => Promise<Visitor>;
   /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
   readonly signIn: { readonly handlers: readonly RequestHandler[]; readonly path: string };
-  /** Style sheets by path. */
-  readonly styles: ReadonlyMap<string, string>;
+  /** Files that pages are made with. */
+  readonly assets: RequestHandler;
   /** Public address, which is also the audience of tokens. */
   readonly url: string;
   readonly log: Logger;
 }
 
-const DAY_SECONDS = 86_400;
-
 /** The auditors' pages and their API: every address answers both, reads only, and answers auditors only. */
 export function createAuditApp(http: AuditHttp): Express {
   const app = express();
-  const reply = createReply();
+  const reply = createReply(personOf);
   app.disable('x-powered-by');
-  app.use(securityHeaders());
+  app.use(...pageHeaders(http.url));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  app.get([...http.styles.keys()], (request, response) => {
-    response.type('css').set('Cache-Control', `max-age=${DAY_SECONDS}`).send(http.styles.get(request.path));
-  });
+  app.use(http.assets);
   for (const handler of http.signIn.handlers) app.use(handler);
   app.use(auditorsOnly(http, reply));
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
@@ -48,37 +59,27 @@ export function createAuditApp(http: AuditHttp): Express {
   return app;
 }
 
-function securityHeaders(): RequestHandler {
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        formAction: ["'self'"],
-        frameAncestors: ["'none'"],
-        baseUri: ["'none'"],
-      },
-    },
-    referrerPolicy: { policy: 'same-origin' },
-  });
+/** Whom the head of a page names: somebody with a session. */
+function personOf(response: Response): SignedIn | undefined {
+  const { name, csrfToken } = (response.locals['person'] ?? {}) as Partial<Person>;
+  return name === undefined || csrfToken === undefined ? undefined : { name, csrfToken };
 }
 
 function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): RequestHandler {
   return async (request, response, next) => {
-    response.set({ 'Cache-Control': 'no-store', Vary: 'Accept, Authorization, Cookie' });
+    response.set('Vary', 'Accept, Authorization, Cookie');
     const visitor = await identify(request);
-    if (visitor.kind === 'auditor') {
-      response.locals['auditor'] = visitor.name;
-      return next();
-    }
+    if (visitor.kind !== 'nobody') response.locals['person'] = visitor;
+    if (visitor.kind === 'auditor') return next();
     if (visitor.kind === 'stranger') {
       const detail = 'Outcome records are for people and programs with the role `auditor`.';
       return reply.problem(request, response, { status: 403, title: 'You are not an auditor', detail });
     }
     if (reply.wantsPage(request)) {
-      return response.redirect(`${signIn.path}?${new URLSearchParams({ returnTo: request.originalUrl }).toString()}`);
+      return response.redirect(
+        303,
+        `${signIn.path}?${new URLSearchParams({ returnTo: request.originalUrl }).toString()}`,
+      );
     }
     const error = visitor.problem ? `, error="${visitor.problem}"` : '';
     response.set('WWW-Authenticate', `Bearer realm="${url}"${error}`);
@@ -96,6 +97,10 @@ function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): Reque
 function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
+    if (error instanceof Refusal) {
+      const { status, message: title, nextStep: detail, link } = error;
+      return reply.problem(request, response, { status, title, detail, ...(link && { link }) });
+    }
     if (error instanceof BadQuery) {
       return reply.problem(request, response, {
         status: 400,
@@ -107,10 +112,8 @@ function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
       return reply.problem(request, response, { status: 400, title: 'This address cannot be read' });
     }
     log.error({ err: error }, 'an audit request failed');
-    reply.problem(request, response, {
-      status: 503,
-      title: 'The records cannot be read now',
-      detail: 'Try again in a moment.',
-    });
+    const isIssuer = error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE';
+    const title = isIssuer ? 'The identity provider does not answer' : 'The records cannot be read now';
+    reply.problem(request, response, { status: 503, title, detail: 'Try again in a moment.' });
   };
 }

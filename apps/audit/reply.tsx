@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { ComponentChild } from 'preact';
-import { renderPage } from './pages/page.tsx';
+import { Page, renderPage, type SignedIn } from '../shared/pages/layout.tsx';
 import { ProblemPage, type Problem } from './pages/problem-page.tsx';
 
 /** The same answer as a page for browsers and as JSON for everything else. */
@@ -14,13 +14,19 @@ export interface Reply {
   problem(request: Request, response: Response, problem: Problem): void;
 }
 
-export function createReply(): Reply {
+/** `personOf`: who is signed in, for the head of the page. */
+export function createReply(personOf: (response: Response) => SignedIn | undefined): Reply {
   // A bearer token is sent by a program. A browser names text/html first; a program that names nothing gets JSON.
   const wantsPage = (request: Request) =>
     request.get('Authorization') === undefined && request.accepts(['application/json', 'text/html']) === 'text/html';
   const page = (response: Response, title: string, content: ComponentChild) => {
-    const auditor = response.locals['auditor'] as string | undefined;
-    response.type('html').send(renderPage({ title, content, ...(auditor !== undefined && { auditor }) }));
+    const document = (
+      <Page title={title} section="Audit" person={personOf(response)}>
+        <link rel="stylesheet" href="/assets/audit.css" />
+        {content}
+      </Page>
+    );
+    response.type('html').send(renderPage(document));
   };
   return {
     wantsPage,
@@ -31,7 +37,8 @@ export function createReply(): Reply {
     problem(request, response, problem) {
       response.status(problem.status);
       if (wantsPage(request)) return page(response, problem.title, <ProblemPage problem={problem} />);
-      response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', ...problem }));
+      const { status, title, detail } = problem;
+      response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', status, title, detail }));
     },
   };
 }

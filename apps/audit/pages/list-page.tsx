@@ -1,7 +1,8 @@
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordQuery } from '../filters.ts';
 import type { RecordSummary } from '../record-view.ts';
-import { Moment, Reference, State, stateInWords } from './parts.tsx';
+import { Moment, State, stateInWords } from './parts.tsx';
 
 export interface RecordList {
   readonly items: readonly RecordSummary[];
@@ -12,10 +13,18 @@ export interface RecordList {
 export function ListPage({ list, query }: { list: RecordList; query: RecordQuery }) {
   return (
     <>
-      <h1>Outcome records</h1>
-      <p class="audit-lead">One for every gated call that ended. Newest first, times in UTC.</p>
+      <div class="title-row">
+        <h1>Outcome records</h1>
+        <p class="soft">One for every gated call that ended. Newest first.</p>
+      </div>
       <Filters query={query} />
-      {list.items.length === 0 ? <p class="audit-empty">No record matches.</p> : <RecordsTable items={list.items} />}
+      {list.items.length === 0 ? (
+        <div class="card empty">
+          <p>No record matches. A record is written in the moment in which a gated call ends.</p>
+        </div>
+      ) : (
+        <RecordRows items={list.items} />
+      )}
       {list.nextCursor && (
         <p class="audit-more">
           <a class="button" rel="next" href={`/outcome-records?${nextPage(query, list.nextCursor)}`}>
@@ -36,7 +45,7 @@ function nextPage(query: RecordQuery, cursor: string): string {
 
 function Filters({ query }: { query: RecordQuery }) {
   return (
-    <form class="audit-filters" method="get" action="/outcome-records">
+    <form class="card audit-filters" method="get" action="/outcome-records">
       <label>
         Ended as
         <select name="state">
@@ -51,8 +60,8 @@ function Filters({ query }: { query: RecordQuery }) {
       <Field name="tool" label="Tool" query={query} hint="files__write_file" />
       <Field name="requester" label="Requester" query={query} hint="agent" />
       <Field name="callDigest" label="Call digest" query={query} hint="sha-256:…" />
-      <Field name="from" label="From" query={query} type="date" />
-      <Field name="until" label="Until" query={query} type="date" />
+      <Field name="from" label="From (UTC)" query={query} type="date" />
+      <Field name="until" label="Until (UTC)" query={query} type="date" />
       <div class="audit-actions">
         <button type="submit">Show</button>
         <a href="/outcome-records">Clear</a>
@@ -82,41 +91,28 @@ function Field({ name, label, query, hint, type }: FieldProps) {
   );
 }
 
-/** Records as a table; on a narrow screen each becomes a card. */
-export function RecordsTable({ items }: { items: readonly RecordSummary[] }) {
+/** Records below each other, each a way to its page. */
+export function RecordRows({ items }: { items: readonly RecordSummary[] }) {
   return (
-    <table class="audit-records">
-      <thead>
-        <tr>
-          <th scope="col">Recorded</th>
-          <th scope="col">Tool</th>
-          <th scope="col">Requester</th>
-          <th scope="col">Ended as</th>
-          <th scope="col">Call</th>
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((item) => (
-          <tr key={item.outcomeRef}>
-            <td data-label="Recorded">
-              <a href={`/outcome-records/${item.outcomeRef}`}>
-                <Moment at={item.recordedAt} />
-              </a>
-            </td>
-            <td data-label="Tool">{item.tool}</td>
-            <td data-label="Requester">{item.requester}</td>
-            <td data-label="Ended as">
-              <State state={item.state} />
-              {!item.sealIntact && <strong class="audit-broken"> seal broken</strong>}
-            </td>
-            <td data-label="Call">
-              <a href={`/outcome-records/by-call/${encodeURIComponent(item.callDigest)}`} title={item.callDigest}>
-                <Reference>{item.callDigest.replace('sha-256:', '').slice(0, 12)}</Reference>
-              </a>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <ul class="rows">
+      {items.map((item) => (
+        <li key={item.outcomeRef}>
+          <a class="row-title" href={`/outcome-records/${item.outcomeRef}`}>
+            <Visible text={item.tool} />
+          </a>
+          <span class="row-note">
+            for <Visible text={item.requester} /> · call <Code text={shortDigest(item.callDigest)} />
+          </span>
+          <span class="row-side">
+            <State state={item.state} />
+            {!item.sealIntact && <span class="badge bad">seal broken</span>}
+            <Moment at={item.recordedAt} />
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
+
+/** Enough of a digest to tell calls apart at a glance; the whole of it is on the record's page. */
+const shortDigest = (digest: string) => digest.replace('sha-256:', '').slice(0, 12);

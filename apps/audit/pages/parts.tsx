@@ -1,14 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 
-/** A digest or an id: monospaced, and it wraps anywhere instead of pushing the page wide. */
-export function Reference({ children }: { children: ComponentChildren }) {
-  return <code class="reference">{children}</code>;
-}
-
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** An instant for people, in UTC. Milliseconds are shown where order matters. */
+/** An instant to the second or, where order matters, to the millisecond; always in UTC, as records are compared. */
 export function Moment({ at, precise }: { at: string; precise?: boolean }) {
   const day = `${Number(at.slice(8, 10))} ${MONTHS[Number(at.slice(5, 7)) - 1]} ${at.slice(0, 4)}`;
   return (
@@ -22,8 +17,8 @@ const STATE_WORDS = {
   executed: ['executed', 'good'],
   execution_error: ['execution error', 'bad'],
   outcome_unknown: ['outcome unknown', 'warn'],
-  denied: ['denied', 'neutral'],
-  cancelled: ['cancelled', 'neutral'],
+  denied: ['denied', ''],
+  cancelled: ['cancelled', ''],
   failed: ['failed', 'bad'],
 } as const satisfies Record<TerminalState, readonly [string, string]>;
 
@@ -32,6 +27,29 @@ export const stateInWords = (state: TerminalState) => STATE_WORDS[state][0];
 
 /** How a call ended, in words and in colour; the words alone are enough. */
 export function State({ state }: { state: TerminalState }) {
-  const [words, tone] = STATE_WORDS[state];
-  return <span class={`audit-state audit-${tone}`}>{words}</span>;
+  const [words, tone] = STATE_WORDS[state] ?? [state, 'bad'];
+  return <span class={`badge ${tone}`}>{words}</span>;
+}
+
+/** Names and what they stand for. */
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts audit-facts">
+      {rows.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The way back from everything. */
+export function ToTheList() {
+  return (
+    <a class="crumb" href="/outcome-records">
+      ← All outcome records
+    </a>
+  );
 }

@@ -1,33 +1,37 @@
-import type { ComponentChildren } from 'preact';
-import type { Answers } from '../../../workflows/domain/gated-call/outcome-answers.ts';
 import type { OutcomeRecord } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordView } from '../record-view.ts';
-import { Moment, Reference, State } from './parts.tsx';
+import { Facts, Moment, State, ToTheList } from './parts.tsx';
+import { Questions } from './questions.tsx';
 import { timelineOf } from './timeline.ts';
 
 /** One record, read from the top: what happened, why that can be said, and everything it rests on. */
 export function RecordPage({ view }: { view: RecordView }) {
   const { answers, record } = view;
   return (
-    <article class="audit-record">
-      <p class="audit-back">
-        <a href="/outcome-records">All outcome records</a>
-      </p>
+    <>
+      <ToTheList />
       <Warnings view={view} />
       <header class="audit-headline">
         <h1>{view.headline}</h1>
         <p>
-          <State state={view.state} /> <strong>{view.tool}</strong> for <strong>{view.requester}</strong>,{' '}
-          <Moment at={view.recordedAt} />
+          <State state={view.state} /> <strong>{<Visible text={view.tool} />}</strong> for{' '}
+          <strong>{<Visible text={view.requester} />}</strong> · <Moment at={view.recordedAt} />
         </p>
       </header>
       {answers && <Questions answers={answers} />}
-      {record && <Timeline record={record} />}
-      {record && <Policy record={record} />}
-      {record && <AccessRequests record={record} />}
-      {record && <Call view={view} record={record} />}
-      <Seal view={view} />
-    </article>
+      <div class="detail audit-detail">
+        <div>
+          {record && <Timeline record={record} />}
+          {record && <Policy record={record} />}
+          {record && <AccessRequests record={record} />}
+        </div>
+        <div>
+          {record && <Call view={view} record={record} />}
+          <Seal view={view} />
+        </div>
+      </div>
+    </>
   );
 }
 
@@ -35,7 +39,7 @@ function Warnings({ view }: { view: RecordView }) {
   const contradictions = view.answers?.contradictions ?? ['The sealed text can no longer be read as a record.'];
   if (view.sealIntact && contradictions.length === 0) return null;
   return (
-    <div class="audit-alarm" role="alert">
+    <div class="notice bad audit-alarm" role="alert">
       <h2>{view.sealIntact ? 'This record contradicts itself' : 'The seal of this record is broken'}</h2>
       <ul>
         {contradictions.map((one) => (
@@ -47,61 +51,22 @@ function Warnings({ view }: { view: RecordView }) {
   );
 }
 
-const DID_RUN = { yes: 'Yes', no: 'No', unknown: 'Unknown' } as const;
-
-function Questions({ answers }: { answers: Answers }) {
-  const { didRun, call, terminalBeforeExecution: terminal, couldRunTwice } = answers;
-  return (
-    <section class="audit-questions" aria-label="The four questions">
-      <Question ask="Did it run?" answer={DID_RUN[didRun.answer]}>
-        {didRun.why}
-      </Question>
-      <Question ask="Which call was it?" answer={call.tool}>
-        <Reference>{call.callDigest}</Reference>
-        <br />
-        {call.why}
-      </Question>
-      <Question
-        ask={`Was the ${terminal.verdict} before the effect?`}
-        answer={terminal.wasDecidedBeforeExecution ? 'Yes' : 'Not shown'}
-      >
-        {terminal.why}
-      </Question>
-      <Question ask="Could it have run twice?" answer={couldRunTwice.answer === 'no' ? 'No' : 'Unknown'}>
-        {couldRunTwice.why}
-        <Siblings answers={answers} />
-      </Question>
-    </section>
-  );
-}
-
-function Question({ ask, answer, children }: { ask: string; answer: string; children: ComponentChildren }) {
-  return (
-    <div class="audit-question">
-      <h2>{ask}</h2>
-      <p class="audit-answer">{answer}</p>
-      <p>{children}</p>
-    </div>
-  );
-}
-
-function Siblings({ answers: { couldRunTwice } }: { answers: Answers }) {
-  return couldRunTwice.siblings.map(({ taskId, state, outcomeRef }) => (
-    <span key={taskId} class="audit-sibling">
-      {outcomeRef ? <a href={`/outcome-records/${outcomeRef}`}>{taskId}</a> : taskId} ({state.replaceAll('_', ' ')})
-    </span>
-  ));
-}
-
 function Timeline({ record }: { record: OutcomeRecord }) {
   return (
-    <section>
+    <section class="card">
       <h2>What happened</h2>
       <ol class="audit-timeline">
         {timelineOf(record).map(({ at, what, detail, kind }) => (
           <li key={`${at}${what}`} class={`audit-${kind}`}>
-            <span class="audit-what">{what}</span>
-            {detail && <span class="audit-detail"> {detail}</span>}
+            <span>
+              <span class="audit-what">{what}</span>
+              {detail && (
+                <span class="soft">
+                  {' '}
+                  <Visible text={detail} />
+                </span>
+              )}
+            </span>
             <Moment at={at} precise />
           </li>
         ))}
@@ -112,45 +77,36 @@ function Timeline({ record }: { record: OutcomeRecord }) {
 
 function Policy({ record }: { record: OutcomeRecord }) {
   return (
-    <section>
+    <section class="card">
       <h2>Policy decisions</h2>
-      <Facts
-        rows={record.decisions.map((one) => [
-          `${one.kind}${record.claim?.decisionId === one.id ? ', the claim rests on it' : ''}`,
-          <>
-            decision <Reference>{one.id}</Reference>
-            {one.evaluationId && (
-              <>
-                <br />
-                evaluation <Reference>{one.evaluationId}</Reference>
-              </>
-            )}
-          </>,
-        ])}
-      />
+      {record.decisions.map((one) => (
+        <Facts
+          key={one.id}
+          rows={[
+            ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the claim rests on it` : one.kind],
+            ['Decision', <Code text={one.id} />],
+            ...(one.evaluationId ? ([['Evaluation', <Code text={one.evaluationId} />]] as const) : []),
+          ]}
+        />
+      ))}
     </section>
   );
 }
 
 function AccessRequests({ record }: { record: OutcomeRecord }) {
   return (
-    <section>
+    <section class="card">
       <h2>Access requests</h2>
-      <Facts
-        rows={record.accessRequests.map((one) => [
-          one.approvalId ? `${one.generation}, approved` : `${one.generation}, not approved`,
-          <>
-            request{' '}
-            {one.accessRequestId ? <Reference>{one.accessRequestId}</Reference> : 'never accepted by the service'}
-            {one.approvalId && (
-              <>
-                <br />
-                approval <Reference>{one.approvalId}</Reference>
-              </>
-            )}
-          </>,
-        ])}
-      />
+      {record.accessRequests.map((one) => (
+        <Facts
+          key={one.generation}
+          rows={[
+            ['Request', one.accessRequestId ? <Code text={one.accessRequestId} /> : 'never accepted by the service'],
+            ['Approval', one.approvalId ? <Code text={one.approvalId} /> : 'none'],
+            ...(record.accessRequests.length > 1 ? ([['Generation', one.generation]] as const) : []),
+          ]}
+        />
+      ))}
     </section>
   );
 }
@@ -158,59 +114,44 @@ function AccessRequests({ record }: { record: OutcomeRecord }) {
 function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
   const { requester, result } = record;
   return (
-    <section>
+    <section class="card">
       <h2>The call</h2>
       <Facts
         rows={[
-          ['Task', <Reference>{view.taskId}</Reference>],
-          ['Record', <Reference>{view.outcomeRef}</Reference>],
-          ['Requester', `${requester.subject}${requester.clientId ? `, through ${requester.clientId}` : ''}`],
-          ['Issuer', requester.issuer],
-          ['Call digest', <Reference>{record.callDigest}</Reference>],
-          ['Tool digest', <Reference>{record.toolDigest}</Reference>],
-          ['Result digest', result ? <Reference>{result.digest}</Reference> : 'no result'],
+          ['Requester', <Visible text={requester.subject} />],
+          ...(requester.clientId ? ([['Through the agent', <Visible text={requester.clientId} />]] as const) : []),
+          ['Issuer', <Visible text={requester.issuer} />],
+          ['Disposition', view.disposition ?? 'none'],
           ...(record.reason ? ([['Reason', record.reason.replaceAll('_', ' ')]] as const) : []),
-          ...(view.disposition ? ([['Disposition', view.disposition]] as const) : []),
+          ['Task', <Code text={view.taskId} />],
+          ['Record', <Code text={view.outcomeRef} />],
+          ['Tool digest', <Code text={record.toolDigest} />],
+          ['Result digest', result ? <Code text={result.digest} /> : 'no result'],
         ]}
       />
     </section>
   );
 }
 
-function Seal({ view: { seal, sealIntact, outcomeRef } }: { view: RecordView }) {
+function Seal({ view: { seal, sealIntact } }: { view: RecordView }) {
   return (
-    <section>
-      <h2>Seal</h2>
-      <p class={sealIntact ? 'audit-good' : 'audit-bad'}>
-        {sealIntact
-          ? 'Intact: the text of the record still has its digest.'
-          : 'Broken: the text of the record was changed.'}
-      </p>
+    <section class="card">
+      <h2>
+        Seal <span class={`badge ${sealIntact ? 'good' : 'bad'}`}>{sealIntact ? 'intact' : 'broken'}</span>
+      </h2>
       <Facts
         rows={[
-          ['Recorded', <Reference>{seal.recorded}</Reference>],
-          ['Recomputed now', <Reference>{seal.recomputed}</Reference>],
+          ['Recorded', <Code text={seal.recorded} />],
+          ['Recomputed just now', <Code text={seal.recomputed} />],
         ]}
       />
       <details>
-        <summary>The sealed text, to digest it yourself with SHA-256</summary>
-        <pre class="audit-sealed" data-outcome-ref={outcomeRef}>
-          {seal.text}
+        <summary>The sealed text</summary>
+        <p class="hint">The JSON answer of this address has it byte for byte: anybody can digest it with SHA-256.</p>
+        <pre class="json">
+          <Visible text={seal.text} />
         </pre>
       </details>
     </section>
-  );
-}
-
-function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
-  return (
-    <dl class="audit-facts">
-      {rows.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { pino } from 'pino';
+import { auditAssets } from '../../../apps/audit/assets.ts';
 import { createAuditApp, type Visitor } from '../../../apps/audit/http.ts';
 import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
 import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
@@ -18,7 +19,7 @@ export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 
     records: createOutcomeRecords(readOnly),
     identify: async () => visitor,
     signIn: { handlers: [], path: '/sign-in' },
-    styles: new Map(),
+    assets: auditAssets(),
     url: 'http://audit.test',
     log: pino({ level: 'silent' }),
   });
@@ -31,6 +32,7 @@ export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 
     return { status: response.status, headers: response.headers, text: await response.text() };
   }
   return {
+    base,
     pool: database.pool,
     readOnly,
     calls: endedCalls(database.pool),

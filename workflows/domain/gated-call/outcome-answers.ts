@@ -135,10 +135,13 @@ function whetherTwice(evidence: Evidence, reliable: boolean): Answers['couldRunT
 }
 
 function aboutSiblings(siblings: readonly SiblingCall[]): string {
-  if (siblings.length === 0) return ' No other gated call has the same tool and arguments.';
   const reached = siblings.filter(({ state }) => REACHED_EXECUTION.has(state)).length;
-  const others = siblings.length === 1 ? 'One other gated call has' : `${siblings.length} other gated calls have`;
-  return ` ${others} the same tool and arguments, each with an approval of its own; ${reached} of them reached execution.`;
+  if (siblings.length === 0) return ' No other gated call has the same tool and arguments.';
+  if (siblings.length === 1) {
+    const end = reached === 1 ? 'reached execution' : 'did not reach execution';
+    return ` One other gated call has the same tool and arguments; it had decisions of its own and ${end}.`;
+  }
+  return ` ${siblings.length} other gated calls have the same tool and arguments, each with decisions of its own; ${reached} of them reached execution.`;
 }
 
 const REACHED_EXECUTION: ReadonlySet<string> = new Set(['claimed', 'executed', 'execution_error', 'outcome_unknown']);

@@ -1,0 +1,77 @@
+import type { Logger } from 'pino';
+import { SIGN_IN_PATH, signInRouter } from '../shared/auth/sign-in.ts';
+import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { Secrets } from '../shared/config/secrets.ts';
+import { createPool } from '../shared/database/pool.ts';
+import { runDeployable } from '../shared/deployable.ts';
+import { listen } from '../shared/http/listen.ts';
+import { createSessions } from '../shared/http/session.ts';
+import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { auditAssets } from './assets.ts';
+import { createAuditApp } from './http.ts';
+import { createIdentify } from './identify.ts';
+import { createOutcomeRecords } from './stores/outcome-record.store.ts';
+import { createReadOnlyPool } from './stores/read-only-pool.ts';
+
+const COOKIE = 'countersign_audit';
+const SECRETS = ['sessionSecret', 'oidcClientSecret'] as const;
+
+export interface AuditDeps {
+  readonly log: Logger;
+  readonly databaseUrl: string;
+}
+
+/**
+ * Starts the auditors' pages and API. Records are read over connections that cannot write; only sessions are written,
+ * into their own schema. Rejects with the listen error when the port is taken.
+ */
+export async function startAudit(
+  config: Config,
+  secrets: Pick<Secrets, (typeof SECRETS)[number]>,
+  { log, databaseUrl }: AuditDeps,
+): Promise<Running> {
+  const url = config.urls.audit;
+  const records = createReadOnlyPool(databaseUrl);
+  const sessionPool = createPool(databaseUrl, { max: 4, applicationName: 'countersign audit sessions' });
+  const sessions = createSessions({
+    pool: sessionPool,
+    schema: 'audit',
+    cookieName: COOKIE,
+    secret: secrets.sessionSecret,
+    baseUrl: url,
+    log,
+  });
+  const release = async () => {
+    sessions.close();
+    await Promise.all([records.end(), sessionPool.end()]);
+  };
+  const signIn = signInRouter({
+    issuer: config.urls.issuer,
+    clientSecret: secrets.oidcClientSecret,
+    baseUrl: url,
+    rolesClaim: config.identity.rolesClaim,
+    cookieName: COOKIE,
+    log,
+  });
+  const app = createAuditApp({
+    records: createOutcomeRecords(records),
+    identify: createIdentify(createTokenVerifier(config, url)),
+    signIn: { handlers: [sessions.handler, signIn], path: SIGN_IN_PATH },
+    assets: auditAssets(),
+    url,
+    log,
+  });
+  try {
+    const server = await listen(app, { host: config.host, port: config.audit.port });
+    log.info({ url }, 'the audit application is listening');
+    return { name: 'audit', stop: () => server.close().finally(release) };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+if (isEntryScript(import.meta.url)) {
+  await runDeployable('audit', SECRETS, ({ config, secrets, ...deps }) => startAudit(config, secrets, deps));
+}

@@ -1,0 +1,156 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
+import { pino } from 'pino';
+import { startAudit } from '../../../apps/audit/main.ts';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import type { Running } from '../../../apps/shared/lifecycle.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { endedCalls } from './ended-calls.ts';
+
+const KEY_ID = 'test-key';
+const DAY_SECONDS = 86_400;
+
+/** An issuer that publishes one key, and can stop doing so. */
+async function startIssuer() {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = { ...(await exportJWK(publicKey)), kid: KEY_ID, alg: 'ES256', use: 'sig' };
+  const server: Server = createServer((request, response) => {
+    const metadata = { issuer, jwks_uri: `${issuer}/jwks` };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(request.url === '/jwks' ? { keys: [jwk] } : metadata));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { issuer, privateKey, server };
+}
+
+let issuer: Awaited<ReturnType<typeof startIssuer>>;
+let database: TestDatabase;
+let audit: Running;
+let url: string;
+beforeAll(async () => {
+  [issuer, database] = await Promise.all([startIssuer(), createTestDatabase()]);
+  const port = await freePort();
+  const config = parseConfig({ audit: { port }, identity: { issuer: issuer.issuer } }, { baseDir: '/', stateDir: '/' });
+  url = config.urls.audit;
+  const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret-of-length' };
+  audit = await startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+});
+afterAll(async () => {
+  await audit.stop();
+  issuer.server.close();
+  issuer.server.closeAllConnections();
+  await database.drop();
+});
+
+interface TokenMembers {
+  readonly roles?: unknown;
+  readonly audience?: string;
+  readonly expiresAt?: number;
+  readonly key?: CryptoKey;
+}
+
+const now = () => Math.floor(Date.now() / 1_000);
+const aToken = ({ roles = ['auditor'], audience = url, expiresAt, key }: TokenMembers = {}) =>
+  new SignJWT({ roles, client_id: 'olivia' })
+    .setProtectedHeader({ alg: 'ES256', kid: KEY_ID, typ: 'at+jwt' })
+    .setIssuer(issuer.issuer)
+    .setSubject('olivia')
+    .setAudience(audience)
+    .setIssuedAt(now() - DAY_SECONDS)
+    .setExpirationTime(expiresAt ?? now() + DAY_SECONDS)
+    .sign(key ?? issuer.privateKey);
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers, redirect: 'manual' });
+const withToken = async (token: string, accept = 'application/json') =>
+  get('/outcome-records', { authorization: `Bearer ${token}`, accept });
+
+describe('who may read outcome records', () => {
+  it('is an auditor with a token for this service; a page is never sent for a token', async () => {
+    const response = await withToken(await aToken(), 'text/html');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ items: [] });
+  });
+
+  it('takes the role from one text as well as from a list', async () => {
+    expect((await withToken(await aToken({ roles: 'agent auditor' }))).status).toBe(200);
+  });
+
+  it.each([[['approver', 'agent']], [[]], ['auditors'], [{ auditor: true }], [undefined]])(
+    'is nobody with the roles %j',
+    async (roles) => {
+      const response = await withToken(await aToken({ roles: roles === undefined ? null : roles }));
+      expect(response.status).toBe(403);
+      expect(await response.json()).toMatchObject({ status: 403, title: 'You are not an auditor' });
+    },
+  );
+
+  it('is nobody whose token has expired, is for another service, or was signed by somebody else', async () => {
+    const { privateKey: key } = await generateKeyPair('ES256');
+    for (const members of [{ expiresAt: now() - 60 }, { audience: 'http://127.0.0.1:1/mcp' }, { key }]) {
+      const response = await withToken(await aToken(members));
+      expect(response.status).toBe(401);
+      expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${url}", error="invalid_token"`);
+    }
+    expect((await withToken('no-token-at-all')).status).toBe(401);
+    expect((await get('/outcome-records', { authorization: 'Basic b2xpdmlh', accept: 'text/html' })).status).toBe(401);
+  });
+
+  it('is nobody without a token: programs get 401, browsers are sent to sign in and back', async () => {
+    const program = await get('/outcome-records?state=denied');
+    expect(program.status).toBe(401);
+    expect(program.headers.get('www-authenticate')).toBe(`Bearer realm="${url}"`);
+    const browser = await get('/outcome-records?state=denied', { accept: 'text/html' });
+    expect(browser.status).toBe(303);
+    expect(browser.headers.get('location')).toBe('/sign-in?returnTo=%2Foutcome-records%3Fstate%3Ddenied');
+  });
+
+  it('learns nothing of what exists before it is known who asks', async () => {
+    const call = await endedCalls(database.pool).end('denied');
+    const answers = await Promise.all(
+      [`by-task/${call.taskId}`, 'by-task/tsk_unknown', '?nonsense=1'].map(async (path) => {
+        const response = await get(`/outcome-records/${path}`);
+        return [response.status, await response.text()];
+      }),
+    );
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual(answers[0]);
+  });
+});
+
+describe('the audit application', () => {
+  it('tells anybody that it is alive, and sends strict headers', async () => {
+    const response = await get('/healthz');
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(response.headers.get('x-powered-by')).toBeNull();
+  });
+
+  it('serves its style sheets without a sign-in', async () => {
+    for (const name of ['style.css', 'audit.css']) {
+      const response = await get(`/assets/${name}`);
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
+    }
+  });
+
+  it('changes nothing: no other method finds anything', async () => {
+    const headers = { authorization: `Bearer ${await aToken()}` };
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      expect((await fetch(`${url}/outcome-records`, { method, headers })).status).toBe(404);
+    }
+  });
+
+  it('refuses to start on a port that is taken', async () => {
+    const config = parseConfig(
+      { audit: { port: Number(new URL(url).port) }, identity: { issuer: issuer.issuer } },
+      { baseDir: '/', stateDir: '/' },
+    );
+    const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret-of-length' };
+    const start = startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+    await expect(start).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+});
