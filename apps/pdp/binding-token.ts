@@ -37,7 +37,9 @@ export function bindingMembers(request: BoundRequest): string[] {
 /** What is bound: subject without the delegation it came through, resource, action, and the named context members. */
 export function boundObject(request: BoundRequest, members: readonly string[]): JsonObject {
   const { subject, action, resource, context } = request;
-  const bound = members.filter((member) => Object.hasOwn(context, member)).map((member) => [member, context[member]]);
+  const bound = members
+    .filter((member) => Object.hasOwn(context, member))
+    .map((member) => [member, context[member] ?? null] as const);
   return {
     subject: withoutActor(subject),
     action: { ...action },

@@ -24,6 +24,7 @@ import {
   type EntityShape,
   type SchemaShape,
 } from './schema.ts';
+import { keepWasmCallsOutOfLine } from './wasm-calls.ts';
 
 /** Facts about an approval that the host has verified, or assumes in a what-if. */
 export interface ApprovalFacts {
@@ -59,6 +60,7 @@ export interface Engine {
 
 /** Parses, validates and indexes everything. Throws `ERR_CONFIG_INVALID` with the place of the mistake. */
 export function createEngine(files: PolicyFiles): Engine {
+  keepWasmCallsOutOfLine();
   const shape = readSchema(files.schema);
   const policies = readPolicies(files.policies);
   const entities = readEntities(files.entities, { text: files.schema, shape });

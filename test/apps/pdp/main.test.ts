@@ -50,8 +50,8 @@ beforeAll(async () => {
     decisionWebhookSecret: unused,
     sessionSecret: unused,
     oidcClientSecret: unused,
-    pdpSigningKey: { ...(await anEs256Key('pdp-1')), kty: 'EC', kid: 'pdp-1' },
-    accessRequestSigningKey: { kty: 'EC', kid: unused },
+    pdpSigningKey: await anEs256Key('pdp-1'),
+    accessRequestSigningKey: await anEs256Key('unused'),
   };
   pdp = await startPdp(config, secrets, { log: recordingLog().log, databaseUrl: database.url });
 });
@@ -167,6 +167,6 @@ describe('starting the decision point', () => {
     });
   });
   it('fails when the signing key is of another kind', async () => {
-    await expect(start({}, { kty: 'RSA', kid: 'x' })).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+    await expect(start({}, { kty: 'RSA', kid: 'x', d: 'y' })).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
   });
 });
