@@ -126,7 +126,7 @@ export default {
       name: 'product-imports-no-development-package',
       comment: 'A production install has no development dependencies, and no demonstration. Types leave no trace.',
       severity: 'error',
-      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/demo/'] },
+      from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/'] },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
     },
     {

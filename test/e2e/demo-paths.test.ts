@@ -6,7 +6,7 @@ import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { approvalArtefacts, taskIdOf } from '../support/artefacts.ts';
 import { recordingFetch } from '../support/recording-fetch.ts';
-import { connectAgent, type Agent } from '../../apps/demo/agent.ts';
+import { connectAgent, type Agent } from '../../apps/cli/demo/agent.ts';
 
 const REASON = 'canary-reason-7391';
 

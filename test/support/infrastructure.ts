@@ -25,10 +25,10 @@ export async function startInfrastructure(
   { identity, secrets }: DevelopmentSecrets,
 ): Promise<Infrastructure> {
   const { stateDir } = config;
-  const { searchPath, cacheDir } = readEnvironment();
+  const { searchPath, cacheDir, variables } = readEnvironment();
   const postgres = await findOrStartPostgres({ stateDir, searchPath });
   await migrate(postgres.url, packagePath('prisma', 'migrations'));
-  const temporalOptions = { stateDir, searchPath, cacheDir, onProgress: () => undefined };
+  const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
   const issuer = await startIdentityProvider(
     config,

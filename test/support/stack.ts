@@ -14,9 +14,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { stringify } from 'yaml';
-import { accessTokenFor } from '../../apps/shared/auth/client-credentials.ts';
+import { requestToken } from '../../apps/shared/auth/client-credentials.ts';
+import { resourcesOf } from '../../apps/shared/auth/resources.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
-import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import {
+  clientSecretOf,
+  loadDevelopmentSecrets,
+  type DevelopmentSecrets,
+} from '../../apps/shared/config/development-secrets.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -140,9 +145,19 @@ export class Stack {
   /** An access token of one of the people, made out to one of the audiences. Kept for the life of the stack. */
   token(name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp'): Promise<string> {
     const key = `${name} ${audience}`;
-    const known = this.#tokens.get(key) ?? accessTokenFor(this.config, this.#secrets.identity, { name, audience });
+    const known = this.#tokens.get(key) ?? this.#requestToken(name, audience);
     this.#tokens.set(key, known);
     return known;
+  }
+
+  async #requestToken(name: string, audience: 'mcp' | 'approvals' | 'audit'): Promise<string> {
+    const { accessToken } = await requestToken({
+      issuer: this.config.urls.issuer,
+      clientId: name,
+      clientSecret: clientSecretOf(this.#secrets.identity, name),
+      resource: resourcesOf(this.config)[audience],
+    });
+    return accessToken;
   }
 
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<RpcAnswer> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { connectAgent } from '../../../apps/demo/agent.ts';
+import { connectAgent } from '../../../apps/cli/demo/agent.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aGateway, aView, FakeWorld, requestable, type TestGateway } from '../../support/gateway.ts';
 import { transfer } from '../../support/gateway-wire.ts';

@@ -23,7 +23,8 @@ export interface Agent {
   close(): Promise<void>;
 }
 
-export async function connectAgent(mcpUrl: string, token: string): Promise<Agent> {
+/** `fetchWith`: what requests are sent with, for those who want to see them. */
+export async function connectAgent(mcpUrl: string, token: string, fetchWith: typeof fetch = fetch): Promise<Agent> {
   const client = new Client(clientInfo, {
     capabilities: clientCapabilities,
     versionNegotiation: { mode: { pin: PROTOCOL_VERSION } },
@@ -31,6 +32,7 @@ export async function connectAgent(mcpUrl: string, token: string): Promise<Agent
   await client.connect(
     new StreamableHTTPClientTransport(new URL(mcpUrl), {
       requestInit: { headers: { authorization: `Bearer ${token}` } },
+      fetch: fetchWith,
     }),
   );
   const session = createTaskSessionFromClient(client, {

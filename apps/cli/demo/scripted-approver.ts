@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import * as z from 'zod';
+import type { Api } from '../api.ts';
+import { CliError } from '../output.ts';
+
+const LOOK_MS = 200;
+const PATIENCE_MS = 30_000;
+
+const openRequests = z.object({
+  requests: z.array(
+    z.looseObject({
+      id: z.string(),
+      tool: z.string(),
+      generation: z.number(),
+      callDigest: z.string(),
+      subject: z.object({ id: z.string() }),
+    }),
+  ),
+});
+
+/** A program that approves what it was told to expect, as a ticket system or a chat bot would: by the signed webhook. */
+export interface ScriptedApprover {
+  /** Waits for the one open request of this subject for this tool and approves it. */
+  approve(expected: { subject: string; tool: string }): Promise<void>;
+}
+
+/** `inbox`: the approvals API as an approver. `secret`: what decisions are signed with (`whsec_…`). */
+export function createScriptedApprover(options: {
+  inbox: Api;
+  approver: string;
+  webhookUrl: string;
+  secret: string;
+}): ScriptedApprover {
+  return {
+    async approve({ subject, tool }) {
+      const giveUpAt = performance.now() + PATIENCE_MS;
+      while (performance.now() < giveUpAt) {
+        const { requests } = await options.inbox.get('/requests?status=pending', openRequests);
+        const request = requests.find((one) => one.subject.id === subject && one.tool === tool);
+        if (request !== undefined) return decide(options, request);
+        await pause(LOOK_MS);
+      }
+      throw new CliError(`no request of ${subject} for ${tool} came up; look at the inbox`);
+    },
+  };
+}
+
+async function decide(
+  { webhookUrl, secret, approver }: { webhookUrl: string; secret: string; approver: string },
+  request: { id: string; generation: number; callDigest: string },
+): Promise<void> {
+  const body = JSON.stringify({
+    requestId: request.id,
+    generation: request.generation,
+    callDigest: request.callDigest,
+    approver: { subject: approver },
+    verdict: 'approve',
+    reason: 'Approved by the demonstration',
+  });
+  const id = `msg_${randomUUID()}`;
+  const at = new Date();
+  const response = await fetch(webhookUrl, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': new Webhook(secret).sign(id, at, body),
+    },
+    body,
+  });
+  if (!response.ok) throw new CliError(`the decision webhook answered ${response.status}: ${await response.text()}`);
+}
