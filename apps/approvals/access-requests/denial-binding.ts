@@ -22,6 +22,7 @@ const claimsSchema = z.looseObject({
   template: z.string().optional(),
   reason: z.string().optional(),
   policies: z.array(z.string()).default([]),
+  display: z.looseObject({ title: z.string().optional(), description: z.string().optional() }).optional(),
   binding_context_members: z.array(z.string()).default([]),
   binding_hash: z.string().optional(),
   subject: z.unknown().optional(),
@@ -37,6 +38,8 @@ export interface VerifiedDenial {
   readonly requester: string | undefined;
   readonly template: string | undefined;
   readonly reason: string | undefined;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
   readonly policies: readonly string[];
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
@@ -74,6 +77,8 @@ export async function verifyDenial(submission: Submission, trust: DenialTrust): 
     requester: claims.requester,
     template: claims.template ?? denial.template,
     reason: claims.reason ?? denial.reason,
+    title: claims.display?.title,
+    description: claims.display?.description,
     policies: claims.policies,
     bindingHash,
     bindingContextMembers: claims.binding_context_members,

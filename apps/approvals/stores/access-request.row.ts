@@ -20,6 +20,8 @@ export interface AccessRequestRow {
   readonly template: string | null;
   readonly policies: string[];
   readonly reason: string | null;
+  readonly title: string | null;
+  readonly description: string | null;
   readonly requester_issuer: string | null;
   readonly requester_subject: string;
   readonly requester_client: string | null;
@@ -49,7 +51,7 @@ export interface AccessRequestRow {
 /** `context` is the expression for the context: it can be megabytes, which a list does without. */
 const select = (context: string) => `
   SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
-    r.template, r.policies, r.reason, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
+    r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.quorum, r.created_at, r.expires_at, r.ended_at,
     r.approval_id, r.approved_at, r.approved_until,
     r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
@@ -83,6 +85,8 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     ...(row.template !== null && { template: row.template }),
     policies: row.policies,
     ...(row.reason !== null && { reason: row.reason }),
+    ...(row.title !== null && { title: row.title }),
+    ...(row.description !== null && { description: row.description }),
     requester: {
       subject: row.requester_subject,
       ...(row.requester_issuer !== null && { issuer: row.requester_issuer }),

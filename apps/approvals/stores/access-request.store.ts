@@ -29,6 +29,8 @@ export function createAccessRequestStore(pool: Pool) {
   return { ...reading(query), ...changing(query), ...completing(query) };
 }
 
+const ID = /^arq_[A-Za-z0-9_-]{1,64}$/;
+
 type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
 
 async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
@@ -40,6 +42,8 @@ async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
 function reading(query: Query) {
   /** The request, never pending past its deadline: it is expired before it is shown. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
+    // What comes out of an address may hold anything, even what no text column can.
+    if (!ID.test(id)) return undefined;
     const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
     if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
     await query('expire', 'SELECT approvals.expire_access_request($1)', [id]);
@@ -57,14 +61,15 @@ function reading(query: Query) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
-    /** Open ones oldest first, ended ones newest first. */
-    async list(which: 'open' | 'ended', limit: number): Promise<AccessRequestSummary[]> {
+    /** Those with one of the statuses: pending ones by age, ended ones with the latest end first. */
+    async list(statuses: readonly AccessRequestStatus[], limit: number): Promise<AccessRequestSummary[]> {
       await query('expire-due', 'SELECT approvals.expire_due(1000)');
-      const rest =
-        which === 'open'
-          ? "WHERE r.status = 'pending' ORDER BY r.created_at LIMIT $1"
-          : "WHERE r.status <> 'pending' ORDER BY r.ended_at DESC LIMIT $1";
-      return (await query<AccessRequestRow>(`list-${which}`, `${SELECT_SUMMARY} ${rest}`, [limit])).map(summaryFrom);
+      const rows = await query<AccessRequestRow>(
+        'list',
+        `${SELECT_SUMMARY} WHERE r.status = ANY ($1) ORDER BY r.ended_at DESC NULLS FIRST, r.created_at LIMIT $2`,
+        [statuses, limit],
+      );
+      return rows.map(summaryFrom);
     },
   };
 }

@@ -16,6 +16,8 @@ export interface NewAccessRequest {
   readonly template: string | undefined;
   readonly policies: readonly string[];
   readonly reason: string | undefined;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
   readonly requester: {
     readonly issuer: string | undefined;
     readonly subject: string;
@@ -65,6 +67,8 @@ export function newRow(request: NewAccessRequest) {
     template: request.template,
     policies: request.policies,
     reason: request.reason,
+    title: request.title,
+    description: request.description,
     requester_issuer: request.requester.issuer,
     requester_subject: request.requester.subject,
     requester_client: request.requester.clientId,

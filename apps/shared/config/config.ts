@@ -90,6 +90,11 @@ export const configSchema = z.strictObject({
       requestTtlSeconds: seconds.default(7 * 86_400),
       /** How long a granted approval can be used. */
       approvalTtlSeconds: seconds.default(3_600),
+      /**
+       * Subjects at the issuer for whom the decision webhook may speak, beside the approvers of `identity.people` in
+       * development. Nobody by default: in production each has to be named.
+       */
+      webhookApprovers: z.array(z.string().min(1)).default([]),
     })
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),

@@ -28,7 +28,8 @@ export function refusalHandler({ section, log }: { section: string; log: Logger 
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
     if (wantsPage(request)) return response.send(renderPage(<RefusalPage refusal={refusal} section={section} />));
-    response.json({ error: { title: refusal.message, nextStep: refusal.nextStep } });
+    const { message: title, status, nextStep: detail } = refusal;
+    response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', title, status, detail }));
   };
 }
 

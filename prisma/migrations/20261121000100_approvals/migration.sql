@@ -20,6 +20,8 @@ CREATE TABLE approvals.access_request (
   template                text,
   policies                text[] NOT NULL DEFAULT '{}',
   reason                  text,
+  title                   text,
+  description             text,
   requester_issuer        text,
   requester_subject       text NOT NULL,
   requester_client        text,
@@ -161,11 +163,11 @@ CREATE FUNCTION approvals.create_access_request(p jsonb) RETURNS TABLE (outcome 
 DECLARE v_found approvals.access_request; v_now timestamptz := clock_timestamp();
 BEGIN
   INSERT INTO approvals.access_request (id, client_id, idempotency_key, body_digest, evaluation_id, token_jti, subject,
-      action, resource, context, tool, template, policies, reason, requester_issuer, requester_subject,
+      action, resource, context, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
       requester_client, generation, call_digest, binding_hash, binding_context_members, quorum, requested_until,
       callback_endpoint, callback_state, callback_events, created_at, expires_at)
     SELECT r.id, r.client_id, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti, r.subject,
-      r.action, r.resource, r.context, r.tool, r.template, r.policies, r.reason, r.requester_issuer,
+      r.action, r.resource, r.context, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
       r.quorum, r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, v_now,
       v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms'

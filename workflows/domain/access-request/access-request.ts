@@ -66,6 +66,9 @@ export interface AccessRequest {
   readonly template?: string;
   readonly policies: readonly string[];
   readonly reason?: string;
+  /** What the policy's author wrote for approvers. */
+  readonly title?: string;
+  readonly description?: string;
   readonly requester: Requester;
   readonly generation: number;
   readonly callDigest: string;

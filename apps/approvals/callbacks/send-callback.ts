@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import type { OutboxHandler } from '../../shared/outbox.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+
+const TIMEOUT_MS = 15_000;
+/** A callback only makes the other side look earlier. After a day it has looked by itself. */
+const GIVE_UP_MS = 24 * 3_600_000;
+
+export interface CallbackOptions {
+  readonly store: Pick<AccessRequestStore, 'callbackOf'>;
+  /** Standard Webhooks secret. */
+  readonly secret: string;
+  readonly statusEndpointOf: (id: string) => string;
+  readonly log: Logger;
+}
+
+/**
+ * Tells the enforcement point that a request has ended. Id and body depend on the request alone, so that a repeated
+ * callback is recognised as the same. Throws when the receiver did not take it; the outbox then tries again.
+ * @see ARAP, Callback Completion
+ */
+export function createCallbackSender({ store, secret, statusEndpointOf, log }: CallbackOptions): OutboxHandler {
+  const webhook = new Webhook(secret);
+  return async (requestId) => {
+    const callback = await store.callbackOf(requestId);
+    if (callback === undefined) return;
+    const { endpoint, state, status, endedAt } = callback;
+    const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
+    const body = JSON.stringify({ ...(state !== undefined && { state }), task });
+    const answer = await post(webhook, { endpoint, id: `msg_${requestId}`, body }).catch((error: unknown) => error);
+    if (typeof answer === 'number' && answer >= 200 && answer < 300) return;
+    const gaveUp = answer === 410 || Date.now() - Date.parse(endedAt) > GIVE_UP_MS;
+    if (!gaveUp) throw new Error(`the receiver did not take the callback of ${requestId}`, { cause: answer });
+    log.warn({ requestId, answer }, 'a callback was given up; its receiver has to look by itself');
+  };
+}
+
+/** Posts once, follows no redirect, and answers the status. */
+async function post(
+  webhook: Webhook,
+  { endpoint, id, body }: { endpoint: string; id: string; body: string },
+): Promise<number> {
+  const at = new Date();
+  const response = await fetch(endpoint, {
+    method: 'POST',
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    headers: {
+      'Content-Type': 'application/json',
+      'Webhook-Id': id,
+      'Webhook-Timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'Webhook-Signature': webhook.sign(id, at, body),
+    },
+    body,
+  });
+  await response.body?.cancel();
+  return response.status;
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Approver, Verdict, VoteChannel } from '../../workflows/domain/access-request/access-request.ts';
+import { ineligibilityOf, type Ineligibility } from '../../workflows/domain/access-request/eligibility.ts';
+import { Refusal } from '../shared/http/refusal.ts';
+import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
+
+/** A verdict with who gave it and what they had before their eyes. */
+export interface Ballot {
+  readonly requestId: string;
+  readonly approver: Approver;
+  readonly verdict: Verdict;
+  readonly reason: string | undefined;
+  readonly callDigest: string;
+  /** Absent: the generation the request has. */
+  readonly generation: number | undefined;
+  readonly via: VoteChannel;
+  /** The signed message that carried it, when it came in one. */
+  readonly message?: { readonly source: string; readonly webhookId: string; readonly bodyDigest: string };
+}
+
+export type CastOutcome = VoteOutcome | Ineligibility | 'conflict';
+export type CastVote = (ballot: Ballot) => Promise<CastOutcome>;
+
+/** The one way to a vote, whichever door it came through: page, API or signed message. */
+export function createCastVote(deps: { store: AccessRequestStore; approvalTtlMs: number; log: Logger }): CastVote {
+  const { store, approvalTtlMs, log } = deps;
+  return async (ballot) => {
+    const request = await store.find(ballot.requestId);
+    if (request === undefined) return 'not_found';
+    const counted = ineligibilityOf(ballot.approver, request.requester) ?? (await count(store, ballot, approvalTtlMs));
+    // Who tried what is on record even when it came to nothing; reasons and arguments are not for the log.
+    const facts = { requestId: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
+    if (counted === 'counted' || counted === 'repeated') log.info(facts, 'a vote was counted');
+    else log.warn(facts, 'a vote was refused');
+    return counted;
+  };
+}
+
+function count(store: AccessRequestStore, { message, ...ballot }: Ballot, approvalTtlMs: number) {
+  const approvalId = `apr_${randomBytes(16).toString('base64url')}`;
+  const vote = { ...ballot, reason: tidy(ballot.reason), approvalId, approvalTtlMs };
+  return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
+}
+
+/** One line without controls and halves of characters; nothing at all when nothing is left. */
+function tidy(reason: string | undefined): string | undefined {
+  return reason?.replace(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim() || undefined;
+}
+
+type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
+
+/** What a vote that was not counted is answered with. */
+const REFUSALS = {
+  not_found: [404, 'There is no such request', 'The address may be mistyped.'],
+  own_request: [403, 'You asked for this yourself', 'Somebody else has to decide it.'],
+  role_missing: [403, 'You are not an approver', 'Ask whoever gives out roles.'],
+  mismatch: [
+    409,
+    'This is not the call that was looked at',
+    'Nothing was decided. Open the request and read it again.',
+  ],
+  already_voted: [409, 'You have decided this already', 'A decision cannot be taken back.'],
+  final: [409, 'This request has ended', 'Nothing was changed. Open it to see how it ended.'],
+  conflict: [409, 'This message id was used before', 'Send a new message under a new id.'],
+} as const satisfies Record<VoteRefused, readonly [number, string, string]>;
+
+/** Throws a `Refusal` unless the vote was counted, now or before. */
+export function refuseUncounted(outcome: CastOutcome, requestId: string): void {
+  if (outcome === 'counted' || outcome === 'repeated') return;
+  const [status, title, nextStep] = REFUSALS[outcome];
+  const link =
+    outcome === 'not_found'
+      ? { href: '/requests', label: 'To the open requests' }
+      : { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+  throw new Refusal(status, title, nextStep, link);
+}

@@ -1,0 +1,35 @@
+import type { Logger } from 'pino';
+import type { Running } from '../shared/lifecycle.ts';
+import type { AccessRequestStore } from './stores/access-request.store.ts';
+
+const EVERY_MS = 5_000;
+const BATCH = 100;
+
+/**
+ * Ends requests that nobody resolved in time, so that whoever waits is told. Nothing depends on it for being right: a
+ * request past its deadline is ended whenever somebody reads it or votes on it.
+ */
+export function startExpiry({ store, log }: { store: Pick<AccessRequestStore, 'expireDue'>; log: Logger }): Running {
+  let sweep: Promise<void> | undefined;
+  const start = () => {
+    sweep ??= sweepAll(store, log).finally(() => {
+      sweep = undefined;
+    });
+  };
+  const timer = setInterval(start, EVERY_MS);
+  return {
+    name: 'expiry of access requests',
+    async stop() {
+      clearInterval(timer);
+      await sweep;
+    },
+  };
+}
+
+async function sweepAll(store: Pick<AccessRequestStore, 'expireDue'>, log: Logger): Promise<void> {
+  try {
+    while ((await store.expireDue(BATCH)) === BATCH);
+  } catch (err) {
+    log.warn({ err }, 'requests past their deadline could not be ended; trying again');
+  }
+}

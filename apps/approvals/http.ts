@@ -1,0 +1,33 @@
+import express, { type Express, type RequestHandler, type Router } from 'express';
+import type { Logger } from 'pino';
+import { pageHeaders } from '../shared/http/page-headers.ts';
+import { assetsRouter } from '../shared/pages/assets.ts';
+import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
+
+export interface ApprovalsHttp {
+  /** ARAP, for enforcement points. */
+  readonly accessRequests: Router;
+  /** Signed decisions. */
+  readonly decisions: Router;
+  readonly session: RequestHandler;
+  readonly signIn: Router;
+  readonly inbox: Router;
+  readonly url: string;
+  readonly log: Logger;
+}
+
+/** The access request service with its inbox. What machines use comes before the session: they have none. */
+export function createApprovalsApp(http: ApprovalsHttp): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.use(pageHeaders(http.url));
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.use('/access/v1', http.accessRequests);
+  app.use(http.decisions);
+  app.use(assetsRouter());
+  app.use(http.session, http.signIn, http.inbox);
+  app.use(nothingHere);
+  app.use(refusalHandler({ section: 'Approvals', log: http.log }));
+  return app;
+}

@@ -1,0 +1,161 @@
+import type { ComponentChildren } from 'preact';
+import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
+import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
+import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
+import { Instant, Time } from '../../shared/pages/time.tsx';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Decision } from './decision.tsx';
+import { JsonBlock } from './json-block.tsx';
+import type { Visitor } from './authenticate.ts';
+import { callOf } from './view.ts';
+import { DECIDED, StatusBadge } from './words.tsx';
+
+export interface RequestPageProps {
+  readonly request: AccessRequest;
+  readonly visitor: Visitor;
+  readonly person: SignedIn;
+}
+
+/** Everything an approver needs to decide one request, the complete call first. */
+export function RequestPage({ request, visitor, person }: RequestPageProps) {
+  const call = callOf(request);
+  return (
+    <Page title={request.tool} section="Approvals" person={person}>
+      <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
+        ← All requests
+      </a>
+      <div class="title-row">
+        <h1>
+          <Code text={request.tool} />
+        </h1>
+        <StatusBadge status={request.status} />
+      </div>
+      <div class="detail">
+        <div>
+          <section class="card" aria-labelledby="call">
+            <h2 id="call">What will run</h2>
+            <JsonBlock canonical={call.arguments} label="Arguments of the call" />
+            {call.rest !== undefined && (
+              <>
+                <h3>Also part of the question to policy</h3>
+                <JsonBlock canonical={call.rest} label="Other context" />
+              </>
+            )}
+          </section>
+          <Decision request={request} visitor={visitor} csrfToken={person.csrfToken} />
+        </div>
+        <div>
+          <Facts request={request} />
+          {request.votes.length > 0 && <Votes votes={request.votes} />}
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function Facts({ request }: { request: AccessRequest }) {
+  const { requester, resource } = request;
+  return (
+    <section class="card" aria-labelledby="facts">
+      <h2 id="facts">Who asks, and why you</h2>
+      <dl class="facts">
+        <Fact name="For">
+          <Visible text={requester.subject} />
+        </Fact>
+        <Fact name="Agent">
+          {requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />}
+        </Fact>
+        <Fact name="Asked">
+          <Time at={request.createdAt} />
+        </Fact>
+        <Fact name={request.endedAt === undefined ? 'Decide before' : 'Ended'}>
+          <Instant at={request.endedAt ?? request.expiresAt} />
+        </Fact>
+        {request.approval && (
+          <Fact name="Approval holds until">
+            <Instant at={request.approval.approvedUntil} />
+          </Fact>
+        )}
+        <Fact name="Needs approval because">
+          <Why request={request} />
+        </Fact>
+        {request.quorum > 1 && <Fact name="Approvals needed">{request.quorum}</Fact>}
+        {resource.properties !== undefined && (
+          <Fact name="What the tool says of itself, unverified">
+            <Code text={canonicalJson(resource.properties)} />
+          </Fact>
+        )}
+        <Fact name="Call digest">
+          <Code text={request.callDigest} />
+        </Fact>
+      </dl>
+    </section>
+  );
+}
+
+function Why({ request: { title, description, reason, policies, template } }: { request: AccessRequest }) {
+  return (
+    <>
+      {title !== undefined && (
+        <strong>
+          <Visible text={title} />
+        </strong>
+      )}
+      {description !== undefined && (
+        <p>
+          <Visible text={description} />
+        </p>
+      )}
+      <div class="soft">
+        {policies.length > 0 && (
+          <div>
+            {policies.length === 1 ? 'Policy ' : 'Policies '}
+            <Code text={policies.join(', ')} />
+          </div>
+        )}
+        {template !== undefined && (
+          <div>
+            Template <Code text={template} />
+          </div>
+        )}
+        {reason !== undefined && (
+          <div>
+            Reason <Code text={reason} />
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Votes({ votes }: { votes: readonly Vote[] }) {
+  return (
+    <section class="card" aria-labelledby="votes">
+      <h2 id="votes">Decisions</h2>
+      <ul class="votes">
+        {votes.map(({ approver, verdict, reason, at }) => (
+          <li key={`${approver.issuer} ${approver.subject}`}>
+            <strong>
+              <Visible text={approver.subject} />
+            </strong>{' '}
+            {DECIDED[verdict]} <Time at={at} />
+            {reason !== undefined && (
+              <p>
+                “<Visible text={reason} />”
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

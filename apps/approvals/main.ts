@@ -1,0 +1,163 @@
+import { createRemoteJWKSet } from 'jose';
+import type { Logger } from 'pino';
+import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
+import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import { signInRouter } from '../shared/auth/sign-in.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { Secrets } from '../shared/config/secrets.ts';
+import { createPool } from '../shared/database/pool.ts';
+import { listen } from '../shared/http/listen.ts';
+import { createSessions } from '../shared/http/session.ts';
+import type { Running } from '../shared/lifecycle.ts';
+import { startOutbox } from '../shared/outbox.ts';
+import { createApprovalState, publicKey } from './access-requests/approval-state.ts';
+import { accessRequestRouter } from './access-requests/router.ts';
+import { createSubmit } from './access-requests/submit.ts';
+import { statusEndpoint } from './access-requests/task.ts';
+import { createCallbackSender } from './callbacks/send-callback.ts';
+import { createCastVote, type CastVote } from './cast-vote.ts';
+import { startExpiry } from './expiry.ts';
+import { createApprovalsApp } from './http.ts';
+import { inboxRouter } from './inbox/router.tsx';
+import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
+import { configuredApprovers } from './webhooks/directory.ts';
+import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
+
+const COOKIE_NAME = 'countersign_approvals';
+/** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
+const ENVELOPE_BYTES = 512 * 1024;
+const KEYS_TIMEOUT_MS = 5_000;
+const CALLBACKS_AT_ONCE = 4;
+/** Approvals a request needs. */
+const QUORUM = 1;
+
+/** The secrets that this part uses, and no others. */
+export type ApprovalsSecrets = Pick<
+  Secrets,
+  | 'accessRequestToken'
+  | 'accessRequestSigningKey'
+  | 'callbackSecret'
+  | 'decisionWebhookSecret'
+  | 'sessionSecret'
+  | 'oidcClientSecret'
+>;
+
+interface Parts {
+  readonly store: AccessRequestStore;
+  readonly castVote: CastVote;
+  readonly log: Logger;
+}
+
+/**
+ * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the
+ * listen error when the port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ */
+export async function startApprovals(
+  config: Config,
+  secrets: ApprovalsSecrets,
+  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+): Promise<Running> {
+  const pool = createPool(databaseUrl, { applicationName: 'countersign approvals' });
+  const sessions = createSessions({
+    pool,
+    schema: 'approvals',
+    cookieName: COOKIE_NAME,
+    secret: secrets.sessionSecret,
+    baseUrl: config.urls.approvals,
+    log,
+  });
+  const running: Running[] = [];
+  const stop = async () => {
+    for (const one of running.reverse()) await one.stop();
+    sessions.close();
+    await pool.end();
+  };
+  try {
+    const store = createAccessRequestStore(pool);
+    const castVote = createCastVote({ store, approvalTtlMs: config.approvals.approvalTtlSeconds * 1_000, log });
+    const parts = { store, castVote, log };
+    const app = createApprovalsApp({
+      ...(await createRouters(config, secrets, parts)),
+      session: sessions.handler,
+      url: config.urls.approvals,
+      log,
+    });
+    const server = await listen(app, { host: config.host, port: config.approvals.port });
+    running.push({ name: 'http', stop: () => server.close() }, startExpiry({ store, log }));
+    running.push(await startCallbacks({ pool, databaseUrl, config, secrets, ...parts }));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  log.info({ url: config.urls.approvals }, 'the access request service is listening');
+  return { name: 'approvals', stop };
+}
+
+async function createRouters(config: Config, secrets: ApprovalsSecrets, { store, castVote, log }: Parts) {
+  const { urls, identity, approvals, gateway } = config;
+  const pdpKeys = createRemoteJWKSet(new URL(`${urls.pdp}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
+  const trust = { issuers: new Map([[urls.pdp, pdpKeys]]), audience: urls.accessRequests, now: Date.now };
+  const key = secrets.accessRequestSigningKey;
+  const rolesClaim = identity.rolesClaim;
+  return {
+    accessRequests: accessRequestRouter({
+      store,
+      submit: createSubmit({ store, trust, requestTtlMs: approvals.requestTtlSeconds * 1_000, quorum: QUORUM }),
+      approvalState: await createApprovalState({ key, issuer: urls.accessRequests, audience: urls.pdp, store }),
+      publicKey: publicKey(key),
+      urls,
+      token: secrets.accessRequestToken,
+      clientId: PEP_CLIENT_ID,
+      callbackEndpoint: `${urls.gateway}/callbacks/access-requests`,
+      maxBodyBytes: gateway.maxBodyBytes + ENVELOPE_BYTES,
+      log,
+    }),
+    decisions: decisionWebhookRouter({
+      store,
+      castVote,
+      findApprover: configuredApprovers(config),
+      secret: secrets.decisionWebhookSecret,
+      log,
+    }),
+    signIn: signInRouter({
+      issuer: urls.issuer,
+      clientSecret: secrets.oidcClientSecret,
+      baseUrl: urls.approvals,
+      rolesClaim,
+      cookieName: COOKIE_NAME,
+      log,
+    }),
+    inbox: inboxRouter({
+      store,
+      castVote,
+      verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
+      url: urls.approvals,
+    }),
+  };
+}
+
+type CallbackParts = Parts & {
+  readonly pool: Parameters<typeof startOutbox>[0]['pool'];
+  readonly databaseUrl: string;
+  readonly config: Config;
+  readonly secrets: ApprovalsSecrets;
+};
+
+function startCallbacks({ pool, databaseUrl, config, secrets, store, log }: CallbackParts): Promise<Running> {
+  return startOutbox({
+    pool,
+    listenUrl: databaseUrl,
+    schema: 'approvals',
+    channel: 'approvals_outbox',
+    handlers: {
+      callback: createCallbackSender({
+        store,
+        secret: secrets.callbackSecret,
+        statusEndpointOf: (id) => statusEndpoint(id, config.urls),
+        log,
+      }),
+    },
+    concurrency: CALLBACKS_AT_ONCE,
+    log,
+  });
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import express, { type Router } from 'express';
+import type { Logger } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import * as z from 'zod';
+import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { Refusal } from '../../shared/http/refusal.ts';
+import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
+import { refuseUncounted, type CastVote } from '../cast-vote.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { FindApprover } from './directory.ts';
+
+/** The one sender of signed decisions. Ids of messages are its own. */
+const SOURCE = 'decisions';
+const MAX_BODY = '64kb';
+
+/** The signed body says everything that a vote rests on; nothing is taken from elsewhere. */
+const decisionSchema = z.strictObject({
+  requestId: z.string().min(1).max(100),
+  generation: z.int32().min(1),
+  callDigest: z.string().regex(/^sha-256:[0-9a-f]{64}$/),
+  approver: z.strictObject({ issuer: z.string().optional(), subject: z.string().min(1).max(1_024) }),
+  verdict: z.enum(VERDICTS),
+  reason: z.string().max(2_000).optional(),
+});
+
+export interface DecisionWebhook {
+  readonly store: Pick<AccessRequestStore, 'find'>;
+  readonly castVote: CastVote;
+  readonly findApprover: FindApprover;
+  /** Standard Webhooks secret. */
+  readonly secret: string;
+  readonly log: Logger;
+}
+
+/**
+ * Takes decisions that an approver made elsewhere: `POST /webhooks/decisions`, signed. Each message counts once for
+ * ever; who asked cannot decide here either. Needs no body parser before it: the raw bytes are what was signed.
+ */
+export function decisionWebhookRouter({ store, castVote, findApprover, secret, log }: DecisionWebhook): Router {
+  const webhook = new Webhook(secret);
+  const router = express.Router();
+  router.post(
+    '/webhooks/decisions',
+    express.raw({ type: () => true, limit: MAX_BODY, inflate: false }),
+    async (request, response) => {
+      const message = readSignedMessage(webhook, request.body, request.headers);
+      if (message === undefined) {
+        log.warn('a decision without a valid signature was refused');
+        throw new Refusal(401, 'The signature is not valid', 'Sign the raw body anew, as Standard Webhooks describes.');
+      }
+      const decision = readDecision(message.text);
+      const { requestId, approver } = decision;
+      const known = findApprover({ issuer: approver.issuer, subject: approver.subject });
+      if (known === undefined) throw new Refusal(403, 'This approver is not known', 'Name one who has the role.');
+      const bodyDigest = createHash('sha256').update(message.text).digest('hex');
+      const outcome = await castVote({
+        ...decision,
+        approver: known,
+        reason: decision.reason,
+        via: 'webhook',
+        message: { source: SOURCE, webhookId: message.webhookId, bodyDigest },
+      });
+      if (outcome === 'conflict') log.error({ webhookId: message.webhookId }, 'one message id came with two bodies');
+      refuseUncounted(outcome, requestId);
+      response.json({ outcome, request: { id: requestId, status: (await store.find(requestId))?.status } });
+    },
+  );
+  return router;
+}
+
+function readDecision(text: string): z.infer<typeof decisionSchema> {
+  try {
+    return decisionSchema.parse(JSON.parse(text));
+  } catch (error) {
+    const faults =
+      error instanceof z.ZodError ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) : [];
+    throw new Refusal(400, 'This is not a decision', faults.join('; ') || 'Send JSON.');
+  }
+}
