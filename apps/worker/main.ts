@@ -54,7 +54,7 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
         log: deps.log,
       }),
     );
-    parts.push(await runWorker(temporal, activities));
+    parts.push(await runWorker(temporal, activities, deps.log));
     const workflows = createGatedCallWorkflows(engine.client, temporal.taskQueue);
     const handlers = outboxHandlers({ workflows, calls: store, accessRequests: ports.accessRequests });
     parts.push(

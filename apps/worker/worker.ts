@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import type { Logger } from 'pino';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/lifecycle.ts';
@@ -12,7 +13,9 @@ const GRACE = '4 seconds';
 export async function runWorker(
   temporal: Config['temporal'] & { address: string },
   activities: ActivityPorts,
+  log: Logger,
 ): Promise<Running> {
+  installRuntime(log);
   const connection = await NativeConnection.connect({ address: temporal.address, tls: temporal.tls });
   const worker = await Worker.create({
     connection,
@@ -33,6 +36,19 @@ export async function runWorker(
       await connection.close();
     },
   };
+}
+
+let runtimeInstalled = false;
+
+/** The engine's part of this process: it writes to our log, and leaves signals to our own lifecycle. Once per process. */
+export function installRuntime(log: Logger): void {
+  if (runtimeInstalled) return;
+  runtimeInstalled = true;
+  const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]]({ temporal: meta }, message)),
+    shutdownSignals: [],
+  });
 }
 
 async function workflowBundle(): Promise<WorkflowBundleOption> {

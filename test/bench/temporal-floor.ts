@@ -3,10 +3,13 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Worker } from '@temporalio/worker';
+import pino from 'pino';
+import { installRuntime } from '../../apps/worker/worker.ts';
 import { summarise, type Sample } from './stats.ts';
 
 /** Signal → activity started, bare, on the same Temporal server as the product under test. One at a time. */
 export async function measureTemporalFloor(address: string, count: number): Promise<Sample> {
+  installRuntime(pino({ enabled: false }));
   const arrivals = new Map<string, (at: number) => void>();
   const native = await NativeConnection.connect({ address });
   const connection = await Connection.connect({ address });

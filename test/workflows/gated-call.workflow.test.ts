@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import pino from 'pino';
+import { installRuntime } from '../../apps/worker/worker.ts';
 import { bundleWorkflows } from '../../apps/worker/bundle.ts';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
@@ -40,6 +42,7 @@ describe('the workflow of a gated call', () => {
   let client: Client;
   let temporal: Awaited<ReturnType<typeof testTemporal>>;
   beforeAll(async () => {
+    installRuntime(pino({ enabled: false }));
     temporal = await testTemporal();
     native = await NativeConnection.connect({ address: temporal.address });
     client = new Client({ connection: await Connection.connect({ address: temporal.address }) });
