@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
-import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { callDigest, type CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type {
@@ -63,6 +63,8 @@ type Requestable = Extract<Decision, { kind: 'requestable' }>;
 
 const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
 const CALLBACK_STATE_BYTES = 16;
+/** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
+const MAX_DEPTH = 64;
 
 export function createEnforcement(deps: EnforcementDeps): Enforce {
   return async (call) => {
@@ -79,12 +81,12 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
 /** Captures the call before anything is asked about it: what is decided on is what will run. */
 function bind(deps: EnforcementDeps, call: ToolCall, tool: UpstreamTool): CallBinding | { problem: string } {
   let text: string;
+  if (!isNestedWithin(call.arguments, MAX_DEPTH))
+    return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
   try {
     text = canonicalJson(call.arguments);
   } catch {
-    return {
-      problem: 'they have no canonical JSON form (a number out of range, a broken character or too deep a nesting)',
-    };
+    return { problem: 'they have no canonical JSON form (a number out of range or a broken character)' };
   }
   const problem = deps.checkArguments(tool, call.arguments);
   if (problem !== undefined) return { problem };
@@ -99,6 +101,11 @@ function bind(deps: EnforcementDeps, call: ToolCall, tool: UpstreamTool): CallBi
     caller: call.caller,
     evaluation: evaluationRequest(call.caller, tool, { arguments: call.arguments, callDigest: digest }),
   };
+}
+
+function isNestedWithin(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return true;
+  return levels > 0 && Object.values(value).every((member: Json) => isNestedWithin(member, levels - 1));
 }
 
 /** `undefined` when the decision has to be taken again. */

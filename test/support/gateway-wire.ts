@@ -1,5 +1,3 @@
-import type { TestGateway } from './gateway.ts';
-
 export interface Sent {
   readonly status: number;
   readonly text: string;
@@ -17,7 +15,7 @@ const REVISION = '2026-07-28';
 
 /** Sends one request of the present revision, byte for byte as a client would, and reads the answer's bytes. */
 export async function send(
-  gateway: TestGateway,
+  gateway: { readonly mcpUrl: string },
   method: string,
   params: Record<string, unknown> = {},
   options: { capabilities?: unknown; token?: string | undefined; headers?: Record<string, string> } = {},
@@ -48,7 +46,11 @@ export async function send(
   });
 }
 
-export async function post(gateway: TestGateway, body: string, headers: Record<string, string>): Promise<Sent> {
+export async function post(
+  gateway: { readonly mcpUrl: string },
+  body: string,
+  headers: Record<string, string>,
+): Promise<Sent> {
   const response = await fetch(gateway.mcpUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },

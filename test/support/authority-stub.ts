@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
+
+export interface Seen {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/**
+ * Everything the gateway asks, on one port and under a test's control: an issuer of tokens, a policy decision point and
+ * an access request service. It answers what `decide` and `accept` say, and remembers what it was asked.
+ */
+export async function anAuthority() {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const other = await generateKeyPair('ES256');
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' };
+  const seen: Seen[] = [];
+  const authority = {
+    url: '',
+    seen,
+    decide: (): unknown => ({ decision: true }),
+    accept: (): { status: number; body: unknown } => ({ status: 503, body: {} }),
+    async token(claims: JWTPayload = {}, forged = false): Promise<string> {
+      const now = Math.floor(Date.now() / 1_000);
+      return new SignJWT({
+        client_id: 'agent-7',
+        iat: now,
+        exp: now + 300,
+        sub: 'alice',
+        iss: authority.url,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+        .sign(forged ? other.privateKey : privateKey);
+    },
+    submissions: () => seen.filter(({ path }) => path === '/access/v1/requests'),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  const answers: Record<string, () => { status: number; body: unknown }> = {
+    '/.well-known/openid-configuration': () => ({
+      status: 200,
+      body: { issuer: authority.url, jwks_uri: `${authority.url}/jwks` },
+    }),
+    '/jwks': () => ({ status: 200, body: { keys: [jwk] } }),
+    '/access/v1/evaluation': () => ({ status: 200, body: authority.decide() }),
+    '/access/v1/requests': () => authority.accept(),
+  };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const path = request.url ?? '';
+      seen.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
+      const { status, body } = answers[path]?.() ?? { status: 404, body: {} };
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  authority.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return authority;
+}
