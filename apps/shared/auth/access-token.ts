@@ -32,7 +32,7 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: Acce
   const keys = createKeys(issuer);
   return async (token: string): Promise<AccessToken | undefined> => {
     const payload = await verify(token, await keys(), { issuer, audience });
-    if (payload?.sub === undefined || payload.exp === undefined) return undefined;
+    if (!payload?.sub || payload.exp === undefined) return undefined;
     const { sub, exp, client_id: clientId, scope } = payload;
     return {
       principal: { issuer, subject: sub, ...(typeof clientId === 'string' && { clientId }) },
