@@ -14,6 +14,7 @@ export const ERROR_FACTS = {
   ERR_VOTE_FORBIDDEN: { retryable: false },
   ERR_SIGNATURE_INVALID: { retryable: false },
   ERR_WEBHOOK_REPLAYED: { retryable: false },
+  ERR_TOKEN_INVALID: { retryable: false },
   ERR_CAPABILITY_MISSING: { retryable: false },
   ERR_PDP_UNAVAILABLE: { retryable: true },
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: { retryable: true },

@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { WEB_CLIENT_ID } from '../auth/sign-in.ts';
+import type { Config } from '../config/config.ts';
+import type { DevelopmentSecrets } from '../config/development-secrets.ts';
+import { listen } from '../http/listen.ts';
+import type { Running } from '../lifecycle.ts';
+
+/**
+ * Starts the OpenID provider of development with the people of the configuration. Signing in needs no password, so it
+ * refuses to start in production. Rejects with the listen error when the port is taken.
+ */
+export async function startIdentityProvider(
+  config: Config,
+  { secrets, identity }: DevelopmentSecrets,
+  log: Logger,
+): Promise<Running> {
+  if (config.mode === 'production') {
+    throw refusal('the embedded identity provider asks for no password; set identity.issuer to an OIDC issuer');
+  }
+  const names = config.identity.people.map(({ name }) => name);
+  const repeated = names.find((name, index) => name === WEB_CLIENT_ID || names.indexOf(name) !== index);
+  if (repeated !== undefined) throw refusal(`identity.people: the name ${repeated} is already in use`);
+  const { createProvider, createIdentityApp } = await loadProvider();
+  const provider = createProvider({ config, identity, webClientSecret: secrets.oidcClientSecret });
+  provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'the identity provider failed'));
+  const http = await listen(createIdentityApp({ provider, config, log }), {
+    host: config.host,
+    port: config.identity.port,
+  });
+  log.info({ url: config.urls.issuer }, 'the identity provider is listening');
+  return { name: 'identity provider', stop: () => http.close() };
+}
+
+/**
+ * Loads the provider when it is wanted, not with every command. On import it warns about Node versions outside its own
+ * support window; what is used of it here is covered by tests on ours, and the warning would frighten every newcomer.
+ */
+async function loadProvider() {
+  /* eslint-disable no-console */
+  const { warn } = console;
+  console.warn = () => undefined;
+  try {
+    const { createProvider } = await import('./identity/provider.ts');
+    const { createIdentityApp } = await import('./identity/http.ts');
+    return { createProvider, createIdentityApp };
+  } finally {
+    console.warn = warn;
+  }
+  /* eslint-enable no-console */
+}
+
+const refusal = (message: string) => new CountersignError('ERR_CONFIG_INVALID', message);

@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { pino } from 'pino';
+import { requestToken } from '../../../../apps/shared/auth/client-credentials.ts';
+import { resourcesOf } from '../../../../apps/shared/auth/resources.ts';
+import { createTokenVerifier } from '../../../../apps/shared/auth/token-verifier.ts';
+import type { Config } from '../../../../apps/shared/config/config.ts';
+import {
+  clientSecretOf,
+  loadDevelopmentSecrets,
+  type DevelopmentSecrets,
+} from '../../../../apps/shared/config/development-secrets.ts';
+import { startIdentityProvider } from '../../../../apps/shared/embedded/identity-provider.ts';
+import { until } from '../../../../apps/shared/embedded/process-tools.ts';
+import type { Running } from '../../../../apps/shared/lifecycle.ts';
+import { testConfig } from '../../../support/config.ts';
+
+const log = pino({ level: 'silent' });
+let stateDir: string;
+let config: Config;
+let secrets: DevelopmentSecrets;
+let provider: Running;
+
+beforeAll(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'identity-'));
+  secrets = await loadDevelopmentSecrets(stateDir);
+  config = await testConfig({ baseDir: stateDir, stateDir });
+  provider = await startIdentityProvider(config, secrets, log);
+});
+
+afterAll(async () => {
+  await provider.stop();
+  rmSync(stateDir, { recursive: true });
+});
+
+async function restart(): Promise<void> {
+  await provider.stop();
+  provider = await startIdentityProvider(config, await loadDevelopmentSecrets(stateDir), log);
+}
+
+const tokenFor = (name: string, resource: keyof ReturnType<typeof resourcesOf> = 'mcp') =>
+  requestToken({
+    issuer: config.urls.issuer,
+    clientId: name,
+    clientSecret: clientSecretOf(secrets.identity, name),
+    resource: resourcesOf(config)[resource],
+  });
+
+describe('tokens for programs', () => {
+  it('are JWTs for one resource that say who, in which roles', async () => {
+    const { accessToken, expiresIn } = await tokenFor('bob', 'approvals');
+    expect(expiresIn).toBe(3600);
+    expect(decodeProtectedHeader(accessToken)).toMatchObject({ alg: 'ES256', typ: 'at+jwt' });
+    expect(decodeJwt(accessToken)).toMatchObject({
+      iss: config.urls.issuer,
+      aud: config.urls.approvals,
+      sub: 'bob',
+      client_id: 'bob',
+      scope: 'approvals',
+      name: 'Bob Approver',
+      roles: ['approver', 'agent'],
+    });
+  });
+
+  it('are for the MCP endpoint when no resource is named', async () => {
+    const response = await fetch(`${config.urls.issuer}/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`agent:${clientSecretOf(secrets.identity, 'agent')}`)}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'mcp' }),
+    });
+    const { access_token: token } = (await response.json()) as { access_token: string };
+    expect(decodeJwt(token)).toMatchObject({ aud: config.urls.mcp, sub: 'agent', scope: 'mcp' });
+  });
+
+  it('are refused with a wrong secret, for nobody, and for a foreign resource', async () => {
+    const { issuer } = config.urls;
+    const asked = {
+      issuer,
+      clientId: 'alice',
+      clientSecret: clientSecretOf(secrets.identity, 'alice'),
+      resource: resourcesOf(config).mcp,
+    };
+    await expect(requestToken({ ...asked, clientSecret: 'guess' })).rejects.toMatchObject({
+      code: 'ERR_TOKEN_INVALID',
+    });
+    await expect(requestToken({ ...asked, clientId: 'mallory' })).rejects.toMatchObject({ code: 'ERR_TOKEN_INVALID' });
+    const resource = { audience: 'https://elsewhere.example', scope: 'mcp' };
+    await expect(requestToken({ ...asked, resource })).rejects.toMatchObject({ code: 'ERR_TOKEN_INVALID' });
+  });
+});
+
+describe('verification', () => {
+  it('tells whose token it is', async () => {
+    const { accessToken } = await tokenFor('olivia', 'audit');
+    expect(await createTokenVerifier(config, config.urls.audit).verify(accessToken)).toMatchObject({
+      principal: { issuer: config.urls.issuer, subject: 'olivia', clientId: 'olivia' },
+      roles: ['auditor'],
+      scopes: ['audit'],
+    });
+  });
+
+  it('refuses a token for another service, and one that was changed', async () => {
+    const { accessToken } = await tokenFor('olivia', 'audit');
+    const refused = { code: 'ERR_TOKEN_INVALID' };
+    await expect(createTokenVerifier(config, config.urls.mcp).verify(accessToken)).rejects.toMatchObject(refused);
+    const [head, , signature] = accessToken.split('.');
+    const body = Buffer.from(JSON.stringify({ ...decodeJwt(accessToken), sub: 'alice' })).toString('base64url');
+    const forged = [head, body, signature].join('.');
+    await expect(createTokenVerifier(config, config.urls.audit).verify(forged)).rejects.toMatchObject(refused);
+  });
+
+  it('still accepts a token after the provider was started again', async () => {
+    const { accessToken } = await tokenFor('agent');
+    await restart();
+    const verifier = createTokenVerifier(config, config.urls.mcp);
+    // A connection from before may still look open to the client.
+    const verified = await until(() => verifier.verify(accessToken).catch(() => undefined), { withinMs: 5_000 });
+    expect(verified?.principal.subject).toBe('agent');
+  });
+
+  it('says that it cannot know when the provider is away', async () => {
+    const { accessToken } = await tokenFor('agent');
+    const away = await testConfig({ baseDir: stateDir, stateDir });
+    await expect(createTokenVerifier(away, away.urls.mcp).verify(accessToken)).rejects.toMatchObject({
+      code: 'ERR_IDENTITY_PROVIDER_UNAVAILABLE',
+    });
+  });
+});
+
+describe('startIdentityProvider', () => {
+  const others: Running[] = [];
+  afterEach(async () => {
+    for (const other of others.splice(0)) await other.stop();
+  });
+
+  it('does not start in production, where anybody could be anybody', async () => {
+    const start = startIdentityProvider({ ...config, mode: 'production' }, secrets, log);
+    await expect(start).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+  });
+
+  it('does not start with one name for two people', async () => {
+    const people = [...config.identity.people, ...config.identity.people.slice(0, 1)];
+    const start = startIdentityProvider({ ...config, identity: { ...config.identity, people } }, secrets, log);
+    await expect(start).rejects.toThrow(/the name agent is already in use/);
+  });
+
+  it('rejects when its port is taken', async () => {
+    await expect(startIdentityProvider(config, secrets, log)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('puts roles into the attribute that is configured', async () => {
+    const other = await testConfig(
+      { baseDir: stateDir, stateDir },
+      { identity: { rolesClaim: 'https://x.example/roles' } },
+    );
+    others.push(await startIdentityProvider(other, secrets, log));
+    const { accessToken } = await requestToken({
+      issuer: other.urls.issuer,
+      clientId: 'olivia',
+      clientSecret: clientSecretOf(secrets.identity, 'olivia'),
+      resource: resourcesOf(other).audit,
+    });
+    expect((await createTokenVerifier(other, other.urls.audit).verify(accessToken)).roles).toEqual(['auditor']);
+  });
+});

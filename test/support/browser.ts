@@ -1,0 +1,32 @@
+/** A browser: keeps cookies and does not follow redirects by itself. */
+export class Browser {
+  readonly #cookies = new Map<string, string>();
+  readonly #home: string;
+
+  /** @param home Site whose redirects are followed. */
+  constructor(home: string) {
+    this.#home = home;
+  }
+
+  async go(url: string, form?: Record<string, string>): Promise<Response> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(new URL(url, this.#home), {
+      redirect: 'manual',
+      headers: { cookie, accept: 'text/html' },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ''] = line.split(';');
+      const at = pair.indexOf('=');
+      this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
+    }
+    return response;
+  }
+
+  /** Follows redirects until one leads to another site, or a page comes. */
+  async follow(response: Response): Promise<Response> {
+    const location = response.headers.get('location');
+    if (location === null || new URL(location, this.#home).origin !== this.#home) return response;
+    return this.follow(await this.go(location));
+  }
+}
