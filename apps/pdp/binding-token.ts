@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { importJWK, SignJWT, type JWK } from 'jose';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Requestable } from './cedar/requestable.ts';
 
@@ -34,33 +35,12 @@ export function bindingMembers(request: BoundRequest): string[] {
   return Object.keys(request.context).filter(isBindable).sort();
 }
 
-/** What is bound: subject without the delegation it came through, resource, action, and the named context members. */
-export function boundObject(request: BoundRequest, members: readonly string[]): JsonObject {
-  const { subject, action, resource, context } = request;
-  const bound = members
-    .filter((member) => Object.hasOwn(context, member))
-    .map((member) => [member, context[member] ?? null] as const);
-  return {
-    subject: withoutActor(subject),
-    action: { ...action },
-    resource: { ...resource },
-    context: Object.fromEntries(bound),
-  };
-}
-
-/** `properties` stays where it is, even when `act` was all it held (PRJ-04). */
-function withoutActor(subject: EvaluationRequest['subject']): JsonObject {
-  if (!subject.properties || !('act' in subject.properties)) return { ...subject };
-  const kept = Object.entries(subject.properties).filter(([name]) => name !== 'act');
-  return { ...subject, properties: Object.fromEntries(kept) };
-}
-
 /**
  * base64url SHA-256 over the RFC 8785 text of what is bound. Throws a `RangeError` for values that have no such text.
  * @see ARAP, Binding Token Integrity
  */
 export function bindingHash(request: BoundRequest, members: readonly string[]): string {
-  return hash(canonicalJson(boundObject(request, members)));
+  return hash(canonicalJson(boundParts(request, members)));
 }
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -87,7 +67,7 @@ export function bindDenial(
   ttlSeconds: number,
 ): BoundDenial {
   const members = bindingMembers(denial.request);
-  const bound = boundObject(denial.request, members);
+  const bound = boundParts(denial.request, members);
   const text = canonicalJson(bound);
   const evaluatedAt = new Date();
   return {

@@ -4,8 +4,9 @@ import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
+import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
-import type { Running } from '../shared/lifecycle.ts';
+import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
 import { createEngine } from './cedar/engine.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
@@ -18,6 +19,8 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
 const KEYS_TIMEOUT_MS = 2_000;
+/** All that this part may know: neither side's other keys and tokens. */
+const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
 /**
  * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
@@ -25,7 +28,7 @@ const KEYS_TIMEOUT_MS = 2_000;
  */
 export async function startPdp(
   config: Config,
-  secrets: Secrets,
+  secrets: Pick<Secrets, (typeof SECRETS)[number]>,
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<Running> {
   const { urls } = config;
@@ -35,18 +38,17 @@ export async function startPdp(
   const remoteKeys = createRemoteJWKSet(new URL(`${urls.approvals}/access/v1/jwks`), {
     timeoutDuration: KEYS_TIMEOUT_MS,
   });
+  const signBindingToken = await createBindingTokenSigner({
+    key: secrets.pdpSigningKey,
+    issuer: urls.pdp,
+    audience: urls.accessRequests,
+  });
+  const issuers = new Map([[urls.accessRequests, remoteKeys]]);
   const pool = createPool(databaseUrl, { applicationName: 'countersign-pdp' });
   const decide = createDecide({
     engine,
-    verifyApproval: createApprovalVerifier({
-      issuers: new Map([[urls.accessRequests, remoteKeys]]),
-      audience: urls.pdp,
-    }),
-    signBindingToken: await createBindingTokenSigner({
-      key: secrets.pdpSigningKey,
-      issuer: urls.pdp,
-      audience: urls.accessRequests,
-    }),
+    verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),
+    signBindingToken,
     evaluations: createEvaluationStore(pool),
     accessRequests: urls.accessRequests,
     denialTtlSeconds: config.pdp.denialTtlSeconds,
@@ -62,14 +64,16 @@ export async function startPdp(
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
     log,
   });
-  const server = await listen(app, { host: config.host, port: config.pdp.port }).catch(async (error: unknown) => {
+  try {
+    const server = await listen(app, { host: config.host, port: config.pdp.port });
+    log.info({ url: urls.pdp, policies: engine.policies.size }, 'the policy decision point is listening');
+    return { name: 'pdp', stop: () => server.close().finally(() => pool.end()) };
+  } catch (error) {
     await pool.end();
     throw error;
-  });
-  log.info({ url: urls.pdp, policies: engine.policies.size }, 'the policy decision point is listening');
-  const stop = async () => {
-    await server.close();
-    await pool.end();
-  };
-  return { name: 'pdp', stop };
+  }
+}
+
+if (isEntryScript(import.meta.url)) {
+  await runDeployable('pdp', SECRETS, ({ config, secrets, ...deps }) => startPdp(config, secrets, deps));
 }

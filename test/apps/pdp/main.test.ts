@@ -24,7 +24,7 @@ let keyServer: HttpServer;
 let fetched = 0;
 let arsKey: JWK;
 let config: Config;
-let secrets: Secrets;
+let secrets: Pick<Secrets, 'pdpToken' | 'pdpSigningKey'>;
 let pdp: Running;
 
 beforeAll(async () => {
@@ -42,17 +42,7 @@ beforeAll(async () => {
     { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
     { baseDir: '/', stateDir: '/' },
   );
-  const unused = 'not-used-by-the-decision-point';
-  secrets = {
-    pdpToken: PDP_TOKEN,
-    accessRequestToken: unused,
-    callbackSecret: unused,
-    decisionWebhookSecret: unused,
-    sessionSecret: unused,
-    oidcClientSecret: unused,
-    pdpSigningKey: await anEs256Key('pdp-1'),
-    accessRequestSigningKey: await anEs256Key('unused'),
-  };
+  secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
   pdp = await startPdp(config, secrets, { log: recordingLog().log, databaseUrl: database.url });
 });
 afterAll(async () => {

@@ -30,7 +30,8 @@ export function boundParts(request: EvaluationRequest, members: readonly string[
 
 /** `properties` stays, even when `act` was all it held. */
 function withoutActor(subject: Subject): JsonObject {
-  if (subject.properties === undefined) return { ...subject };
+  // On the wire, a member that is null counts as left out.
+  if (!subject.properties) return { ...subject };
   const { act: _act, ...properties } = subject.properties;
   return { ...subject, properties };
 }
