@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { aGateway, type TestGateway } from '../support/gateway.ts';
+
+const log = pino({ level: 'silent' });
+const never = () => new AbortController().signal;
+
+interface Message {
+  id?: number;
+  method: string;
+  params?: { protocolVersion?: string };
+}
+type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
+
+let server: Server;
+let url: string;
+let onCall: Answer;
+let calls = 0;
+let elsewhere = 0;
+let credentials: (string | undefined)[] = [];
+let pool: UpstreamPool | undefined;
+
+const reply = (response: ServerResponse, body: unknown) =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+/** An MCP server of an earlier revision whose answers to `tools/call` a test decides. */
+const answer: Answer = (message, response, request) => {
+  const { id, method } = message;
+  const ok = (result: unknown) => reply(response, { jsonrpc: '2.0', id, result });
+  credentials.push(request.headers.authorization);
+  if (method === 'initialize') {
+    const serverInfo = { name: 'stub', version: '1' };
+    ok({ protocolVersion: message.params?.protocolVersion, capabilities: { tools: {} }, serverInfo });
+  } else if (method === 'tools/list') {
+    ok({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
+  } else if (method === 'ping') {
+    ok({});
+  } else if (method === 'tools/call') {
+    calls += 1;
+    onCall(message, response, request);
+  } else if (id === undefined) {
+    response.writeHead(202).end();
+  } else {
+    reply(response, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'unknown' } });
+  }
+};
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    if (request.url !== '/mcp') elsewhere += 1;
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()) as Message, response, request));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+beforeEach(() => {
+  calls = 0;
+  elsewhere = 0;
+  credentials = [];
+});
+afterEach(async () => {
+  await pool?.close();
+  pool = undefined;
+});
+
+const act = async (signal = never()) => {
+  pool = createUpstreams({ web: { url, headers: { authorization: 'Bearer upstream-token' } } }, log);
+  return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
+};
+
+describe('a call over HTTP', () => {
+  it('carries the configured credential in every request, and is sent once', async () => {
+    onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
+    expect(await act()).toEqual({ kind: 'result', isError: false, result: { content: [] } });
+    expect(calls).toBe(1);
+    expect(new Set(credentials)).toEqual(new Set(['Bearer upstream-token']));
+  });
+
+  it('does not follow a redirect', async () => {
+    onCall = (_message, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
+    expect(await act()).toMatchObject({ kind: 'no_answer' });
+    expect([calls, elsewhere]).toEqual([1, 0]);
+  });
+
+  it.each([
+    [500, 'no_answer'],
+    [503, 'no_answer'],
+    [403, 'error'],
+    [404, 'error'],
+  ])('that is answered with status %i ends as %s, and is not repeated', async (status, kind) => {
+    onCall = (_message, response) => void response.writeHead(status).end();
+    expect(await act()).toMatchObject({ kind });
+    expect(calls).toBe(1);
+  });
+
+  it.each([
+    ['something that is no result', { content: 'text' }],
+    ['nothing', null],
+    ['a flag of another type', { content: [], isError: 'yes' }],
+  ])('that is answered with %s ends as error', async (_case, result) => {
+    onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result });
+    const outcome = await act(AbortSignal.timeout(2_000));
+    expect(outcome.kind === 'error' || outcome.kind === 'no_answer').toBe(true);
+    expect(calls).toBe(1);
+  });
+
+  it('whose connection breaks before an answer ends as no_answer', async () => {
+    onCall = (_message, _response, request) => void request.socket.destroy();
+    expect(await act()).toMatchObject({ kind: 'no_answer' });
+    expect(calls).toBe(1);
+  });
+
+  it('that the caller gives up after it was sent ends as no_answer', async () => {
+    const leave = new AbortController();
+    onCall = () => leave.abort();
+    expect(await act(leave.signal)).toMatchObject({ kind: 'no_answer' });
+    expect(calls).toBe(1);
+  });
+});
+
+describe('an upstream of the present revision', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await aGateway();
+  });
+  afterAll(() => gateway.stop());
+  const connect = () =>
+    (pool = createUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log));
+
+  it('is spoken to in its own revision, and never asked for a task', async () => {
+    const upstreams = connect();
+    expect((await upstreams.tools()).map(({ name }) => name)).toEqual(['up__bank__transfer', 'up__bank__anything']);
+    const call = { upstream: 'up', upstreamTool: 'bank__transfer', arguments: { to: 'a', amount: 1 } };
+    expect(await upstreams.call(call, { signal: never() })).toEqual({
+      kind: 'result',
+      isError: false,
+      result: { content: [{ type: 'text', text: 'booked' }] },
+    });
+    gateway.world.decision = {
+      kind: 'requestable',
+      offer: { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'x' },
+    };
+    expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result', isError: true });
+    expect(gateway.world.openings).toEqual([]);
+  });
+
+  it('that says its tools changed is listed again', async () => {
+    const upstreams = connect();
+    await upstreams.tools();
+    const changed = new Promise<void>((resolve) => void upstreams.onChange(resolve));
+    const nudge = setInterval(() => gateway.world.changeListeners.forEach((listener) => listener()), 50);
+    await changed.finally(() => clearInterval(nudge));
+    expect(await upstreams.find('up__bank__transfer')).toBeDefined();
+  });
+});
