@@ -20,6 +20,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
+COPY apps/cli/countersign.mjs apps/cli/setup.mjs ./apps/cli/
 COPY prisma/migrations ./prisma/migrations
 COPY policies ./policies
 USER node
