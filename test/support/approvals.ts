@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { startApprovals } from '../../apps/approvals/main.ts';
+import { publicKey } from '../../apps/approvals/access-requests/approval-state.ts';
+import { requestToken } from '../../apps/shared/auth/client-credentials.ts';
+import { resourcesOf } from '../../apps/shared/auth/resources.ts';
+import type { Config } from '../../apps/shared/config/config.ts';
+import {
+  clientSecretOf,
+  loadDevelopmentSecrets,
+  type DevelopmentSecrets,
+} from '../../apps/shared/config/development-secrets.ts';
+import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
+import type { Running } from '../../apps/shared/lifecycle.ts';
+import { Browser } from './browser.ts';
+import { testConfig } from './config.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { aSubmission, type SubmissionChanges } from './submissions.ts';
+
+export interface ReceivedCallback {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A JSON answer. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // Answers are asserted member by member.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any;
+}
+
+/** The real access request service and identity provider, between a PDP that only has keys and a gateway that only listens. */
+export class ApprovalsUnderTest {
+  config!: Config;
+  database!: TestDatabase;
+  readonly callbacks: ReceivedCallback[] = [];
+  /** What the gateway answers to the next callbacks; 204 when there is nothing left. */
+  readonly callbackAnswers: number[] = [];
+  log = '';
+  #keys!: DevelopmentSecrets;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
+  readonly #running: Running[] = [];
+  readonly #servers: Server[] = [];
+
+  get url() {
+    return this.config.urls.approvals;
+  }
+  get secrets() {
+    return this.#keys.secrets;
+  }
+
+  async start(raw: Parameters<typeof testConfig>[1] = {}): Promise<void> {
+    const at = { baseDir: this.#folder, stateDir: this.#folder };
+    this.#keys = await loadDevelopmentSecrets(this.#folder);
+    this.config = await testConfig(at, raw);
+    this.database = await createTestDatabase();
+    await this.#startStrangers();
+    const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
+    this.#running.push(await startIdentityProvider(this.config, this.#keys, log));
+    await this.startService();
+  }
+
+  /** One more process of the service cannot share its port, so the running one is replaced. */
+  async startService(): Promise<Running> {
+    const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
+    const service = await startApprovals(this.config, this.secrets, { log, databaseUrl: this.database.url });
+    this.#running.push(service);
+    return service;
+  }
+
+  async stop(): Promise<void> {
+    for (const one of this.#running.reverse()) await one.stop();
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+    await this.database.drop();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #startStrangers(): Promise<void> {
+    const keys = JSON.stringify({ keys: [publicKey(this.secrets.pdpSigningKey)] });
+    const pdp = createServer((_request, response) => response.setHeader('Content-Type', 'application/json').end(keys));
+    const gateway = createServer((request, response) => {
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
+      request.on('end', () => {
+        this.callbacks.push({ headers: request.headers, body });
+        response.writeHead(this.callbackAnswers.shift() ?? 204).end();
+      });
+    });
+    pdp.listen(this.config.pdp.port, '127.0.0.1');
+    gateway.listen(this.config.gateway.port, '127.0.0.1');
+    this.#servers.push(pdp, gateway);
+    await Promise.all(this.#servers.map((server) => once(server, 'listening')));
+  }
+
+  async fetch(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await fetch(new URL(path, this.url), { redirect: 'manual', ...init });
+    const text = await response.text();
+    const isJson = /json/.test(response.headers.get('content-type') ?? '');
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+  }
+
+  /** As the gateway, with its credential. */
+  asGateway(path: string, init: RequestInit = {}): Promise<Answer> {
+    const headers = { authorization: `Bearer ${this.secrets.accessRequestToken}`, ...init.headers };
+    return this.fetch(path, { ...init, headers });
+  }
+
+  submission(changes: SubmissionChanges = {}) {
+    return aSubmission({ urls: this.config.urls, key: this.secrets.pdpSigningKey }, changes);
+  }
+
+  submit(body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.asGateway('/access/v1/requests', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID(), ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  }
+
+  /** An open request; answers its id with what an approver has to send back. */
+  async open(changes: SubmissionChanges = {}) {
+    const body = await this.submission(changes);
+    const { status, body: answer } = await this.submit(body);
+    if (status !== 202) throw new Error(`the submission was answered ${status}: ${JSON.stringify(answer)}`);
+    return { id: answer.task.id as string, callDigest: body.context.call_digest, generation: 1 };
+  }
+
+  status(id: string): Promise<Answer> {
+    return this.asGateway(`/access/v1/requests/${id}`);
+  }
+
+  async token(name: string, resource: 'approvals' | 'mcp' = 'approvals'): Promise<string> {
+    const { accessToken } = await requestToken({
+      issuer: this.config.urls.issuer,
+      clientId: name,
+      clientSecret: clientSecretOf(this.#keys.identity, name),
+      resource: resourcesOf(this.config)[resource],
+    });
+    return accessToken;
+  }
+
+  /** As a person with a program. */
+  async asPerson(name: string, path: string, init: RequestInit = {}): Promise<Answer> {
+    const headers = { authorization: `Bearer ${await this.token(name)}`, 'content-type': 'application/json' };
+    return this.fetch(path, { ...init, headers: { ...headers, ...init.headers } });
+  }
+
+  vote(name: string, request: { id: string; callDigest: string }, verdict: 'approve' | 'deny', more: object = {}) {
+    const body = JSON.stringify({ verdict, callDigest: request.callDigest, ...more });
+    return this.asPerson(name, `/requests/${request.id}/votes`, { method: 'POST', body });
+  }
+
+  /** A browser in which this person has signed in, by the ordinary way. */
+  async signIn(name: string): Promise<Browser> {
+    const browser = new Browser(this.url);
+    const began = await browser.go('/sign-in?returnTo=/requests');
+    const atIssuer = new Browser(this.config.urls.issuer);
+    const who = await atIssuer.follow(await atIssuer.go(began.headers.get('location') ?? ''));
+    const action = /action="([^"]+)"/.exec(await who.text())?.[1] ?? '';
+    const back = await atIssuer.follow(await atIssuer.go(action, { person: name }));
+    await browser.go(back.headers.get('location') ?? '');
+    return browser;
+  }
+}
