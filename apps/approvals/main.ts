@@ -6,9 +6,10 @@ import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
+import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
-import type { Running } from '../shared/lifecycle.ts';
+import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createApprovalState, publicKey } from './access-requests/approval-state.ts';
 import { accessRequestRouter } from './access-requests/router.ts';
@@ -32,15 +33,15 @@ const CALLBACKS_AT_ONCE = 4;
 const QUORUM = 1;
 
 /** The secrets that this part uses, and no others. */
-export type ApprovalsSecrets = Pick<
-  Secrets,
-  | 'accessRequestToken'
-  | 'accessRequestSigningKey'
-  | 'callbackSecret'
-  | 'decisionWebhookSecret'
-  | 'sessionSecret'
-  | 'oidcClientSecret'
->;
+const SECRETS = [
+  'accessRequestToken',
+  'accessRequestSigningKey',
+  'callbackSecret',
+  'decisionWebhookSecret',
+  'sessionSecret',
+  'oidcClientSecret',
+] as const;
+export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
 interface Parts {
   readonly store: AccessRequestStore;
@@ -160,4 +161,8 @@ function startCallbacks({ pool, databaseUrl, config, secrets, store, log }: Call
     concurrency: CALLBACKS_AT_ONCE,
     log,
   });
+}
+
+if (isEntryScript(import.meta.url)) {
+  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => startApprovals(config, secrets, deps));
 }

@@ -11,7 +11,7 @@ import { connectAgent, type Agent } from '../../apps/cli/demo/agent.ts';
 const REASON = 'canary-reason-7391';
 
 describe('the whole product, driven by the official tasks client', () => {
-  let stack: Stack;
+  let stack!: Stack;
   let agent: Agent;
   let browser: Browser;
   const wire = recordingFetch();

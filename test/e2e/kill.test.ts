@@ -56,12 +56,12 @@ function onStack(stack: () => Stack) {
 }
 
 describe('kill -9 of parts that run apart', () => {
-  let stack: Stack;
+  let stack!: Stack;
   const { hold, approve, end, writes } = onStack(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'apart' });
   }, 180_000);
-  afterAll(() => stack.stop());
+  afterAll(() => stack?.stop());
 
   const killAndRestart = async (parts: readonly Part[]) => {
     await Promise.all(parts.map((part) => stack.kill(part)));
@@ -108,12 +108,12 @@ describe('kill -9 of parts that run apart', () => {
 });
 
 describe('kill -9 of everything that one process started', () => {
-  let stack: Stack;
+  let stack!: Stack;
   const { hold, approve, end, writes } = onStack(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'together' });
   }, 180_000);
-  afterAll(() => stack.stop());
+  afterAll(() => stack?.stop());
 
   it('loses nothing: a call that waited goes on after the next start', async () => {
     const { taskId, path, request } = await hold();

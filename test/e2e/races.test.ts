@@ -8,11 +8,11 @@ import { waitFor } from '../support/wait-for.ts';
 const CALLS = 200;
 
 describe('approve against cancel', () => {
-  let stack: Stack;
+  let stack!: Stack;
   beforeAll(async () => {
     stack = await startStack({ parts: 'together', config: { gateway: { maxOpenPerCaller: CALLS + 1 } } });
   }, 180_000);
-  afterAll(() => stack.stop());
+  afterAll(() => stack?.stop());
 
   it(`never both executes and cancels, on ${CALLS} calls`, async () => {
     const token = await stack.token('agent');

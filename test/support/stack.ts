@@ -71,10 +71,11 @@ export class Stack {
       stdio: ['ignore', log, log],
     });
     this.#children.set(part, child);
+    const startsBefore = this.#workerStarts();
     await waitFor(
       async () => {
         if (child.exitCode !== null) throw new Error(`${part} ended: ${this.log(part)}`);
-        return this.#isReady(part);
+        return part === 'worker' ? this.#workerStarts() > startsBefore : this.#isReady(part);
       },
       { timeoutMs: 90_000 },
     );
@@ -82,7 +83,6 @@ export class Stack {
 
   async #isReady(part: Part): Promise<boolean> {
     const { urls } = this.config;
-    if (part === 'worker') return this.log('worker').includes('worker is running');
     const urlsOf = part === 'up' ? [urls.gateway, urls.pdp, urls.approvals, urls.audit] : [urls[part as 'gateway']];
     const answers = await Promise.all(
       urlsOf.map((url) =>
@@ -94,6 +94,12 @@ export class Stack {
     );
     const upIsReady = part !== 'up' || existsSync(join(this.stateDir, 'run.json'));
     return upIsReady && answers.every(Boolean);
+  }
+
+  /** The worker serves no port; it writes down that it runs. */
+  #workerStarts(): number {
+    const file = join(this.stateDir, 'logs', 'countersign.log');
+    return existsSync(file) ? readFileSync(file, 'utf8').split('the worker is running').length - 1 : 0;
   }
 
   log(part: Part): string {
