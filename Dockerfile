@@ -20,7 +20,8 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json ./
-COPY apps/cli/countersign.mjs apps/cli/setup.mjs ./apps/cli/
+# The command line's launcher, and the style sheets that pages read beside their sources.
+COPY apps ./apps
 COPY prisma/migrations ./prisma/migrations
 COPY policies ./policies
 USER node

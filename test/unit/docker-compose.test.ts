@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
@@ -113,5 +113,17 @@ describe('docker-compose.yml', () => {
       urls: { pdp: 'http://pdp:4101', mcp: 'https://countersign.example.com/mcp', issuer: 'https://login.example.com' },
     });
     expect(Object.keys(config.mcpServers)).toEqual(['files']);
+  });
+
+  it('starts from an image that holds every file which the product reads at run time', () => {
+    const sources = readdirSync(path('apps'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.includes('embedded'))
+      .map((file) => `apps/${file}`);
+    const folders = sources.flatMap((file) =>
+      Array.from(read(file).matchAll(/packagePath\('(\w+)'/g), ([, name]) => name),
+    );
+    const copied = Array.from(read('Dockerfile').matchAll(/^COPY (\w+)/gm), ([, name]) => name);
+    expect(copied).toEqual(expect.arrayContaining([...new Set(folders)]));
+    expect(folders).toContain('prisma');
   });
 });
