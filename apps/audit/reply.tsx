@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import type { ComponentChild } from 'preact';
 import { Page, renderPage, type SignedIn } from '../shared/pages/layout.tsx';
+import { wantsPage } from '../shared/pages/refusal-page.tsx';
 import { ProblemPage, type Problem } from './pages/problem-page.tsx';
 
 /** The same answer as a page for browsers and as JSON for everything else. */
@@ -16,9 +17,6 @@ export interface Reply {
 
 /** `personOf`: who is signed in, for the head of the page. */
 export function createReply(personOf: (response: Response) => SignedIn | undefined): Reply {
-  // A bearer token is sent by a program. A browser names text/html first; a program that names nothing gets JSON.
-  const wantsPage = (request: Request) =>
-    request.get('Authorization') === undefined && request.accepts(['application/json', 'text/html']) === 'text/html';
   const page = (response: Response, title: string, content: ComponentChild) => {
     const document = (
       <Page title={title} section="Audit" person={personOf(response)}>

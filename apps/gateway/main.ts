@@ -1,6 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
@@ -42,12 +43,15 @@ export interface GatewayPorts {
   readonly log: Logger;
 }
 
+/** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
+export const connectUpstreams = (config: Config, log: Logger): UpstreamPool => createUpstreams(config.mcpServers, log);
+
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
 export async function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
   const { log } = deps;
   const { urls, gateway } = config;
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
-  const upstreams = deps.upstreams ?? createUpstreams(config.mcpServers, log);
+  const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   const accessRequests = createAccessRequestClient({
     serviceUrl: urls.accessRequests,
@@ -58,13 +62,10 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
     await pool.end();
   };
   try {
+    const pdpAddresses = { pdpUrl: urls.pdp, accessRequestsUrl: urls.accessRequests };
+    const pdp = createPolicyDecisionPoint({ ...pdpAddresses, token: secrets.pdpToken, log });
     const running = await serveGateway(config, secrets, {
-      pdp: createPolicyDecisionPoint({
-        pdpUrl: urls.pdp,
-        token: secrets.pdpToken,
-        accessRequestsUrl: urls.accessRequests,
-        log,
-      }),
+      pdp,
       gatedCalls: createGatedCallStore(pool, {
         requestTtlMs: gateway.requestTtlSeconds * 1_000,
         retentionMs,
@@ -75,10 +76,22 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
       verifier: createTokenVerifier(config, urls.mcp),
       log,
     });
+    if (config.pdp.url !== undefined) void reportPdpProblems({ ...pdpAddresses, pdp }, log);
     return { name: 'gateway', stop: () => running.stop().finally(release) };
   } catch (error) {
     await release();
     throw error;
+  }
+}
+
+/** Says aloud what is wrong with a PDP that is not the embedded one. One that does not answer yet may start after us: until then nothing is allowed. */
+async function reportPdpProblems(options: Parameters<typeof checkPolicyDecisionPoint>[0], log: Logger): Promise<void> {
+  try {
+    for (const problem of await checkPolicyDecisionPoint(options)) {
+      log.error({ alarm: 'pdp_misconfigured', problem }, 'the policy decision point is not fit for use');
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'the policy decision point does not answer yet; no call is allowed until it does');
   }
 }
 

@@ -21,6 +21,9 @@ const RECORDS = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
   "applied_steps_count" INTEGER NOT NULL DEFAULT 0
 )`;
 
+const READ_RECORDS = `SELECT migration_name, checksum, finished_at FROM "_prisma_migrations"
+  WHERE rolled_back_at IS NULL ORDER BY started_at`;
+
 interface MigrationRecord {
   readonly migration_name: string;
   readonly checksum: string;
@@ -51,9 +54,7 @@ export async function migrate(databaseUrl: string, folder: string): Promise<Migr
   try {
     await lock(client);
     await client.query(RECORDS);
-    const { rows } = await client.query<MigrationRecord>(
-      'SELECT migration_name, checksum, finished_at FROM "_prisma_migrations" WHERE rolled_back_at IS NULL ORDER BY started_at',
-    );
+    const { rows } = await client.query<MigrationRecord>(READ_RECORDS);
     refuseFailed(rows);
     refuseEdited(rows, migrations);
     const done = new Set(rows.map((row) => row.migration_name));
@@ -63,6 +64,42 @@ export async function migrate(databaseUrl: string, folder: string): Promise<Migr
     return { applied: missing.map(({ name }) => name), unknown: [...done].filter((name) => !known.has(name)) };
   } finally {
     // The lock belongs to the session and ends with it.
+    await client.end();
+  }
+}
+
+export interface MigrationStatus {
+  readonly applied: string[];
+  /** Not applied yet. */
+  readonly missing: string[];
+  /** Applied, and its file is another one now. */
+  readonly edited: string[];
+  /** Begun, and not finished. */
+  readonly failed: string[];
+  /** Applied by a newer version. */
+  readonly unknown: string[];
+}
+
+/** How far the database is. Changes nothing and waits for nobody. */
+export async function migrationStatus(databaseUrl: string, folder: string): Promise<MigrationStatus> {
+  const migrations = await readMigrations(folder);
+  const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const { rows: tables } = await client.query(`SELECT 1 WHERE to_regclass('"_prisma_migrations"') IS NOT NULL`);
+    const rows = tables.length === 0 ? [] : (await client.query<MigrationRecord>(READ_RECORDS)).rows;
+    const records = new Map(rows.map((row) => [row.migration_name, row]));
+    const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
+    const names = [...records.keys()];
+    return {
+      applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
+      missing: [...known.keys()].filter((name) => !records.has(name)),
+      edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
+      failed: names.filter((name) => records.get(name)?.finished_at === null),
+      unknown: names.filter((name) => !known.has(name)),
+    };
+  } finally {
     await client.end();
   }
 }

@@ -53,6 +53,15 @@ export async function findOrStartPostgres(options: PostgresOptions): Promise<Pos
   return withStartLock(join(paths.home, 'start.lock'), () => adoptOrStart(paths, options));
 }
 
+/** Address of the database when the embedded server of the state folder runs. Starts and makes nothing. */
+export async function runningPostgres(stateDir: string): Promise<string | undefined> {
+  const paths = clusterPaths(stateDir);
+  if (clusterMajor(paths) === undefined) return undefined;
+  const password = clusterPassword(paths);
+  const server = await adoptCluster(paths, password);
+  return server && clusterUrl(password, server.port, DATABASE);
+}
+
 async function adoptOrStart(paths: ClusterPaths, options: PostgresOptions): Promise<PostgresServer> {
   const password = clusterPassword(paths);
   const running = await adoptCluster(paths, password);

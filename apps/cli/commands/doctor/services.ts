@@ -1,0 +1,88 @@
+import { Connection } from '@temporalio/client';
+import { Client } from 'pg';
+import * as z from 'zod';
+import type { Config } from '../../../shared/config/config.ts';
+import { packagePath } from '../../../shared/config/package-root.ts';
+import { migrationStatus } from '../../../shared/database/migrate.ts';
+import { isHealthy } from '../../stack.ts';
+import { attempt, fail, ok, warn, type Finding } from './check.ts';
+
+const OLDEST_POSTGRES = 15;
+const PATIENCE_MS = 5_000;
+
+/** Whether the database answers, is new enough and has all migrations. */
+export function checkDatabase(url: string): Promise<Finding[]> {
+  const advice = 'start PostgreSQL, or mend DATABASE_URL';
+  const server = attempt('database', advice, async () => {
+    const client = new Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
+      const version = rows[0]?.server_version ?? 'unknown';
+      if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return ok('database', `PostgreSQL ${version}`);
+      return fail('database', `PostgreSQL ${version} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`);
+    } finally {
+      await client.end();
+    }
+  });
+  const migrations = attempt('migrations', 'mend the database first', async () => {
+    const { missing, edited, failed, unknown, applied } = await migrationStatus(
+      url,
+      packagePath('prisma', 'migrations'),
+    );
+    const broken = [...edited, ...failed];
+    if (broken.length > 0)
+      return fail('migrations', `damaged: ${broken.join(', ')}`, 'see `countersign migrate --status`');
+    if (missing.length > 0) return fail('migrations', `missing: ${missing.join(', ')}`, 'run `countersign migrate`');
+    if (unknown.length > 0)
+      return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
+    return ok('migrations', `${applied.length} applied`);
+  });
+  return Promise.all([server, migrations]);
+}
+
+/** Whether Temporal answers and has the namespace. */
+export function checkTemporal({ temporal }: Config, address: string): Promise<Finding> {
+  return attempt('temporal', 'start Temporal, or mend TEMPORAL_ADDRESS', async () => {
+    const connection = await Connection.connect({ address, tls: temporal.tls, connectTimeout: PATIENCE_MS });
+    try {
+      await connection.withDeadline(Date.now() + PATIENCE_MS, () =>
+        connection.workflowService.describeNamespace({ namespace: temporal.namespace }),
+      );
+      return ok('temporal', `${address}, namespace ${temporal.namespace}`);
+    } finally {
+      await connection.close();
+    }
+  });
+}
+
+const issuerSchema = z.looseObject({ issuer: z.string(), jwks_uri: z.string() });
+const keysSchema = z.looseObject({ keys: z.array(z.looseObject({})) });
+
+/** Whether the issuer describes itself and publishes keys. */
+export function checkIssuer({ urls }: Config): Promise<Finding> {
+  const name = 'identity';
+  return attempt(name, 'start the identity provider, or mend identity.issuer', async () => {
+    const metadata = issuerSchema.parse(await getJson(`${urls.issuer}/.well-known/openid-configuration`));
+    if (metadata.issuer !== urls.issuer) {
+      return fail(name, `the issuer calls itself ${metadata.issuer}`, `set identity.issuer to ${metadata.issuer}`);
+    }
+    const { keys } = keysSchema.parse(await getJson(metadata.jwks_uri));
+    if (keys.length > 0) return ok(name, `${urls.issuer}, ${keys.length} keys`);
+    return fail(name, 'the issuer publishes no keys', 'tokens cannot be checked; look at the identity provider');
+  });
+}
+
+/** Whether one of our own services says that it is alive. */
+export async function checkHealth(name: string, url: string): Promise<Finding> {
+  if (await isHealthy(url)) return ok(name, url);
+  return fail(name, `nothing healthy answers at ${url}`, 'start it, or look at its log');
+}
+
+/** JSON of a document that has to be there. */
+export async function getJson(url: string, init: RequestInit = {}): Promise<unknown> {
+  const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (!response.ok) throw new Error(`${url} answered with status ${response.status}`);
+  return response.json();
+}

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { packagePath } from '../../shared/config/package-root.ts';
+import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
+import { readConfig } from '../context.ts';
+import { runningPostgres } from '../../shared/embedded/postgres.ts';
+import type { Io } from '../io.ts';
+import { CliError, json } from '../output.ts';
+
+interface MigrateOptions {
+  readonly databaseUrl?: string;
+  readonly status?: boolean;
+  readonly json?: boolean;
+}
+
+/** `migrate`: brings a database up to this version, or says how far it is. */
+export function migrateCommand(io: Io): Command {
+  return new Command('migrate')
+    .description('apply what is missing of the database migrations')
+    .option('--database-url <url>', 'database (default: DATABASE_URL, else the running embedded one)')
+    .option('--status', 'change nothing; say what is missing. Exit code 1 when something is')
+    .option('--json', 'print the result as JSON')
+    .action(async (options: MigrateOptions, command: Command) => {
+      const url = options.databaseUrl ?? io.environment.databaseUrl ?? (await runningDatabase(io, command));
+      const folder = packagePath('prisma', 'migrations');
+      await (options.status ? status(io, url, folder, options) : apply(io, url, folder, options));
+    });
+}
+
+async function runningDatabase(io: Io, command: Command): Promise<string> {
+  const url = await runningPostgres(readConfig(io, command).config.stateDir);
+  if (url !== undefined) return url;
+  throw new CliError(
+    'no database: set DATABASE_URL or --database-url (`npm start` migrates the embedded one by itself)',
+  );
+}
+
+async function apply(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
+  const { applied, unknown } = await migrate(url, folder);
+  if (options.json) return io.out(json({ applied, unknown }));
+  io.out(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
+  if (unknown.length > 0) io.err(`The database was migrated by a newer version: ${unknown.join(', ')}`);
+}
+
+async function status(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
+  const found = await migrationStatus(url, folder);
+  const wrong = [
+    ...found.missing.map((name) => `${name}: missing; run \`countersign migrate\``),
+    ...found.edited.map((name) => `${name}: was edited after it had been applied; restore its file`),
+    ...found.failed.map((name) => `${name}: did not finish; mend it and use \`prisma migrate resolve\``),
+  ];
+  if (options.json) io.out(json(found));
+  else {
+    for (const name of found.applied) io.out(`${name}: applied`);
+    for (const name of found.unknown) io.out(`${name}: applied by a newer version`);
+    for (const line of wrong) io.out(line);
+  }
+  if (wrong.length > 0) throw new CliError(`${wrong.length} of the migrations need attention`);
+}

@@ -1,0 +1,164 @@
+import { Argument, Command, Option } from 'commander';
+import * as z from 'zod';
+import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
+import { createApi, type Api } from '../api.ts';
+import { readConfig } from '../context.ts';
+import type { Io } from '../io.ts';
+import { CliError, EXIT, facts, json, moment, table, visible } from '../output.ts';
+import { signIn } from '../people.ts';
+
+const summary = z.looseObject({
+  id: z.string(),
+  status: z.string(),
+  tool: z.string(),
+  requester: z.looseObject({ subject: z.string(), clientId: z.string().optional() }),
+  callDigest: z.string(),
+  generation: z.number(),
+  quorum: z.number(),
+  approvals: z.number(),
+  createdAt: z.string(),
+  expiresAt: z.string(),
+});
+const vote = z.looseObject({
+  approver: z.looseObject({ subject: z.string() }),
+  verdict: z.string(),
+  reason: z.string().optional(),
+  at: z.string(),
+});
+const detail = summary.extend({
+  argumentsText: z.string(),
+  arguments: z.unknown(),
+  votes: z.array(vote),
+  reason: z.string().optional(),
+});
+const listAnswer = z.object({ requests: z.array(summary) });
+const detailAnswer = z.object({ request: detail });
+type Detail = z.infer<typeof detail>;
+
+interface Options {
+  readonly as?: string;
+  readonly json?: boolean;
+}
+interface VoteOptions extends Options {
+  readonly reason?: string;
+  readonly yes?: boolean;
+}
+
+/** `requests`: what waits for approval, and deciding it, as one of the approvers. */
+export function requestsCommand(io: Io): Command {
+  const api = async (options: Options, command: Command): Promise<Api> => {
+    const { config } = readConfig(io, command);
+    const { token, urls } = await signIn(io, config, { audience: 'approvals', name: options.as, role: 'approver' });
+    return createApi(urls.approvals, token);
+  };
+  const requests = new Command('requests').description('see and decide access requests, as an approver');
+  const add = (name: string, description: string) => {
+    const command = new Command(name)
+      .description(description)
+      .option('--as <name>', 'approver to act as (default: the first one of the configuration)')
+      .option('--json', 'print JSON');
+    requests.addCommand(command);
+    return command;
+  };
+  add('list', 'list access requests')
+    .addOption(
+      new Option('--status <status>', 'which').choices([...ACCESS_REQUEST_STATUSES, 'ended']).default('pending'),
+    )
+    .action(async (options: Options & { status: string }, command: Command) => {
+      list(io, options, await (await api(options, command)).get(`/requests?status=${options.status}`, listAnswer));
+    });
+  add('show', 'show one access request, with everything that would run')
+    .addArgument(new Argument('<id>', 'id of the request'))
+    .action(async (id: string, options: Options, command: Command) => {
+      show(io, options, await find(await api(options, command), id));
+    });
+  for (const verdict of ['approve', 'deny'] as const) {
+    add(verdict, `${verdict} one access request`)
+      .addArgument(new Argument('<id>', 'id of the request'))
+      .option('--reason <text>', 'why; kept on record, never shown to the agent')
+      .option('--yes', 'do not ask')
+      .action(async (id: string, options: VoteOptions, command: Command) => {
+        await decide(io, await api(options, command), { id, verdict, options });
+      });
+  }
+  return requests;
+}
+
+async function find(api: Api, id: string): Promise<Detail> {
+  return (await api.get(`/requests/${encodeURIComponent(id)}`, detailAnswer)).request;
+}
+
+function list(io: Io, options: Options, answer: z.infer<typeof listAnswer>): void {
+  if (options.json) return io.out(json(answer));
+  if (answer.requests.length === 0) return io.err('There is no such request.');
+  const rows = answer.requests.map((one) => [
+    one.id,
+    one.status,
+    one.tool,
+    one.requester.subject,
+    `${one.approvals}/${one.quorum}`,
+    moment(one.createdAt),
+    moment(one.expiresAt),
+  ]);
+  io.out(table(['ID', 'STATUS', 'TOOL', 'FOR', 'APPROVALS', 'ASKED', 'EXPIRES'], rows));
+}
+
+function show(io: Io, options: Options, request: Detail): void {
+  io.out(options.json ? json({ request }) : inWords(request));
+}
+
+function inWords(request: Detail): string {
+  const { clientId, subject } = request.requester;
+  const about = facts([
+    ['Request', request.id],
+    ['Status', request.status],
+    ['Tool', request.tool],
+    ['For', clientId === undefined ? subject : `${subject}, through ${clientId}`],
+    ['Approvals', `${request.approvals} of ${request.quorum}`],
+    ['Asked', moment(request.createdAt)],
+    ['Expires', moment(request.expiresAt)],
+    ['Call digest', request.callDigest],
+    ...request.votes.map(
+      ({ approver, verdict, reason, at }) =>
+        [
+          'Vote',
+          `${verdict} by ${approver.subject}, ${moment(at)}${reason === undefined ? '' : `: ${reason}`}`,
+        ] as const,
+    ),
+  ]);
+  return `${about}\n\nArguments, exactly as the tool will get them:\n${json(request.arguments)}`;
+}
+
+async function decide(
+  io: Io,
+  api: Api,
+  { id, verdict, options }: { id: string; verdict: Verdict; options: VoteOptions },
+): Promise<void> {
+  const request = await find(api, id);
+  if (!options.yes) await confirm(io, verdict, request);
+  const { callDigest, generation } = request;
+  // The digest of what was shown goes along: a request that is another one by now is not decided.
+  const answer = await api.post(
+    `/requests/${encodeURIComponent(id)}/votes`,
+    { verdict, callDigest, generation, ...(options.reason !== undefined && { reason: options.reason }) },
+    detailAnswer,
+  );
+  if (options.json) return io.out(json(answer));
+  const { approvals, quorum, status } = answer.request;
+  io.out(
+    `${verdict === 'approve' ? 'Approved' : 'Denied'}. The request is ${visible(status)} (${approvals} of ${quorum} approvals).`,
+  );
+}
+
+async function confirm(io: Io, verdict: Verdict, request: Detail): Promise<void> {
+  if (io.ask === undefined) {
+    throw new CliError(`nobody can be asked here; add --yes to ${verdict} it without a question`, {
+      exitCode: EXIT.usage,
+    });
+  }
+  io.err(inWords(request));
+  const answer = await io.ask(
+    `\n${verdict === 'approve' ? 'Approve: exactly this will run, once.' : 'Deny: this will not run.'} Go on? [y/N] `,
+  );
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('nothing was decided');
+}

@@ -1,0 +1,25 @@
+import { Command, Option } from 'commander';
+import { readConfig } from '../context.ts';
+import type { Io } from '../io.ts';
+import { json } from '../output.ts';
+import { AUDIENCES, signIn, type Audience } from '../people.ts';
+
+interface TokenOptions {
+  readonly as: string;
+  readonly audience: Audience;
+  readonly json?: boolean;
+}
+
+/** `token`: an access token of a person of the development stack, alone on stdout. */
+export function tokenCommand(io: Io): Command {
+  return new Command('token')
+    .description('print an access token of one of the people of the running development stack')
+    .requiredOption('--as <name>', 'whose token')
+    .addOption(new Option('--audience <service>', 'what it is for').choices(AUDIENCES).default('mcp'))
+    .option('--json', 'print { token, audience }')
+    .action(async (options: TokenOptions, command: Command) => {
+      const { config } = readConfig(io, command);
+      const { token, urls } = await signIn(io, config, { audience: options.audience, name: options.as });
+      io.out(options.json ? json({ token, audience: urls[options.audience] }) : token);
+    });
+}

@@ -1,0 +1,139 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Command } from 'commander';
+import type { Config, Person } from '../../shared/config/config.ts';
+import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
+import { createLogger } from '../../shared/logger.ts';
+import { readConfig } from '../context.ts';
+import type { Io } from '../io.ts';
+import { CliError, json } from '../output.ts';
+import { portAdvice, portsOf, portTrouble } from '../ports.ts';
+import { findStack, removeStack, writeStack } from '../stack.ts';
+import { startEverything, type Parts, type Starting, type UpDeps } from './up-parts.ts';
+import { stopEverything } from './up-stop.ts';
+
+/** How long the end of a start waits for parts that are still starting. */
+const SETTLE_MS = 1_500;
+
+/** `up`: everything in one process, on servers of its own where none are given. Runs until SIGINT or SIGTERM. */
+export function upCommand(io: Io): Command {
+  return new Command('up')
+    .description('start everything in this process: gateway, worker, policy, inbox, audit and what they stand on')
+    .option('--json', 'print the addresses as JSON when everything is ready')
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const { config, file } = readConfig(io, command);
+      await up(io, { config, file, asJson: options.json === true });
+    });
+}
+
+interface UpOptions {
+  readonly config: Config;
+  readonly file: string;
+  readonly asJson: boolean;
+}
+
+async function up(io: Io, { config, file, asJson }: UpOptions): Promise<void> {
+  const began = performance.now();
+  await refuseIfImpossible(config);
+  const signal = nextSignal();
+  const deps = await prepare(io, config);
+  io.err(`Starting Countersign with ${file}`);
+  const starting = startEverything(deps);
+  const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
+  if (typeof first === 'string') return abandon(starting, () => leave(io, config, deps.parts));
+  if ('cause' in first) return abandon(starting, () => giveUp(io, deps.parts, first.cause));
+  const { urls } = config;
+  writeStack(config.stateDir, {
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
+    configFile: file,
+    urls,
+    temporalAddress: first.temporalAddress,
+  });
+  io.err(`Ready after ${((performance.now() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
+  io.out(asJson ? json({ urls, pid: process.pid }) : welcome(config));
+  await signal;
+  await leave(io, config, deps.parts);
+}
+
+async function prepare(io: Io, config: Config): Promise<UpDeps> {
+  return {
+    config,
+    environment: io.environment,
+    development: await loadDevelopmentSecrets(config.stateDir),
+    log: createLogger('countersign', { mode: config.mode, stateDir: config.stateDir }),
+    say: (line) => io.err(line),
+    parts: { serving: [], standing: [] },
+  };
+}
+
+/** Everything that can be told before anything has started. */
+async function refuseIfImpossible(config: Config): Promise<void> {
+  if (config.mode === 'production') {
+    throw new CliError(
+      '`up` is for development; in production each part is a process of its own (see docker-compose.yml)',
+    );
+  }
+  const running = await findStack(config.stateDir);
+  if (running) {
+    throw new CliError(
+      `Countersign runs already on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp})`,
+    );
+  }
+  for (const own of portsOf(config)) {
+    const trouble = await portTrouble(config.host, own.port);
+    if (trouble !== undefined) throw new CliError(portAdvice(own, trouble));
+  }
+}
+
+/** Parts that are still starting get a moment to get there: what nobody knows of yet, nobody could stop. */
+async function abandon(starting: Starting, stop: () => Promise<void>): Promise<void> {
+  starting.ready.catch(() => undefined);
+  await Promise.race([starting.settled, pause(SETTLE_MS, undefined, { ref: false })]);
+  await stop();
+}
+
+/** Undoes a start that failed, and says why it did. */
+async function giveUp(io: Io, parts: Parts, cause: unknown): Promise<never> {
+  io.err('Stopping what had started …');
+  await stopEverything(parts);
+  throw cause;
+}
+
+async function leave(io: Io, config: Config, parts: Parts): Promise<void> {
+  io.err('Stopping …');
+  removeStack(config.stateDir, process.pid);
+  const unclean = await stopEverything(parts);
+  if (unclean.length > 0) throw new CliError(`these did not stop cleanly: ${unclean.join(', ')}`);
+  io.err('Stopped.');
+}
+
+/** The first SIGINT or SIGTERM. A second one ends the process at once. */
+function nextSignal(): Promise<NodeJS.Signals> {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  return new Promise((resolve) => {
+    let told = false;
+    const hear = (signal: NodeJS.Signals) => {
+      if (told) process.exit(1);
+      told = true;
+      resolve(signal);
+    };
+    for (const signal of signals) process.on(signal, hear);
+  });
+}
+
+function welcome({ urls, identity }: Config): string {
+  const named = (role: Person['roles'][number]) =>
+    identity.issuer === undefined
+      ? `sign in as ${identity.people.flatMap(({ name, roles }) => (roles.includes(role) ? [name] : [])).join(' or ')}`
+      : `sign in at ${identity.issuer} with the role ${role}`;
+  return [
+    '',
+    'Countersign is ready.',
+    '',
+    `  MCP    ${urls.mcp}`,
+    `  Inbox  ${urls.approvals}  ${named('approver')}`,
+    `  Audit  ${urls.audit}  ${named('auditor')}`,
+    '',
+    'Try `npm run demo` in another terminal. Ctrl-C stops everything; nothing is lost.',
+  ].join('\n');
+}

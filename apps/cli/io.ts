@@ -1,0 +1,31 @@
+import { createInterface } from 'node:readline/promises';
+import { readEnvironment, type Environment } from '../shared/config/env.ts';
+
+/** Everything a command says and is told. Results go to `out`, everything about getting them to `err`. */
+export interface Io {
+  out(line: string): void;
+  err(line: string): void;
+  /** Asks a person; absent when nobody sits there. */
+  readonly ask?: (question: string) => Promise<string>;
+  readonly environment: Environment;
+  readonly cwd: string;
+}
+
+/** The terminal, pipe or file this process was started with. */
+export function processIo(): Io {
+  const ask = async (question: string) => {
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    try {
+      return await lines.question(question);
+    } finally {
+      lines.close();
+    }
+  };
+  return {
+    out: (line) => void process.stdout.write(`${line}\n`),
+    err: (line) => void process.stderr.write(`${line}\n`),
+    ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
+    environment: readEnvironment(),
+    cwd: process.cwd(),
+  };
+}

@@ -1,0 +1,15 @@
+import { isEntryScript } from '../shared/lifecycle.ts';
+import { processIo } from './io.ts';
+import { runCli } from './program.ts';
+
+/** What still holds the process after a command is done has this long to let go. */
+const LINGER_MS = 500;
+
+/** Runs the command line as this process. Answers the exit code, and sees to it that the process ends. */
+export async function main(args: readonly string[]): Promise<number> {
+  const code = await runCli(args, processIo());
+  setTimeout(() => process.exit(code), LINGER_MS).unref();
+  return code;
+}
+
+if (isEntryScript(import.meta.url)) process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,59 @@
+/** Exit codes of every command. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+
+/** What a command cannot do, in one line that says what to do about it. */
+export class CliError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, options: { exitCode?: number; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.exitCode = options.exitCode ?? EXIT.failed;
+  }
+}
+
+// Tools, arguments and names come from strangers: a terminal would obey their control characters and reorder their text.
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** The text with everything invisible made visible, on one line. */
+export function visible(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** JSON for people and programs; what a terminal would obey is escaped in a way that JSON understands. */
+export function json(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(UNPRINTABLE, (character) =>
+    character === '\n' ? character : [...escapes(character)].join(''),
+  );
+}
+
+function* escapes(character: string): Generator<string> {
+  for (let i = 0; i < character.length; i += 1) {
+    yield `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`;
+  }
+}
+
+/** Columns as wide as their widest cell, two spaces between them. */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings, ...rows].map((row) => row.map(visible));
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** Names and values below each other. Absent values are left out. */
+export function facts(rows: readonly (readonly [name: string, value: string | undefined])[]): string {
+  const present = rows.filter((row): row is readonly [string, string] => row[1] !== undefined);
+  const width = Math.max(...present.map(([name]) => name.length));
+  return present.map(([name, value]) => `${name.padEnd(width)}  ${visible(value)}`).join('\n');
+}
+
+/** `2026-11-21 10:00:00Z` */
+export function moment(at: string): string {
+  return `${at.slice(0, 19).replace('T', ' ')}Z`;
+}

@@ -1,0 +1,58 @@
+import { requestToken } from '../shared/auth/client-credentials.ts';
+import { resourcesOf } from '../shared/auth/resources.ts';
+import type { Config, Person } from '../shared/config/config.ts';
+import { clientSecretOf, loadDevelopmentSecrets } from '../shared/config/development-secrets.ts';
+import { requireStack } from './context.ts';
+import type { Io } from './io.ts';
+import { CliError, EXIT } from './output.ts';
+
+export const AUDIENCES = ['mcp', 'approvals', 'audit'] as const;
+/** The service a token is for. */
+export type Audience = (typeof AUDIENCES)[number];
+
+export interface SignedIn {
+  readonly token: string;
+  /** Addresses of the services: of the running stack, or as configured. */
+  readonly urls: Config['urls'];
+}
+
+interface As {
+  readonly audience: Audience;
+  readonly name?: string | undefined;
+  /** Without a name it is the first person with this role. */
+  readonly role?: Person['roles'][number];
+}
+
+/**
+ * Signs in to a service: with `COUNTERSIGN_TOKEN` at the configured addresses, else as a person of the running
+ * development stack. Throws a line that says what is missing.
+ */
+export async function signIn(io: Io, config: Config, as: As): Promise<SignedIn> {
+  const given = io.environment.variables['COUNTERSIGN_TOKEN'];
+  if (given !== undefined && as.name === undefined) return { token: given, urls: config.urls };
+  const { people, issuer } = config.identity;
+  if (issuer !== undefined) {
+    throw new CliError(`tokens come from ${issuer}; get one there and put it into COUNTERSIGN_TOKEN`);
+  }
+  const { name } = findPerson(people, as);
+  const { urls } = await requireStack(config);
+  const { identity } = await loadDevelopmentSecrets(config.stateDir);
+  const { accessToken } = await requestToken({
+    issuer: urls.issuer,
+    clientId: name,
+    clientSecret: clientSecretOf(identity, name),
+    resource: resourcesOf({ urls })[as.audience],
+  });
+  return { token: accessToken, urls };
+}
+
+function findPerson(people: readonly Person[], { name, role }: As): Person {
+  const isMeant = (one: Person) =>
+    name === undefined ? role !== undefined && one.roles.includes(role) : one.name === name;
+  const found = people.find(isMeant);
+  if (found) return found;
+  const known = people.map((one) => `${one.name} (${one.roles.join(', ')})`).join(', ');
+  if (name === undefined)
+    throw new CliError(`nobody has the role ${role ?? ''}; there are ${known}. Name one with --as`);
+  throw new CliError(`there is nobody called ${name}; there are ${known}`, { exitCode: EXIT.usage });
+}

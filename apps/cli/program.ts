@@ -1,0 +1,68 @@
+import { Command, CommanderError } from 'commander';
+import { startFailure } from '../shared/start-failure.ts';
+import { auditCommand } from './commands/audit.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { requestsCommand } from './commands/requests.ts';
+import { tokenCommand } from './commands/token.ts';
+import { upCommand } from './commands/up.ts';
+import type { GlobalOptions } from './context.ts';
+import type { Io } from './io.ts';
+import { CliError, EXIT, visible } from './output.ts';
+
+const AFTER_HELP = `
+Environment:
+  COUNTERSIGN_CONFIG  configuration file, when --config is not given
+  COUNTERSIGN_STATE   state folder of the embedded parts (default: .countersign)
+  COUNTERSIGN_TOKEN   bearer token to use instead of signing in as one of the people of the configuration
+  DATABASE_URL        PostgreSQL to use instead of the embedded one
+  TEMPORAL_ADDRESS    Temporal frontend to use instead of the embedded one
+
+Exit codes:
+  0  done
+  1  it failed; the reason is on stderr
+  2  the command line is not right`;
+
+/** Runs one command line. Answers the exit code; whatever goes wrong is told in one line, its stack only with --debug. */
+export async function runCli(args: readonly string[], io: Io): Promise<number> {
+  const program = createProgram(io);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    const { debug } = program.opts<GlobalOptions>();
+    const told = startFailure(error).split('\n').map(visible).join('\n');
+    // An empty message means that everything was said already.
+    if (told !== '') io.err(`countersign: ${told}`);
+    if (debug && error instanceof Error) io.err(stackOf(error));
+    return error instanceof CliError ? error.exitCode : EXIT.failed;
+  }
+}
+
+function createProgram(io: Io): Command {
+  const program = new Command('countersign')
+    .description('Durable approval of tool calls: gateway, policy decision point, inbox and audit.')
+    .option('-c, --config <file>', 'configuration file (default: ./countersign.yaml, else the example)')
+    .option('--debug', 'show stack traces')
+    .showHelpAfterError('Add --help to see what is possible.')
+    .addHelpText('after', AFTER_HELP);
+  const commands = [upCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
+  for (const command of commands) program.addCommand(command(io));
+  return configured(program, io);
+}
+
+/** Sub-commands that were built apart inherit nothing: each is told where to write and not to end the process. */
+function configured(command: Command, io: Io): Command {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => io.out(text.replace(/\n$/, '')),
+    writeErr: (text) => io.err(text.replace(/\n$/, '')),
+  });
+  for (const child of command.commands) configured(child, io);
+  return command;
+}
+
+function stackOf(error: Error): string {
+  const own = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${own}\ncaused by: ${stackOf(error.cause)}` : own;
+}
