@@ -5,10 +5,10 @@ import { runCli } from './program.ts';
 /** What still holds the process after a command is done has this long to let go. */
 const LINGER_MS = 500;
 
-/** Runs the command line as this process. Answers the exit code, and sees to it that the process ends. */
+/** Runs one command line in this process. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const code = await runCli(args, processIo());
-  setTimeout(() => process.exit(code), LINGER_MS).unref();
+  setTimeout(() => process.exit(), LINGER_MS).unref();
   return code;
 }
 

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { startFailure } from '../shared/start-failure.ts';
 import { auditCommand } from './commands/audit.ts';
+import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { requestsCommand } from './commands/requests.ts';
@@ -47,7 +48,7 @@ function createProgram(io: Io): Command {
     .option('--debug', 'show stack traces')
     .showHelpAfterError('Add --help to see what is possible.')
     .addHelpText('after', AFTER_HELP);
-  const commands = [upCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
+  const commands = [upCommand, demoCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
 }

@@ -55,12 +55,13 @@ export async function setUp({ dev }) {
   });
 }
 
-/** Runs one command line of the product in this process, so that signals reach it directly. */
+/** Becomes the product's command line, in this process, so that signals reach it directly. */
 export async function runCommand({ dev }) {
   try {
     await setUp({ dev });
-    const { main } = await import(pathToFileURL(path('dist/apps/cli/main.js')).href);
-    process.exitCode = await main(process.argv.slice(2));
+    // It runs because it is the script that Node was started with, as far as it can tell.
+    process.argv[1] = path('dist/apps/cli/main.js');
+    await import(pathToFileURL(process.argv[1]).href);
   } catch (error) {
     say(error instanceof SetupError ? error.message : (error.stack ?? error));
     process.exitCode = 1;

@@ -21,17 +21,22 @@ export function upCommand(io: Io): Command {
     .option('--json', 'print the addresses as JSON when everything is ready')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config, file } = readConfig(io, command);
-      await up(io, { config, file, asJson: options.json === true });
+      await runStack(io, { config, file }, () => {
+        const { urls } = config;
+        io.out(options.json ? json({ urls, pid: process.pid }) : welcome(config));
+        return new Promise<never>(() => undefined);
+      });
     });
 }
 
-interface UpOptions {
+export interface StackOptions {
   readonly config: Config;
+  /** The configuration file, for people. */
   readonly file: string;
-  readonly asJson: boolean;
 }
 
-async function up(io: Io, { config, file, asJson }: UpOptions): Promise<void> {
+/** Starts everything, has it used, and stops it when that is over or a signal comes, whichever is first. */
+export async function runStack(io: Io, { config, file }: StackOptions, use: () => Promise<void>): Promise<void> {
   const began = performance.now();
   await refuseIfImpossible(config);
   const signal = nextSignal();
@@ -50,9 +55,11 @@ async function up(io: Io, { config, file, asJson }: UpOptions): Promise<void> {
     temporalAddress: first.temporalAddress,
   });
   io.err(`Ready after ${((performance.now() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
-  io.out(asJson ? json({ urls, pid: process.pid }) : welcome(config));
-  await signal;
-  await leave(io, config, deps.parts);
+  try {
+    await Promise.race([use(), signal]);
+  } finally {
+    await leave(io, config, deps.parts);
+  }
 }
 
 async function prepare(io: Io, config: Config): Promise<UpDeps> {
