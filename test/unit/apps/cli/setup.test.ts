@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,7 +19,7 @@ import { packagePath } from '../../../../apps/shared/config/package-root.ts';
 let root: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'checkout-'));
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'checkout-')));
   for (const name of ['setup.mjs', 'countersign.mjs']) {
     mkdirSync(join(root, 'apps', 'cli'), { recursive: true });
     cpSync(packagePath('apps', 'cli', name), join(root, 'apps', 'cli', name));
@@ -49,7 +59,10 @@ console.log('${name} says something');
 const write = (name, text) => { fs.mkdirSync(name.replace(/[/][^/]*$/, ''), { recursive: true }); fs.writeFileSync(name, text); };
 ${work}
 `;
-const MAIN = `export const main = async (args) => { console.log(JSON.stringify(args)); return args[0] === 'fail' ? 3 : 0; };`;
+const MAIN = `const [, script, ...args] = process.argv;
+if (script !== process.cwd() + '/dist/apps/cli/main.js') throw new Error(script);
+console.log(JSON.stringify(args));
+if (args[0] === 'fail') process.exitCode = 3;`;
 const TSC = `if (fs.existsSync('broken')) { console.error('a.ts(1,1): broken'); process.exit(2); }
 write('dist/apps/cli/main.js', ${JSON.stringify(MAIN)});
 write('dist/apps/worker/bundle.js', ${JSON.stringify("import fs from 'node:fs'; fs.appendFileSync('ran', 'bundle\\n'); fs.writeFileSync('dist/workflow-bundle.js', '');")});`;
