@@ -9,6 +9,9 @@ const TIMEOUT_MS = 5_000;
 /** A decision is small; a larger body is not one. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
+/** Where AuthZEN puts the evaluation endpoint below a PDP's address. */
+export const EVALUATION_PATH = '/access/v1/evaluation';
+
 export interface PdpOptions {
   /** Address of the PDP; the evaluation endpoint is the one that AuthZEN names below it. */
   readonly pdpUrl: string;
@@ -26,7 +29,7 @@ export interface PdpOptions {
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
 export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPoint {
-  const endpoint = `${options.pdpUrl}/access/v1/evaluation`;
+  const endpoint = options.pdpUrl + EVALUATION_PATH;
   return {
     async evaluate(request, approval) {
       const body = await ask(endpoint, options, bodyOf(request, approval));

@@ -8,7 +8,7 @@ import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
 const CONNECT_TIMEOUT_MS = 60_000;
-const PROBE_TIMEOUT_MS = 5_000;
+const PROBE_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 2_000;
 const LIST_TIMEOUT_MS = 15_000;
 const BACKOFF_MIN_MS = 500;
@@ -51,6 +51,7 @@ export class UpstreamConnection {
   readonly #onTools: () => void;
   #live: Live | undefined;
   #connecting: Promise<Client> | undefined;
+  #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -65,6 +66,11 @@ export class UpstreamConnection {
     this.#onTools = onTools;
   }
 
+  /** For how long, in milliseconds, the attempt to connect that is under way has been. 0 when there is none. */
+  get connectingMs(): number {
+    return this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
+  }
+
   get isConnected(): boolean {
     return this.#live !== undefined;
   }
@@ -75,6 +81,7 @@ export class UpstreamConnection {
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
       if (performance.now() - this.#failedAt < FAIL_FAST_MS) throw unavailable('its last connection attempt failed');
+      this.#connectingSince = performance.now();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }
     return this.#connecting;

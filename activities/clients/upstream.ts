@@ -3,12 +3,15 @@ import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
 import { sha256 } from '../sha256.ts';
+import { atMost, orAborted } from './patience.ts';
 import { readFailure, readToolResult } from './upstream-answer.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
 import type { UpstreamServer } from './upstream-transport.ts';
 
-/** How long a list of all tools waits for an upstream that is not connected yet. */
-const LIST_PATIENCE_MS = 5_000;
+/** How old an attempt to connect may get while a list of all tools waits for it. A program has to start first. */
+const LIST_PATIENCE_MS = 15_000;
+/** How long a call waits for the first list of tools of the upstream it names. */
+const FIND_PATIENCE_MS = 15_000;
 const SEPARATOR = '__';
 
 /** The upstream MCP servers, with their connections. */
@@ -33,7 +36,7 @@ export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>
 
   return {
     async tools() {
-      await Promise.all([...connections.values()].map((connection) => atMost(connection.connect(), LIST_PATIENCE_MS)));
+      await Promise.all([...connections.values()].map((connection) => untilListed(connection)));
       return [...known.values()].filter((tool) => connections.get(tool.upstream)?.isConnected);
     },
 
@@ -43,7 +46,7 @@ export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>
         await Promise.all(candidates.map((connection) => connection.refresh()));
       } else if (!known.has(name)) {
         const unread = candidates.filter((connection) => connection.tools === undefined);
-        await Promise.all(unread.map((connection) => connection.connect()));
+        await Promise.all(unread.map((connection) => firstAnswer(connection)));
       }
       return known.get(name);
     },
@@ -59,6 +62,19 @@ export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>
       await Promise.all([...connections.values()].map((connection) => connection.close()));
     },
   };
+}
+
+/** Waits for a connection, but not again and again for one that does not come about. */
+function untilListed(connection: UpstreamConnection): Promise<void> {
+  const connected = connection.connect();
+  return atMost(connected, Math.max(0, LIST_PATIENCE_MS - connection.connectingMs));
+}
+
+/** Connects an upstream that never listed its tools. Throws `ERR_UPSTREAM_UNAVAILABLE` when that takes too long. */
+async function firstAnswer(connection: UpstreamConnection): Promise<void> {
+  await atMost(connection.connect(), FIND_PATIENCE_MS);
+  if (connection.tools !== undefined) return;
+  throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
 }
 
 /** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`. */
@@ -120,36 +136,4 @@ async function callOnce(
     else connection.doubt(client);
     return outcome;
   }
-}
-
-/** Rejects when the signal fires first, or has fired already. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort: (() => void) | undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(new Error('aborted'));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([aborted, promise]);
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-    promise.catch(() => undefined);
-  }
-}
-
-/** Waits for a promise, whatever its end, but not longer than this. */
-async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([
-    promise.then(
-      () => undefined,
-      () => undefined,
-    ),
-    patience,
-  ]);
-  clearTimeout(timer);
 }

@@ -17,7 +17,7 @@ import type { Config } from '../shared/config/config.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 
-export const MCP_PATH = '/mcp';
+const MCP_PATH = '/mcp';
 export const CALLBACK_PATH = '/callbacks/access-requests';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 

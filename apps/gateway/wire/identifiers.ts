@@ -1,7 +1,5 @@
 /** Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out. */
 
-export const PROTOCOL_VERSION = '2026-07-28';
-
 /** Keys of `capabilities.extensions`. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
