@@ -120,7 +120,8 @@ export async function startCluster(
     durable,
   }: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
 ): Promise<ClusterServer | string> {
-  const port = await freePort();
+  // The port of the last time, so that clients of a server that died find the new one.
+  const port = await freePort(lastPort(paths));
   const settings = [
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
@@ -175,6 +176,13 @@ export async function adoptCluster(paths: ClusterPaths, password: string): Promi
   throw new Error(
     `PostgreSQL (pid ${pid}) runs on ${paths.data} but does not answer on port ${port}; stop it and start again`,
   );
+}
+
+/** The server keeps the command line it was last started with. */
+function lastPort(paths: ClusterPaths): number | undefined {
+  const file = join(paths.data, 'postmaster.opts');
+  const port = existsSync(file) ? /"-p" "(\d+)"/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
+  return port === undefined ? undefined : Number(port);
 }
 
 async function knock(url: string): Promise<'open' | undefined> {

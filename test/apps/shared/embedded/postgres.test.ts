@@ -89,11 +89,12 @@ describe('findOrStartPostgres', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it('has every committed row after the server itself was killed', async () => {
+  it('has every committed row, at the same address, after the server itself was killed', async () => {
     const { url } = await start({ durable: true });
     await query(url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS id');
     process.kill(serverPid(), 'SIGKILL');
     const again = await start({ durable: true });
+    expect(again.url).toBe(url);
     expect(await query(again.url, 'SELECT count(*)::int AS n FROM kept')).toEqual([{ n: 1000 }]);
   });
 
