@@ -175,14 +175,14 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
   });
 }
 
-/** The line of a tool's output that most likely says why it failed. */
+/** The line of a tool's output that most likely says why it failed; its end, which is nearest to the cause. */
 function reason(output: string): string {
-  const lines = output.split('\n').map((line) => line.trim());
-  return (
-    lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ??
-    lines.findLast((line) => line !== '') ??
-    ''
-  );
+  const lines = output
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const told = lines.find((line) => /error|cannot|failed|denied|no such/i.test(line)) ?? lines.at(-1) ?? '';
+  return told.length > 160 ? `… ${told.slice(-160)}` : told;
 }
 
 function namesIn(folder: string): string[] {
