@@ -76,7 +76,6 @@ async function checkSignature(state: string, of: { issuers: TrustedIssuers; audi
       issuer,
       audience: of.audience,
       algorithms: ['ES256'],
-      requiredClaims: ['exp'],
     });
     return { claims: payload, expired: false };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SignJWT } from 'jose';
+import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { bindingHash } from '../../../apps/pdp/binding-token.ts';
 import { anApprovalFor, anEs256Key, aTransfer, presenting, startTestPdp } from '../../support/pdp.ts';
@@ -154,6 +154,19 @@ describe('an approval that cannot be verified', () => {
     const secret = new TextEncoder().encode(JSON.stringify({ x: pdp.arsKey.x, y: pdp.arsKey.y }));
     const state = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'ars-1' }).sign(secret);
     expect((await pdp.post(presenting(aTransfer(), { ...approval, state }))).body).toEqual(UNVERIFIABLE);
+  });
+
+  it('is worth nothing when it is signed with another algorithm, even by a trusted key', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true });
+    const keys = createLocalJWKSet({ keys: [{ ...(await exportJWK(publicKey)), kid: 'ed-1' }] });
+    const trusting = await startTestPdp({ keys });
+    try {
+      const key = { ...(await exportJWK(privateKey)), kid: 'ed-1' };
+      const approval = await anApprovalFor(aTransfer(), { key, header: { alg: 'EdDSA' } });
+      expect((await trusting.post(presenting(aTransfer(), approval))).body).toEqual(UNVERIFIABLE);
+    } finally {
+      await trusting.stop();
+    }
   });
 
   it('is worth nothing as a binding token', async () => {

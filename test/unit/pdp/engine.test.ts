@@ -17,19 +17,41 @@ const answer = (context: Record<string, unknown>) => answerByPolicy(engine, aTra
 
 describe('a request that cannot be turned into Cedar', () => {
   it.each([
-    ['an amount as text', { amount: '50000' }],
-    ['an amount with a fraction', { amount: 50_000.5 }],
-    ['an amount beyond 64 bits', { amount: 1e30 }],
-    ['an amount that JSON cannot count exactly', { amount: 2 ** 53 }],
-    ['an amount that is an object', { amount: { __extn: { fn: 'decimal', arg: '1.0' } } }],
-    ['a target that poses as an entity', { to: { __entity: { type: 'Subject', id: 'user|alice' } } }],
-    ['a target with half a character', { to: '\ud800' }],
-    ['a decimal that is a number', { rate: 1.5 }],
-    ['a decimal with too many digits', { rate: '1.55555' }],
-    ['no amount', { amount: undefined }],
-    ['an amount of null', { amount: null }],
-  ])('fails with %s, even where it would be permitted', (_name, context) => {
-    expect(answer({ amount: 10, ...context }).kind).toBe('failed');
+    ['an amount as text', { amount: '50000' }, 'input_not_evaluable'],
+    ['an amount with a fraction', { amount: 50_000.5 }, 'input_not_evaluable'],
+    ['an amount beyond 64 bits', { amount: 1e30 }, 'input_not_evaluable'],
+    ['an amount that JSON cannot count exactly', { amount: 2 ** 53 }, 'input_not_evaluable'],
+    ['an amount that is an object', { amount: { __extn: { fn: 'decimal', arg: '1.0' } } }, 'input_not_evaluable'],
+    ['a target that poses as an entity', { to: { __entity: { type: 'Subject', id: 'x' } } }, 'input_not_evaluable'],
+    ['a target with half a character', { to: '\ud800' }, 'input_not_evaluable'],
+    ['a decimal that is a number', { rate: 1.5 }, 'input_not_evaluable'],
+    ['a decimal with too many digits', { rate: '1.55555' }, 'evaluation_failed'],
+    ['no amount', { amount: undefined }, 'evaluation_failed'],
+    ['an amount of null', { amount: null }, 'evaluation_failed'],
+  ])('fails with %s, even where it would be permitted', (_name, context, reason) => {
+    expect(answer({ amount: 10, ...context })).toMatchObject({ kind: 'failed', reason });
+  });
+
+  it('fails without a member that the schema demands, also where no policy looks at it', () => {
+    const schema =
+      'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { x: Long } };';
+    const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
+    const ask = (context: { x?: number }) =>
+      answerByPolicy(createEngine({ schema, entities: '[]', policies }), {
+        ...aTransfer(),
+        action: { name: 'a' },
+        context,
+      }).kind;
+    expect(ask({ x: 1 })).toBe('permit');
+    expect(ask({})).toBe('failed');
+  });
+
+  it('fails for an action that the schema declares for other principals', () => {
+    const schema =
+      'entity Robot; entity Subject; entity Resource; action a appliesTo { principal: Robot, resource: Resource, context: {} };';
+    const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
+    const robots = createEngine({ schema, entities: '[]', policies });
+    expect(answerByPolicy(robots, { ...aTransfer(), action: { name: 'a' }, context: {} }).kind).toBe('failed');
   });
 
   it('names the place, not the value', () => {
