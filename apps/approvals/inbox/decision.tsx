@@ -6,18 +6,25 @@ import type { Visitor } from './authenticate.ts';
 import { obstacleTo, ownVote, type Obstacle } from './view.ts';
 import { DECIDED, ENDED } from './words.tsx';
 
-export interface DecisionProps {
+export interface StandingProps {
   readonly request: AccessRequest;
   readonly visitor: Visitor;
-  readonly csrfToken: string;
 }
 
-/** The form, or what stands in its place. What it says comes from the stored request alone, never from the address. */
-export function Decision({ request, visitor, csrfToken }: DecisionProps) {
+/**
+ * What stands between the visitor and a decision, if anything does: theirs, an end, or that they may not. It comes from
+ * the stored request alone, never from the address.
+ */
+export function Standing({ request, visitor }: StandingProps) {
   const vote = ownVote(visitor, request);
   if (vote !== undefined) return <Confirmation request={request} verdict={vote.verdict} at={vote.at} />;
   const obstacle = obstacleTo(visitor, request);
-  if (obstacle !== undefined) return <NotYours request={request} obstacle={obstacle} />;
+  return obstacle === undefined ? null : <NotYours request={request} obstacle={obstacle} />;
+}
+
+/** The form with which the visitor decides; nothing when they cannot. */
+export function DecisionForm({ request, visitor, csrfToken }: StandingProps & { readonly csrfToken: string }) {
+  if (obstacleTo(visitor, request) !== undefined) return null;
   return (
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
@@ -40,6 +47,9 @@ export function Decision({ request, visitor, csrfToken }: DecisionProps) {
             Deny
           </button>
         </div>
+        <p class="hint" data-unread hidden>
+          Scroll to the end of the call to approve it.
+        </p>
         <p class="hint">{consequence(request, visitor)}</p>
       </form>
     </section>

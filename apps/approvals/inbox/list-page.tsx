@@ -1,7 +1,9 @@
+import { ineligibilityOf } from '../../../workflows/domain/access-request/eligibility.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { Visitor } from './authenticate.ts';
 import { StatusBadge } from './words.tsx';
 
 export interface RequestListProps {
@@ -10,10 +12,11 @@ export interface RequestListProps {
   /** The most that are shown. */
   readonly limit: number;
   readonly person: SignedIn;
+  readonly visitor: Visitor;
 }
 
 /** The inbox: what waits for a decision, or what came of the rest. */
-export function RequestList({ requests, which, limit, person }: RequestListProps) {
+export function RequestList({ requests, which, limit, person, visitor }: RequestListProps) {
   return (
     <Page title={which === 'pending' ? 'Open requests' : 'Ended requests'} section="Approvals" person={person}>
       <div class="title-row">
@@ -28,7 +31,11 @@ export function RequestList({ requests, which, limit, person }: RequestListProps
       ) : (
         <ul class="rows">
           {requests.map((request) => (
-            <Row key={request.id} request={request} />
+            <Row
+              key={request.id}
+              request={request}
+              isOwn={ineligibilityOf(visitor, request.requester) === 'own_request'}
+            />
           ))}
         </ul>
       )}
@@ -63,13 +70,16 @@ function Empty({ which }: { which: 'pending' | 'ended' }) {
   );
 }
 
-function Row({ request }: { request: AccessRequestSummary }) {
+function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean }) {
   const { id, tool, title, requester, status, createdAt, expiresAt, endedAt } = request;
   return (
     <li>
-      <a class="row-title" href={`/requests/${id}`}>
-        <Code text={tool} />
-      </a>
+      <div>
+        <a class="row-title" href={`/requests/${id}`}>
+          <Code text={tool} />
+        </a>
+        {isOwn && <span class="badge row-own">yours: somebody else decides</span>}
+      </div>
       <div class="row-note">
         {title !== undefined && (
           <>

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Instant, Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { Decision } from './decision.tsx';
+import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import type { Visitor } from './authenticate.ts';
 import { callOf } from './view.ts';
@@ -30,26 +30,43 @@ export function RequestPage({ request, visitor, person }: RequestPageProps) {
         </h1>
         <StatusBadge status={request.status} />
       </div>
+      <Lead request={request} />
+      <Standing request={request} visitor={visitor} />
       <div class="detail">
-        <div>
-          <section class="card" aria-labelledby="call">
-            <h2 id="call">What will run</h2>
-            <JsonBlock canonical={call.arguments} label="Arguments of the call" />
-            {call.rest !== undefined && (
-              <>
-                <h3>Also part of the question to policy</h3>
-                <JsonBlock canonical={call.rest} label="Other context" />
-              </>
-            )}
-          </section>
-          <Decision request={request} visitor={visitor} csrfToken={person.csrfToken} />
-        </div>
-        <div>
+        <section class="card" aria-labelledby="call">
+          <h2 id="call">{request.status === 'pending' ? 'What will run' : 'The call'}</h2>
+          <JsonBlock canonical={call.arguments} label="Arguments of the call" />
+          {call.rest !== undefined && (
+            <>
+              <h3>Also part of the question to policy</h3>
+              <JsonBlock canonical={call.rest} label="Other context" />
+            </>
+          )}
+        </section>
+        <div class="detail-side">
           <Facts request={request} />
           {request.votes.length > 0 && <Votes votes={request.votes} />}
         </div>
+        <DecisionForm request={request} visitor={visitor} csrfToken={person.csrfToken} />
       </div>
     </Page>
+  );
+}
+
+/** Who wants what for whom, in one sentence. */
+function Lead({ request: { requester, createdAt } }: { request: AccessRequest }) {
+  const { subject, clientId } = requester;
+  return (
+    <p class="lead">
+      <Visible text={clientId ?? subject} /> asked to run this
+      {clientId !== undefined && clientId !== subject && (
+        <>
+          {' for '}
+          <Visible text={subject} />
+        </>
+      )}{' '}
+      <Time at={createdAt} />.
+    </p>
   );
 }
 
@@ -57,16 +74,16 @@ function Facts({ request }: { request: AccessRequest }) {
   const { requester, resource } = request;
   return (
     <section class="card" aria-labelledby="facts">
-      <h2 id="facts">Who asks, and why you</h2>
+      <h2 id="facts">Who asks, and why</h2>
       <dl class="facts">
-        <Fact name="For">
+        <Fact name="On behalf of">
           <Visible text={requester.subject} />
         </Fact>
         <Fact name="Agent">
           {requester.clientId === undefined ? 'not named' : <Visible text={requester.clientId} />}
         </Fact>
         <Fact name="Asked">
-          <Time at={request.createdAt} />
+          <Instant at={request.createdAt} />
         </Fact>
         <Fact name={request.endedAt === undefined ? 'Decide before' : 'Ended'}>
           <Instant at={request.endedAt ?? request.expiresAt} />
@@ -86,7 +103,7 @@ function Facts({ request }: { request: AccessRequest }) {
           </Fact>
         )}
         <Fact name="Call digest">
-          <Code text={request.callDigest} />
+          <code class="digest">{request.callDigest}</code>
         </Fact>
       </dl>
     </section>

@@ -64,8 +64,9 @@ function list({ store }: InboxHttp) {
     const requests = await store.list(wanted, LIST_LIMIT);
     if (!wantsPage(request)) return void response.json({ requests: requests.map(summaryView) });
     const which = status === 'pending' ? 'pending' : 'ended';
-    const person = signedIn(request, visitorOf(request, response));
-    response.send(renderPage(<RequestList requests={requests} which={which} limit={LIST_LIMIT} person={person} />));
+    const visitor = visitorOf(request, response);
+    const props = { requests, which, limit: LIST_LIMIT, visitor, person: signedIn(request, visitor) } as const;
+    response.send(renderPage(<RequestList {...props} />));
   };
 }
 

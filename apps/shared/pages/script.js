@@ -12,7 +12,7 @@ function refreshTimes() {
     const seconds = (Date.parse(element.dateTime) - Date.now()) / 1000;
     const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
     const isNow = unit === 'second' && Math.abs(seconds) < 10;
-    element.textContent = isNow ? 'just now' : relative.format(Math.trunc(seconds / size), unit);
+    element.textContent = isNow ? 'just now' : relative.format(Math.round(seconds / size), unit);
   }
 }
 refreshTimes();
@@ -20,22 +20,55 @@ setInterval(refreshTimes, 15000);
 
 /** Buttons that decide work only after they could be seen for a moment, and once. */
 const SETTLE_MS = 700;
+
+/** Calls back once everything that scrolls has been scrolled to its end. */
+function whenRead(regions, read) {
+  const unread = new Set(regions);
+  const look = (region) => {
+    if (region.scrollTop + region.clientHeight < region.scrollHeight - 4) return;
+    if (unread.delete(region) && unread.size === 0) read();
+  };
+  for (const region of regions) {
+    region.addEventListener('scroll', () => look(region), { passive: true });
+    look(region);
+  }
+  if (regions.length === 0) read();
+}
+
 for (const form of document.querySelectorAll('form[data-decides]')) {
   const buttons = [...form.querySelectorAll('button')];
-  const setReady = (ready) => {
-    for (const button of buttons) button.disabled = !ready;
-  };
+  const hint = form.querySelector('[data-unread]');
+  let isSettled = false;
+  let isRead = false;
   let timer;
-  setReady(false);
+  const update = () => {
+    // Whoever approves has had the whole call before their eyes; nobody needs to read on to say no.
+    for (const button of buttons) button.disabled = !isSettled || (button.value === 'approve' && !isRead);
+    hint.hidden = isRead;
+  };
+  whenRead([...document.querySelectorAll('.json')], () => {
+    isRead = true;
+    update();
+  });
+  update();
   new IntersectionObserver((entries) => {
-    const visible = entries.some((entry) => entry.isIntersecting);
+    const isVisible = entries.some((entry) => entry.isIntersecting);
     clearTimeout(timer);
-    if (visible) timer = setTimeout(() => setReady(true), SETTLE_MS);
-    else setReady(false);
+    isSettled = false;
+    if (isVisible) {
+      timer = setTimeout(() => {
+        isSettled = true;
+        update();
+      }, SETTLE_MS);
+    }
+    update();
   }).observe(buttons[0]);
   form.addEventListener('submit', () => {
     // After this event, so that the pressed button's value is still sent.
-    setTimeout(() => setReady(false));
+    setTimeout(() => {
+      isSettled = false;
+      update();
+    });
   });
 }
 addEventListener('pageshow', (event) => {

@@ -7,12 +7,12 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 
-/** `3 minutes ago`, `in 2 hours`: how far an instant is from another, in its largest whole unit. */
+/** `3 minutes ago`, `in 2 hours`: how far an instant is from another, in the largest unit that fits. */
 export function relativeTime(at: Date, now: Date): string {
   const seconds = (at.getTime() - now.getTime()) / 1_000;
   const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
   if (unit === 'second' && Math.abs(seconds) < 10) return 'just now';
-  return relative.format(Math.trunc(seconds / size), unit);
+  return relative.format(Math.round(seconds / size), unit);
 }
 
 /** An instant: how far away it is, for people, and exactly, for everybody who wants to know. The script keeps it fresh. */

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { boundParts, isSameJson } from '../../../../workflows/domain/authzen/denial-binding.ts';
+import { canonicalJson } from '../../../../workflows/domain/canonical-json.ts';
+
+const transfer = (context: Record<string, string | number | null> = { agent: 'agent-7', amount: 50_000 }) => ({
+  subject: { type: 'identity', id: 'alice@example.com' },
+  resource: { type: 'account', id: 'acct-991' },
+  action: { name: 'wire_transfer' },
+  context,
+});
+const hash = (parts: ReturnType<typeof boundParts>) =>
+  createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+const MEMBERS = ['agent', 'amount'];
+
+describe('what a denial binds', () => {
+  it.each([
+    ['the named members', boundParts(transfer(), MEMBERS), '1D3AUzxxGix20RNsi3F0diqdPOJ7sP6ZHV3L9p3Tyn8'],
+    ['no member', boundParts(transfer(), []), 'iVScull4ZkZejfUf8P5oOnL31hBtxnJvaj4ppRRMy5c'],
+    [
+      'another amount',
+      boundParts(transfer({ agent: 'agent-7', amount: 60_000 }), MEMBERS),
+      'pSR0yX2Sv4lGvXJRioZ1UuDa1-ph0OSWqvxyp79uAzg',
+    ],
+  ])('hashes to the known value with %s', (_name, parts, expected) => {
+    expect(hash(parts)).toBe(expected);
+  });
+
+  it('leaves members out that are not named, and those that a PDP answers', () => {
+    const request = transfer({ agent: 'agent-7', amount: 50_000, note: 'x', reason: 'y', approval: 'z' });
+    expect(boundParts(request, [...MEMBERS, 'reason', 'approval'])).toEqual(boundParts(transfer(), MEMBERS));
+  });
+
+  it('tells an absent member from one that is null', () => {
+    expect(boundParts(transfer(), [...MEMBERS, 'gone'])['context']).not.toHaveProperty('gone');
+    expect(boundParts(transfer({ gone: null }), ['gone'])['context']).toEqual({ gone: null });
+  });
+
+  it('leaves the delegation of the subject out, and an emptied list of properties in', () => {
+    const delegated = { ...transfer(), subject: { type: 'identity', id: 'a', properties: { act: { sub: 'b' } } } };
+    expect(boundParts(delegated, [])['subject']).toEqual({ type: 'identity', id: 'a', properties: {} });
+  });
+});
+
+describe('sameness of JSON', () => {
+  it.each([
+    [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
+    [1, 1.0, true],
+    [1, '1', false],
+    [[1, 2], [2, 1], false],
+    [{ a: null }, {}, false],
+    ['é', 'e\u0301', false],
+  ] as const)('of %j and %j is %s', (a, b, same) => {
+    expect(isSameJson(a, b)).toBe(same);
+  });
+});
