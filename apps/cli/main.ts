@@ -3,7 +3,7 @@ import { processIo } from './io.ts';
 import { runCli } from './program.ts';
 
 /** What still holds the process after a command is done has this long to let go. */
-const LINGER_MS = 500;
+const LINGER_MS = 100;
 
 /** Runs one command line in this process. Answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {

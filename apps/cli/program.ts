@@ -46,7 +46,6 @@ function createProgram(io: Io): Command {
     .description('Durable approval of tool calls: gateway, policy decision point, inbox and audit.')
     .option('-c, --config <file>', 'configuration file (default: ./countersign.yaml, else the example)')
     .option('--debug', 'show stack traces')
-    .showHelpAfterError('Add --help to see what is possible.')
     .addHelpText('after', AFTER_HELP);
   const commands = [upCommand, demoCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
   for (const command of commands) program.addCommand(command(io));
@@ -55,10 +54,13 @@ function createProgram(io: Io): Command {
 
 /** Sub-commands that were built apart inherit nothing: each is told where to write and not to end the process. */
 function configured(command: Command, io: Io): Command {
-  command.exitOverride().configureOutput({
-    writeOut: (text) => io.out(text.replace(/\n$/, '')),
-    writeErr: (text) => io.err(text.replace(/\n$/, '')),
-  });
+  command
+    .exitOverride()
+    .showHelpAfterError('Add --help to see what is possible.')
+    .configureOutput({
+      writeOut: (text) => io.out(text.replace(/\n$/, '')),
+      writeErr: (text) => io.err(text.replace(/\n$/, '')),
+    });
   for (const child of command.commands) configured(child, io);
   return command;
 }

@@ -1,18 +1,22 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Config, Person } from '../../shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
+import { withStartLock } from '../../shared/embedded/start-lock.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json } from '../output.ts';
 import { portAdvice, portsOf, portTrouble } from '../ports.ts';
 import { findStack, removeStack, writeStack } from '../stack.ts';
-import { startEverything, type Parts, type Starting, type UpDeps } from './up-parts.ts';
+import type { Parts, Starting, UpDeps } from './up-parts.ts';
 import { stopEverything } from './up-stop.ts';
 
 /** How long the end of a start waits for parts that are still starting. */
 const SETTLE_MS = 1_500;
+/** Long enough to find out that the holder of a lock is gone. */
+const LOCK_MS = 300;
 
 /** `up`: everything in one process, on servers of its own where none are given. Runs until SIGINT or SIGTERM. */
 export function upCommand(io: Io): Command {
@@ -36,12 +40,20 @@ export interface StackOptions {
 }
 
 /** Starts everything, has it used, and stops it when that is over or a signal comes, whichever is first. */
-export async function runStack(io: Io, { config, file }: StackOptions, use: () => Promise<void>): Promise<void> {
-  const began = performance.now();
+export async function runStack(io: Io, options: StackOptions, use: () => Promise<void>): Promise<void> {
+  const { config } = options;
   await refuseIfImpossible(config);
+  // Two starts at the same time would take each other's servers for their own.
+  await withStartLock(join(config.stateDir, 'up.lock'), () => runAlone(io, options, use), LOCK_MS);
+}
+
+async function runAlone(io: Io, { config, file }: StackOptions, use: () => Promise<void>): Promise<void> {
+  const began = performance.now();
   const signal = nextSignal();
   const deps = await prepare(io, config);
   io.err(`Starting Countersign with ${file}`);
+  // Loaded only now: other commands would wait for the whole product to load.
+  const { startEverything } = await import('./up-parts.ts');
   const starting = startEverything(deps);
   const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
   if (typeof first === 'string') return abandon(starting, () => leave(io, config, deps.parts));

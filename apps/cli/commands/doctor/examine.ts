@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import type { Config } from '../../../shared/config/config.ts';
+import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
+import { runningPostgres } from '../../../shared/embedded/postgres.ts';
+import { startFailure } from '../../../shared/start-failure.ts';
+import { readConfig } from '../../context.ts';
+import type { Io } from '../../io.ts';
+import { findStack, type Stack } from '../../stack.ts';
+import { fail, ok, warn, type Finding } from './check.ts';
+import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
+import { checkPdp } from './pdp.ts';
+import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
+
+/** Every check, in the order in which things stand on each other. */
+export async function examine(io: Io, command: Command): Promise<Finding[]> {
+  const node = checkNode(process.version);
+  let read: ReturnType<typeof readConfig>;
+  try {
+    read = readConfig(io, command);
+  } catch (error) {
+    return [
+      node,
+      fail('configuration', startFailure(error).split('\n').join('; '), 'mend the file; README.md lists every setting'),
+    ];
+  }
+  const { config, file } = read;
+  const stack = await findStack(config.stateDir);
+  // What runs is what counts, wherever the file points by now.
+  const running = stack ? { ...config, urls: stack.urls } : config;
+  const found = [node, ok('configuration', file), checkStateFolder(config.stateDir)];
+  found.push(...(await checkPorts(config, stack)));
+  found.push(...(await checkStanding(io, config, stack)));
+  if (stack || config.mode === 'production') found.push(...(await checkServing(io, running)));
+  else found.push(warn('services', 'not running', 'start them with `npm start`'));
+  return found;
+}
+
+/** What everything stands on: answering, or ready to be started. */
+async function checkStanding(io: Io, config: Config, stack: Stack | undefined): Promise<Finding[]> {
+  const { environment } = io;
+  const databaseUrl = environment.databaseUrl ?? (await runningPostgres(config.stateDir));
+  const address = config.temporal.address ?? stack?.temporalAddress;
+  const [database, temporal] = await Promise.all([
+    databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl),
+    address === undefined ? checkTemporalPrograms(environment) : checkTemporal(config, address),
+  ]);
+  return [...database, temporal];
+}
+
+async function checkServing(io: Io, config: Config): Promise<Finding[]> {
+  const { urls } = config;
+  const found = await Promise.all([
+    checkIssuer(config),
+    checkPdp(config, await pdpToken(io, config)),
+    checkHealth('approvals', urls.approvals),
+    checkHealth('gateway', urls.gateway),
+    checkHealth('audit', urls.audit),
+  ]);
+  return found.flat();
+}
+
+async function pdpToken(io: Io, config: Config): Promise<string | undefined> {
+  if (config.mode === 'production') return io.environment.variables['COUNTERSIGN_PDP_TOKEN'];
+  return (await loadDevelopmentSecrets(config.stateDir)).secrets.pdpToken;
+}

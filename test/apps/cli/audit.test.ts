@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startAuditApp, type AuditUnderTest } from '../audit/audit-app.ts';
+import type { EndedCall } from '../audit/ended-calls.ts';
+import { Desk } from './run.ts';
+
+let audit: AuditUnderTest;
+let desk: Desk;
+let executed: EndedCall;
+let denied: EndedCall;
+beforeAll(async () => {
+  audit = await startAuditApp();
+  desk = new Desk({ audit: { url: audit.base } });
+  executed = await audit.calls.end('executed');
+  denied = await audit.calls.end('denied');
+});
+afterAll(async () => {
+  desk.clear();
+  await audit.stop();
+});
+
+const run = (...args: string[]) => desk.run(['audit', ...args], { env: { COUNTERSIGN_TOKEN: 'any' } });
+
+describe('audit list', () => {
+  it('lists records newest first, and passes filters on', async () => {
+    const all = await run('list');
+    expect(all.code).toBe(0);
+    const [heading, first, second] = all.out.split('\n');
+    expect(heading).toMatch(/^RECORDED +STATE +TOOL +FOR +TASK +SEAL$/);
+    expect([first, second]).toEqual([expect.stringContaining(denied.taskId), expect.stringContaining(executed.taskId)]);
+    const { out } = await run(
+      'list',
+      '--state',
+      'executed',
+      '--call-digest',
+      executed.opening.binding.callDigest,
+      '--json',
+    );
+    expect(JSON.parse(out).items).toEqual([expect.objectContaining({ taskId: executed.taskId, sealIntact: true })]);
+  });
+
+  it('says how the next page is asked for', async () => {
+    const { out, err } = await run('list', '--limit', '1');
+    expect(out).toContain(denied.taskId);
+    const cursor = /--cursor (\S+)/.exec(err)?.[1] ?? '';
+    expect((await run('list', '--limit', '1', '--cursor', cursor)).out).toContain(executed.taskId);
+  });
+});
+
+describe('audit show', () => {
+  it('finds a record by everything that names it', async () => {
+    const { taskId, decisionId, evaluationId, opening } = executed;
+    const { outcomeRef } = JSON.parse((await run('show', taskId, '--json')).out);
+    const digest = opening.binding.callDigest;
+    for (const id of [taskId, decisionId, evaluationId, digest, digest.replace('sha-256:', ''), outcomeRef]) {
+      const { code, out } = await run('show', id);
+      expect(code).toBe(0);
+      expect(out).toContain('The tool ran once.');
+      expect(out).toContain(taskId);
+    }
+  });
+
+  it('answers the four questions', async () => {
+    const { out } = await run('show', denied.taskId);
+    expect(out).toContain('The tool did not run.');
+    expect(out).toMatch(/Did it run\? +no\./);
+    expect(out).toMatch(/Which call\? +sha-256:/);
+    expect(out).toMatch(/Decided first\? +yes \(denial\)/);
+    expect(out).toMatch(/Could it run twice\? +no\./);
+  });
+
+  it('tells that there is nothing, or nothing yet', async () => {
+    expect(await run('show', 'tsk_0')).toMatchObject({ code: 1, err: expect.stringContaining('no such record') });
+    const open = await audit.calls.fixture.pending();
+    expect((await run('show', open.taskId)).err).toContain('Its state is pending');
+  });
+
+  it('ends with 1 for a record that cannot be relied on', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    await audit.pool.query('ALTER TABLE gateway.outcome_record DISABLE TRIGGER outcome_record_immutable');
+    await audit.pool.query('UPDATE gateway.outcome_record SET body = body || $1 WHERE task_id = $2', [' ', taskId]);
+    const { code, out, err } = await run('show', taskId);
+    expect(code).toBe(1);
+    expect(out).toContain('BROKEN');
+    expect(err).toContain('cannot be relied on');
+  });
+});

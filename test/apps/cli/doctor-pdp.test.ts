@@ -1,0 +1,83 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { checkPdp } from '../../../apps/cli/commands/doctor/pdp.ts';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.close();
+  server?.closeAllConnections();
+});
+
+/** A PDP with this metadata that answers every evaluation alike. */
+async function aPdp({ metadata = {}, decision = false }: { metadata?: object; decision?: unknown } = {}) {
+  const asked: string[] = [];
+  const started: Server = createServer((request, response) => {
+    if (request.method === 'POST') asked.push(request.headers.authorization ?? '');
+    const documents: Record<string, unknown> = {
+      '/.well-known/authzen-configuration': {
+        policy_decision_point: url,
+        access_evaluation_endpoint: `${url}/access/v1/evaluation`,
+        access_request_endpoint: 'http://127.0.0.1:4102/access/v1/requests',
+        jwks_uri: `${url}/access/v1/jwks`,
+        capabilities: ['urn:openid:authzen:capability:access-request'],
+        ...metadata,
+      },
+      '/access/v1/evaluation': { decision },
+      '/access/v1/jwks': { keys: [{ kty: 'EC' }] },
+    };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(documents[request.url ?? ''] ?? null));
+  }).listen(0, '127.0.0.1');
+  server = started;
+  await once(started, 'listening');
+  const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  const config = parseConfig({ pdp: { url } }, { baseDir: '/', stateDir: '/' });
+  return { asked, config };
+}
+
+const statusOf = async (pdp: Awaited<ReturnType<typeof aPdp>>, token: string | undefined = 'a-pdp-token') =>
+  Object.fromEntries((await checkPdp(pdp.config, token)).map(({ name, status }) => [name, status]));
+
+describe('checking a policy decision point (PRJ-40)', () => {
+  it('is content with one that knows itself, publishes keys and denies nonsense', async () => {
+    const pdp = await aPdp();
+    expect(await statusOf(pdp)).toEqual({ pdp: 'ok', 'pdp keys': 'ok', 'pdp probe': 'ok' });
+    expect(pdp.asked).toEqual(['Bearer a-pdp-token']);
+  });
+
+  it('fails one that permits an action that does not exist', async () => {
+    expect(await statusOf(await aPdp({ decision: true }))).toMatchObject({ 'pdp probe': 'fail' });
+  });
+
+  it('fails one whose decision cannot be read', async () => {
+    expect(await statusOf(await aPdp({ decision: 'false' }))).toMatchObject({ 'pdp probe': 'fail' });
+  });
+
+  it.each([
+    ['calls itself something else', { policy_decision_point: 'https://other.example' }],
+    ['wants evaluations over plain http', { access_evaluation_endpoint: 'http://pdp.example/evaluate' }],
+  ])('fails one that %s', async (_, metadata) => {
+    expect(await statusOf(await aPdp({ metadata }))).toMatchObject({ pdp: 'fail' });
+  });
+
+  it('warns about one that offers no access requests', async () => {
+    expect(await statusOf(await aPdp({ metadata: { capabilities: [] } }))).toMatchObject({ pdp: 'warn' });
+  });
+
+  it('warns that it could not ask when the token is not known', async () => {
+    const pdp = await aPdp();
+    const found = await checkPdp(pdp.config, undefined);
+    expect(found.find(({ name }) => name === 'pdp probe')).toMatchObject({ status: 'warn' });
+    expect(pdp.asked).toEqual([]);
+  });
+
+  it('fails one that is not there, and says what to do', async () => {
+    const config = parseConfig({ pdp: { url: 'http://127.0.0.1:9' } }, { baseDir: '/', stateDir: '/' });
+    expect(await checkPdp(config, 'x')).toEqual([
+      expect.objectContaining({ name: 'pdp', status: 'fail', advice: expect.stringContaining('pdp.url') }),
+    ]);
+  });
+});

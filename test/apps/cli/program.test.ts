@@ -1,0 +1,190 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import { createEmptyDatabase } from '../../support/database.ts';
+import { Desk } from './run.ts';
+
+let desk: Desk | undefined;
+afterEach(() => desk?.clear());
+const at = (config: object | string = {}) => (desk = new Desk(config));
+
+/** A configuration on ports that nobody uses. */
+async function onFreePorts(): Promise<Record<string, { port: number }>> {
+  const sections = ['gateway', 'pdp', 'approvals', 'audit', 'identity'];
+  return Object.fromEntries(await Promise.all(sections.map(async (name) => [name, { port: await freePort() }])));
+}
+
+describe('the command line', () => {
+  const COMMANDS = [
+    [],
+    ...[['up'], ['doctor'], ['migrate'], ['token'], ['requests'], ['audit'], ['demo']],
+    ...['list', 'show', 'approve', 'deny'].map((name) => ['requests', name]),
+    ...['list', 'show'].map((name) => ['audit', name]),
+  ];
+
+  it.each(COMMANDS.map((command) => [command]))('explains itself: %j --help', async (command) => {
+    const { code, out, err } = await at().run([...command, '--help']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain(`Usage: countersign ${command.join(' ')}`.trim());
+    if (command.length > 0 && command[0] !== 'requests' && command[0] !== 'audit') expect(out).toContain('--json');
+  });
+
+  it('says what its exit codes mean', async () => {
+    const { out } = await at().run(['--help']);
+    expect(out).toMatch(/Exit codes:\n {2}0 .*\n {2}1 .*\n {2}2 /);
+  });
+
+  it.each([
+    [['nonsense']],
+    [['up', '--nonsense']],
+    [['token']],
+    [['requests', 'show']],
+    [['audit', 'list', '--state', 'x']],
+  ])('ends with 2 when the line is not right: %j', async (args) => {
+    const { code, out, err } = await at().run(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain('--help');
+  });
+
+  it('tells what is wrong with the configuration, setting by setting, and shows a stack for --debug alone', async () => {
+    const config = 'gateway:\n  prot: 4100\naudit:\n  port: seven\n';
+    const { code, err } = await at(config).run(['up']);
+    expect(code).toBe(1);
+    expect(err.split('\n')).toHaveLength(2);
+    expect(err).toContain('countersign.yaml: gateway.prot');
+    expect(err).toContain('countersign.yaml: audit.port');
+    expect(err).not.toMatch(/\n\s+at /);
+    expect((await at(config).run(['--debug', 'up'])).err).toMatch(/\n\s+at /);
+  });
+
+  it('tells which file it did not find', async () => {
+    const { code, err } = await at().run(['--config', 'other.yaml', 'up']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/--config: there is no file .*other\.yaml/);
+  });
+});
+
+describe('up', () => {
+  it('names the port that is taken, its setting and what to do, before anything starts', async () => {
+    const config = await onFreePorts();
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const { code, out, err } = await at({ ...config, approvals: { port } }).run(['up']);
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toBe(
+        `countersign: port ${port} (approvals.port) is in use by another program; stop that, or set approvals.port in countersign.yaml`,
+      );
+    } finally {
+      server.close();
+    }
+  });
+
+  it('is for development', async () => {
+    const config = {
+      mode: 'production',
+      identity: { issuer: 'https://idp.example' },
+      temporal: { address: '127.0.0.1:1' },
+    };
+    const { code, err } = await at(config).run(['up'], { env: { DATABASE_URL: 'postgresql://127.0.0.1:1/x' } });
+    expect(code).toBe(1);
+    expect(err).toContain('is for development');
+  });
+});
+
+describe('migrate', () => {
+  it('says what is missing, applies it, and then has nothing to do', async () => {
+    const database = await createEmptyDatabase();
+    const run = (...args: string[]) => at().run(['migrate', '--database-url', database.url, ...args]);
+    try {
+      const before = await run('--status');
+      expect(before.code).toBe(1);
+      expect(before.out).toContain('20261121000000_gateway: missing; run `countersign migrate`');
+      const applied = await run('--json');
+      expect([applied.code, applied.err]).toEqual([0, '']);
+      expect(JSON.parse(applied.out).applied).toContain('20261121000000_gateway');
+      expect(await run()).toMatchObject({ code: 0, out: 'The database is up to date.' });
+      const after = await run('--status', '--json');
+      expect(after.code).toBe(0);
+      expect(JSON.parse(after.out)).toMatchObject({ missing: [], edited: [], failed: [], unknown: [] });
+    } finally {
+      await database.drop();
+    }
+  });
+
+  it('asks for a database when none is known', async () => {
+    const { code, err } = await at().run(['migrate']);
+    expect(code).toBe(1);
+    expect(err).toContain('set DATABASE_URL or --database-url');
+  });
+});
+
+describe('token', () => {
+  it('lists who exists when the name is not one of them', async () => {
+    const people = [{ name: 'zoe', roles: ['agent', 'auditor'] }];
+    const { code, out, err } = await at({ identity: { people } }).run(['token', '--as', 'alice']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toBe('countersign: there is nobody called alice; there are zoe (agent, auditor)');
+  });
+
+  it('says how to start when nothing runs', async () => {
+    const { code, out, err } = await at().run(['token', '--as', 'alice']);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toContain('nothing is running on the state folder');
+    expect(err).toContain('npm start');
+  });
+
+  it('points to the issuer when that is not the embedded one', async () => {
+    const { code, err } = await at({ identity: { issuer: 'https://idp.example' } }).run(['token', '--as', 'alice']);
+    expect(code).toBe(1);
+    expect(err).toContain('https://idp.example');
+    expect(err).toContain('COUNTERSIGN_TOKEN');
+  });
+});
+
+describe('doctor', () => {
+  it('reports a broken configuration as a failed check', async () => {
+    const { code, out } = await at('nonsense: 1\n').run(['doctor', '--json']);
+    expect(code).toBe(1);
+    const { findings } = JSON.parse(out);
+    expect(findings).toContainEqual(expect.objectContaining({ name: 'configuration', status: 'fail' }));
+  });
+
+  it('finds a fresh folder ready to be started, and says that nothing runs', async () => {
+    const { code, out } = await at(await onFreePorts()).run(['doctor', '--json']);
+    const { findings } = JSON.parse(out) as { findings: { name: string; status: string }[] };
+    expect(code).toBe(0);
+    const status = Object.fromEntries(findings.map((one) => [one.name, one.status]));
+    expect(status).toMatchObject({
+      node: 'ok',
+      'state folder': 'ok',
+      ports: 'ok',
+      'postgres programs': 'ok',
+      services: 'warn',
+    });
+  });
+
+  it('says which port is taken, and by which setting', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const { code, out } = await at({ ...(await onFreePorts()), pdp: { port } }).run(['doctor']);
+      expect(code).toBe(1);
+      expect(out).toMatch(new RegExp(`fail +ports +port ${port} \\(pdp.port\\) is in use`));
+    } finally {
+      server.close();
+    }
+  });
+
+  it('fails when the database does not answer', async () => {
+    const DATABASE_URL = `postgresql://x:secret-password@127.0.0.1:${await freePort()}/x`;
+    const { code, out, err } = await at(await onFreePorts()).run(['doctor'], { env: { DATABASE_URL } });
+    expect(code).toBe(1);
+    expect(out).toMatch(/fail +database/);
+    expect(out + err).not.toContain('secret-password');
+  });
+});

@@ -1,0 +1,145 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Desk } from './run.ts';
+
+const REQUEST = {
+  id: 'arq_1',
+  status: 'pending',
+  tool: 'files__write\u001b[2J_file',
+  requester: { subject: 'agent', clientId: 'agent' },
+  callDigest: `sha-256:${'ab'.repeat(32)}`,
+  generation: 3,
+  quorum: 2,
+  approvals: 1,
+  createdAt: '2026-11-21T10:00:00.000Z',
+  expiresAt: '2026-11-28T10:00:00.000Z',
+  arguments: { path: '/tmp/\u202egnp.x', content: 'a\u001b[31mb' },
+  argumentsText: '{}',
+  votes: [{ approver: { subject: 'bob' }, verdict: 'approve', reason: 'fine', at: '2026-11-21T10:01:00.000Z' }],
+};
+
+interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly authorization: string | undefined;
+  readonly body: string;
+}
+
+/** An approvals service that notes what it is asked. */
+async function startStub() {
+  const received: Received[] = [];
+  const server: Server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const { method = '', url = '', headers } = request;
+      received.push({ method, url, authorization: headers.authorization, body });
+      const known = url.startsWith('/requests?') || url.startsWith('/requests/arq_1');
+      response.statusCode = known ? 200 : 404;
+      response.setHeader('content-type', 'application/json');
+      const answer = url.startsWith('/requests?') ? { requests: [REQUEST] } : { request: REQUEST };
+      response.end(JSON.stringify(known ? answer : { title: 'There is no such request', detail: 'Look again.' }));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { received, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+let stub: Awaited<ReturnType<typeof startStub>>;
+let desk: Desk;
+beforeAll(async () => {
+  stub = await startStub();
+  desk = new Desk({ approvals: { url: stub.url } });
+});
+beforeEach(() => void stub.received.splice(0));
+afterAll(() => {
+  stub.server.close();
+  stub.server.closeAllConnections();
+  desk.clear();
+});
+
+const env = { COUNTERSIGN_TOKEN: 'a-token-from-elsewhere' };
+const run = (args: string[], answer?: string) =>
+  desk.run(['requests', ...args], { env, ...(answer !== undefined && { answer }) });
+const votes = () => stub.received.filter(({ method }) => method === 'POST');
+
+describe('requests', () => {
+  it('lists what is open in a table, with the token it was given', async () => {
+    const { code, out } = await run(['list']);
+    expect(code).toBe(0);
+    expect(out.split('\n')[0]).toMatch(/^ID +STATUS +TOOL +FOR +APPROVALS +ASKED +EXPIRES$/);
+    expect(out).toContain('arq_1');
+    expect(out).toContain('1/2');
+    expect(stub.received).toEqual([
+      { method: 'GET', url: '/requests?status=pending', authorization: 'Bearer a-token-from-elsewhere', body: '' },
+    ]);
+  });
+
+  it('prints the answer as it is for --json', async () => {
+    const { out } = await run(['show', 'arq_1', '--json']);
+    expect(JSON.parse(out)).toEqual({ request: REQUEST });
+  });
+
+  it('lets nothing foreign act on the terminal, and hides nothing', async () => {
+    for (const args of [['list'], ['show', 'arq_1'], ['show', 'arq_1', '--json']]) {
+      const { out } = await run(args);
+      for (const character of ['\u001b', '\u202e']) expect(out).not.toContain(character);
+      expect(out).toMatch(/001b|\{1b\}/);
+    }
+    const { out } = await run(['show', 'arq_1']);
+    expect(out).toContain('Arguments, exactly as the tool will get them');
+    expect(out).toContain('"path": "/tmp/\\u202egnp.x"');
+    expect(out).toContain('approve by bob');
+  });
+
+  it('approves what it showed, after a yes, by its digest and generation', async () => {
+    const { code, out, err, questions } = await run(['approve', 'arq_1', '--reason', 'looked at it'], 'y');
+    expect(code).toBe(0);
+    expect(err).toContain('/tmp/\\u202egnp.x');
+    expect(questions[0]).toContain('exactly this will run, once');
+    expect(out).toContain('1 of 2 approvals');
+    expect(votes()).toHaveLength(1);
+    expect(votes()[0]?.url).toBe('/requests/arq_1/votes');
+    expect(JSON.parse(votes()[0]?.body ?? '')).toEqual({
+      verdict: 'approve',
+      callDigest: REQUEST.callDigest,
+      generation: 3,
+      reason: 'looked at it',
+    });
+  });
+
+  it.each(['', 'n', 'no', 'yep', 'approve'])('decides nothing when the answer is %j', async (answer) => {
+    const { code, err } = await run(['approve', 'arq_1'], answer);
+    expect(code).toBe(1);
+    expect(err).toContain('nothing was decided');
+    expect(votes()).toEqual([]);
+  });
+
+  it('wants --yes where nobody can be asked, and then asks nobody', async () => {
+    const refused = await run(['deny', 'arq_1']);
+    expect([refused.code, votes()]).toEqual([2, []]);
+    expect(refused.err).toContain('--yes');
+    expect((await run(['deny', 'arq_1', '--yes'])).code).toBe(0);
+    expect(JSON.parse(votes()[0]?.body ?? '')).toMatchObject({ verdict: 'deny', callDigest: REQUEST.callDigest });
+  });
+
+  it('tells the reason of a refusal in one line', async () => {
+    const { code, err } = await run(['show', '../x']);
+    expect(code).toBe(1);
+    expect(err).toBe('countersign: There is no such request: Look again. (404)');
+    expect(stub.received[0]?.url).toBe('/requests/..%2Fx');
+  });
+});
+
+describe('a service that is not there', () => {
+  it('is named, with what to do', async () => {
+    const lonely = new Desk({ approvals: { url: 'http://127.0.0.1:9' }, audit: { url: 'http://127.0.0.1:9' } });
+    for (const group of ['requests', 'audit']) {
+      const { code, err } = await lonely.run([group, 'list'], { env });
+      expect(code).toBe(1);
+      expect(err).toBe('countersign: nothing answers at http://127.0.0.1:9; start everything with `npm start`');
+    }
+    lonely.clear();
+  });
+});

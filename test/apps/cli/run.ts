@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { readEnvironment } from '../../../apps/shared/config/env.ts';
+import { runCli } from '../../../apps/cli/program.ts';
+
+/** A folder with a configuration, in which command lines are run in this process. */
+export class Desk {
+  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-cli-'));
+  readonly stateDir = join(this.folder, 'state');
+
+  constructor(config: object | string) {
+    writeFileSync(join(this.folder, 'countersign.yaml'), typeof config === 'string' ? config : stringify(config));
+  }
+
+  /** Runs one command line. `answer`: what the person at the terminal answers; nobody sits there without it. */
+  async run(args: readonly string[], { env = {}, answer }: { env?: Record<string, string>; answer?: string } = {}) {
+    const out: string[] = [];
+    const err: string[] = [];
+    const questions: string[] = [];
+    const ask = async (question: string) => {
+      questions.push(question);
+      return answer ?? '';
+    };
+    const code = await runCli(args, {
+      out: (line) => void out.push(line),
+      err: (line) => void err.push(line),
+      ...(answer !== undefined && { ask }),
+      environment: readEnvironment({ PATH: process.env['PATH'], COUNTERSIGN_STATE: this.stateDir, ...env }),
+      cwd: this.folder,
+    });
+    return { code, out: out.join('\n'), err: err.join('\n'), questions };
+  }
+
+  clear(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

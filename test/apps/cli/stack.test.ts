@@ -1,0 +1,72 @@
+import { spawnSync } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { findStack, removeStack, writeStack, type Stack } from '../../../apps/cli/stack.ts';
+
+let stateDir: string;
+let server: Server;
+let gateway: string;
+beforeEach(async () => {
+  stateDir = mkdtempSync(join(tmpdir(), 'countersign-run-'));
+  server = createServer((request, response) => {
+    response.statusCode = request.url === '/healthz' ? 200 : 404;
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  gateway = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.close();
+  server.closeAllConnections();
+  rmSync(stateDir, { recursive: true });
+});
+
+const aStack = (changes: Partial<Stack> = {}): Stack => ({
+  pid: process.pid,
+  startedAt: '2026-11-21T10:00:00.000Z',
+  configFile: '/countersign.yaml',
+  urls: { gateway, mcp: '', pdp: '', approvals: '', accessRequests: '', audit: '', issuer: '' },
+  temporalAddress: '127.0.0.1:7233',
+  ...changes,
+});
+
+/** The pid of a process that has ended. */
+const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
+
+describe('the running stack', () => {
+  it('is found again, by its owner alone', async () => {
+    writeStack(stateDir, aStack());
+    expect(await findStack(stateDir)).toEqual(aStack());
+    expect(statSync(join(stateDir, 'run.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it('is not found when its process has ended', async () => {
+    writeStack(stateDir, aStack({ pid: deadPid() }));
+    expect(await findStack(stateDir)).toBeUndefined();
+  });
+
+  it('is not found when its pid belongs to somebody who does not answer', async () => {
+    const stack = aStack();
+    writeStack(stateDir, { ...stack, urls: { ...stack.urls, gateway: 'http://127.0.0.1:9' } });
+    expect(await findStack(stateDir)).toBeUndefined();
+  });
+
+  it('is not found in a damaged file, nor where there is none', async () => {
+    expect(await findStack(stateDir)).toBeUndefined();
+    writeFileSync(join(stateDir, 'run.json'), '{"pid":');
+    expect(await findStack(stateDir)).toBeUndefined();
+  });
+
+  it('is forgotten by its own process alone', async () => {
+    writeStack(stateDir, aStack());
+    removeStack(stateDir, process.pid + 1);
+    expect(await findStack(stateDir)).toBeDefined();
+    removeStack(stateDir, process.pid);
+    expect(await findStack(stateDir)).toBeUndefined();
+  });
+});
