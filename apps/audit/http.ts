@@ -72,7 +72,7 @@ function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): Reque
     if (visitor.kind !== 'nobody') response.locals['person'] = visitor;
     if (visitor.kind === 'auditor') return next();
     if (visitor.kind === 'stranger') {
-      const detail = 'Outcome records are for people and programs with the role `auditor`.';
+      const detail = 'Outcome records are for those with the role “auditor”. Come back as somebody who has it.';
       return reply.problem(request, response, { status: 403, title: 'You are not an auditor', detail });
     }
     if (reply.wantsPage(request)) {

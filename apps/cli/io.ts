@@ -11,8 +11,18 @@ export interface Io {
   readonly cwd: string;
 }
 
+/** Whoever reads may stop reading (`| head`): what is written then goes nowhere, and the command still ends properly. */
+function ignoreClosedPipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+}
+
 /** The terminal, pipe or file this process was started with. */
 export function processIo(): Io {
+  ignoreClosedPipes();
   const ask = async (question: string) => {
     const lines = createInterface({ input: process.stdin, output: process.stderr });
     try {

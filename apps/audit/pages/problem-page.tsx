@@ -13,7 +13,7 @@ export interface Problem {
 export function ProblemPage({ problem }: { problem: Problem }) {
   return (
     <>
-      {!problem.link && <ToTheList />}
+      {!problem.link && problem.status !== 403 && <ToTheList />}
       <div class="card audit-problem">
         <h1>{problem.title}</h1>
         {problem.detail && <p>{problem.detail}</p>}

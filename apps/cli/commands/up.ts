@@ -44,7 +44,17 @@ export async function runStack(io: Io, options: StackOptions, use: () => Promise
   const { config } = options;
   await refuseIfImpossible(config);
   // Two starts at the same time would take each other's servers for their own.
-  await withStartLock(join(config.stateDir, 'up.lock'), () => runAlone(io, options, use), LOCK_MS);
+  const file = join(config.stateDir, 'up.lock');
+  let isAlone = false;
+  const run = async () => {
+    isAlone = true;
+    await runAlone(io, options, use);
+  };
+  await withStartLock(file, run, LOCK_MS).catch((cause: unknown) => {
+    if (isAlone) throw cause;
+    const message = `Countersign is being started or stopped on ${config.stateDir} by another process; wait for that`;
+    throw new CliError(`${message} (if there is none, delete ${file})`, { cause });
+  });
 }
 
 async function runAlone(io: Io, { config, file }: StackOptions, use: () => Promise<void>): Promise<void> {
