@@ -19,6 +19,7 @@ import type { Running } from '../../apps/shared/lifecycle.ts';
 import { Browser } from './browser.ts';
 import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { postSigned } from './decisions.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 
 export interface ReceivedCallback {
@@ -63,15 +64,17 @@ export class ApprovalsUnderTest {
     await this.#startStrangers();
     const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
     this.#running.push(await startIdentityProvider(this.config, this.#keys, log));
-    await this.startService();
+    await this.#startService();
   }
 
-  /** One more process of the service cannot share its port, so the running one is replaced. */
-  async startService(): Promise<Running> {
+  async #startService(): Promise<void> {
     const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
-    const service = await startApprovals(this.config, this.secrets, { log, databaseUrl: this.database.url });
-    this.#running.push(service);
-    return service;
+    this.#running.push(await startApprovals(this.config, this.secrets, { log, databaseUrl: this.database.url }));
+  }
+
+  async restart(): Promise<void> {
+    await this.#running.pop()?.stop();
+    await this.#startService();
   }
 
   async stop(): Promise<void> {
@@ -157,6 +160,14 @@ export class ApprovalsUnderTest {
   vote(name: string, request: { id: string; callDigest: string }, verdict: 'approve' | 'deny', more: object = {}) {
     const body = JSON.stringify({ verdict, callDigest: request.callDigest, ...more });
     return this.asPerson(name, `/requests/${request.id}/votes`, { method: 'POST', body });
+  }
+
+  /** As a system that speaks for this person. */
+  voteByWebhook(subject: string, request: { id: string; callDigest: string }, verdict: 'approve' | 'deny') {
+    const { id: requestId, callDigest } = request;
+    const body = JSON.stringify({ requestId, generation: 1, callDigest, approver: { subject }, verdict });
+    const message = { id: `msg_${crypto.randomUUID()}`, secret: this.secrets.decisionWebhookSecret };
+    return postSigned(`${this.url}/webhooks/decisions`, body, message);
   }
 
   /** A browser in which this person has signed in, by the ordinary way. */

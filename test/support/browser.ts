@@ -8,11 +8,15 @@ export class Browser {
     this.#home = home;
   }
 
-  async go(url: string, form?: Record<string, string>): Promise<Response> {
+  cookie(name: string): string | undefined {
+    return this.#cookies.get(name);
+  }
+
+  async go(url: string, form?: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await fetch(new URL(url, this.#home), {
       redirect: 'manual',
-      headers: { cookie, accept: 'text/html' },
+      headers: { cookie, accept: 'text/html', ...headers },
       ...(form && { method: 'POST', body: new URLSearchParams(form) }),
     });
     for (const line of response.headers.getSetCookie()) {

@@ -3,7 +3,7 @@ import { importJWK, SignJWT, type JWK } from 'jose';
 import { sha256 } from '../../activities/sha256.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 
 export interface SubmissionChanges {
@@ -80,17 +80,14 @@ export async function aSubmission(of: { urls: Config['urls']; key: JWK }, change
       expires_at: expiresAt.toISOString(),
       reason: 'approval_required',
       template: 'operator_approval',
-      binding_token: await sign(claims as unknown as JsonObject, changes.key ?? of.key, changes.header),
+      binding_token: await sign(claims, changes.key ?? of.key, changes.header),
     },
     ...changes.body,
   };
 }
 
-async function sign(claims: JsonObject, key: JWK, header: Record<string, unknown> = {}): Promise<string> {
-  const payload = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    Json
-  >;
+async function sign(claims: object, key: JWK, header: Record<string, unknown> = {}): Promise<string> {
+  const payload: Record<string, unknown> = JSON.parse(JSON.stringify(claims));
   return new SignJWT(payload)
     .setProtectedHeader({ alg: 'ES256', kid: String(key.kid), typ: 'JWT', ...header })
     .sign(await importJWK(key, 'ES256'));

@@ -17,7 +17,8 @@ const LATIN = /\p{Script=Latin}/u;
 const LOOKALIKE =
   /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]/u;
 /** A run of words that are written from right to left, without the digits and signs around it. */
-const RTL = /[\p{Script=Hebr}\p{Script=Arab}\p{Script=Syrc}\p{Script=Thaa}\p{Script=Nkoo}\p{Script=Adlm}]/u.source;
+const RTL = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u
+  .source;
 const RTL_RUN = new RegExp(`${RTL}(?:[ \\p{M}]*${RTL})*`, 'gu');
 
 /**

@@ -1,3 +1,4 @@
+// cspell:ignore Привет नमस्ते שלום עולם Москва
 import { describe, expect, it } from '@jest/globals';
 import { isPlain, visiblePieces } from '../../../../apps/shared/pages/visible-text.ts';
 

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
+import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+
+describe('votes', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() => service.start());
+  afterAll(() => service.stop());
+
+  const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
+  const cancel = (id: string) => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
+
+  it('has one winner of approve, deny and cancel, 60 times', async () => {
+    const rounds = Array.from({ length: 60 }, async () => {
+      const request = await service.open();
+      const outcomes = await Promise.all([
+        service.vote('alice', request, 'approve'),
+        service.voteByWebhook('bob', request, 'deny'),
+        cancel(request.id),
+      ]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+      const winner = ['approved', 'denied', 'cancelled'][outcomes.findIndex(({ status }) => status === 200)];
+      expect(await statusOf(request.id)).toBe(winner);
+      return winner;
+    });
+    expect((await Promise.all(rounds)).length).toBe(60);
+    const { rows } = await service.database.pool.query(
+      `SELECT count(*)::int AS n FROM approvals.vote v JOIN approvals.access_request r ON r.id = v.access_request_id
+       WHERE (r.status = 'cancelled') OR (v.verdict = 'approve') <> (r.status = 'approved')`,
+    );
+    expect(rows[0].n).toBe(0);
+  });
+
+  it('counts an approver once, whichever ways they come', async () => {
+    const request = await service.open();
+    const answers = await Promise.all([
+      ...Array.from({ length: 4 }, () => service.vote('alice', request, 'approve')),
+      service.voteByWebhook('alice', request, 'approve'),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    const changed = await service.vote('alice', request, 'deny');
+    expect([changed.status, changed.body.title]).toEqual([409, 'You have decided this already']);
+    const { rows } = await service.database.pool.query(
+      'SELECT count(*)::int AS n FROM approvals.vote WHERE access_request_id = $1',
+      [request.id],
+    );
+    expect(rows[0].n).toBe(1);
+  });
+
+  it('refuses a vote on another call or generation than was looked at', async () => {
+    const request = await service.open();
+    const other = { ...request, callDigest: `sha-256:${'0'.repeat(64)}` };
+    expect((await service.vote('alice', other, 'approve')).status).toBe(409);
+    expect((await service.vote('alice', request, 'approve', { generation: 2 })).status).toBe(409);
+    expect(await statusOf(request.id)).toBe('pending');
+  });
+
+  it('lets nobody decide what they or their agent asked for, by any way', async () => {
+    const own = await service.open({ subject: 'bob', agent: 'some-agent' });
+    const agents = await service.open({ subject: 'somebody', agent: 'bob' });
+    for (const request of [own, agents]) {
+      const byApi = await service.vote('bob', request, 'approve');
+      expect([byApi.status, byApi.body.title]).toEqual([403, 'You asked for this yourself']);
+      expect((await service.voteByWebhook('bob', request, 'approve')).status).toBe(403);
+      const browser = await service.signIn('bob');
+      const csrfToken =
+        /name="csrfToken" value="([^"]+)"/.exec(await (await browser.go('/requests')).text())?.[1] ?? '';
+      const form = { verdict: 'approve', callDigest: request.callDigest, generation: '1', csrfToken };
+      expect((await browser.go(`/requests/${request.id}/votes`, form)).status).toBe(403);
+      // The database has the rule of its own.
+      const store = createAccessRequestStore(service.database.pool);
+      const vote = {
+        requestId: request.id,
+        generation: 1,
+        callDigest: request.callDigest,
+        approver: { issuer: 'https://another-issuer.test', subject: 'bob' },
+        verdict: 'approve',
+        reason: undefined,
+        via: 'api',
+        approvalId: 'apr_x',
+        approvalTtlMs: 1_000,
+      } as const;
+      expect(await store.castVote(vote)).toBe('own_request');
+      expect(await statusOf(request.id)).toBe('pending');
+    }
+    expect(service.log).toContain('"outcome":"own_request"');
+  });
+
+  it('makes of votes what the domain makes of them, with any quorum', async () => {
+    const store = createAccessRequestStore(service.database.pool);
+    const people = ['a', 'b', 'a', 'c', 'd'];
+    for (const quorum of [1, 2, 3]) {
+      for (const pattern of ['aaaaa', 'aadaa', 'daaaa', 'aaada']) {
+        const request = await service.open();
+        await service.database.pool.query(
+          `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET quorum =
+           ${quorum} WHERE id = '${request.id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
+        );
+        for (const [i, subject] of people.entries()) {
+          await store.castVote({
+            requestId: request.id,
+            generation: 1,
+            callDigest: request.callDigest,
+            approver: { issuer: 'https://idp.test', subject },
+            verdict: pattern[i] === 'a' ? 'approve' : 'deny',
+            reason: undefined,
+            via: 'api',
+            approvalId: `apr_${crypto.randomUUID()}`,
+            approvalTtlMs: 60_000,
+          });
+          const now = await store.find(request.id);
+          const expected = { granted: 'approved', denied: 'denied' } as const;
+          const resolution = resolutionOf(now?.votes ?? [], quorum);
+          expect(now?.status).toBe(resolution === undefined ? 'pending' : expected[resolution]);
+        }
+      }
+    }
+  });
+});
