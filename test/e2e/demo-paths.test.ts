@@ -50,14 +50,16 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(existsSync(path)).toBe(false);
 
     const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(15_000);
     await page.goto(`${stack.config.urls.approvals}/requests`);
     await page.getByRole('button', { name: /alice/i }).click();
+    await page.waitForURL('**/requests');
     await page.goto(`${stack.config.urls.approvals}/requests/${request?.id}`);
     await page.getByLabel(/reason/i).fill(REASON);
     await page.getByRole('button', { name: 'Approve' }).click();
     await page
-      .getByText(/approved/i)
-      .first()
+      .getByRole('status')
+      .getByText(/you approved this/i)
       .waitFor();
 
     const answer = await called;

@@ -63,6 +63,8 @@ for (const form of document.querySelectorAll('form[data-decides]')) {
     }
     update();
   }).observe(buttons[0]);
+  // Whoever comes by keyboard would pass the buttons by while they are out of sight and therefore disabled.
+  form.addEventListener('focusin', () => buttons[0].scrollIntoView({ block: 'nearest' }));
   form.addEventListener('submit', () => {
     // After this event, so that the pressed button's value is still sent.
     setTimeout(() => {
