@@ -31,9 +31,12 @@ export function createReEvaluate(deps: ActivityDeps): ActivityPorts['reEvaluate'
     }
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
-      const tool = await deps.upstreams.find(call.binding.tool, { live: true });
+      // Two questions that do not wait for each other; an answer to the second counts only with the right one to the first.
+      const [tool, decision] = await Promise.all([
+        deps.upstreams.find(call.binding.tool, { live: true }),
+        deps.pdp.evaluate(call.binding.evaluation, call.approval),
+      ]);
       if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
-      const decision = await deps.pdp.evaluate(call.binding.evaluation, call.approval);
       const decisionId = await store.recordDecision(call, decision);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId, generation: call.generation };
       if (decision.kind === 'retry') return waitFor(call, attempt, decision);

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import { sendHttp, type HttpAnswer } from './http.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -21,6 +22,8 @@ const grantedResult = z.looseObject({
   approval: z.looseObject({ id: z.string().min(1), approved_at: instant, approved_until: instant, state: z.string() }),
 });
 
+const problemBody = z.looseObject({ type: z.string().optional() });
+
 type TaskBody = z.infer<typeof taskBody>;
 
 /**
@@ -31,15 +34,11 @@ type TaskBody = z.infer<typeof taskBody>;
 export function createAccessRequestClient(options: { serviceUrl: string; token: string }): AccessRequestService {
   const { origin } = new URL(options.serviceUrl);
 
-  async function send(url: string, init: RequestInit): Promise<Response> {
+  async function send(url: string, init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }) {
     if (new URL(url).origin !== origin) throw unavailable('the access request service named a foreign address');
+    const headers = { ...init.headers, authorization: `Bearer ${options.token}`, accept: 'application/json' };
     try {
-      return await fetch(url, {
-        ...init,
-        headers: { ...init.headers, authorization: `Bearer ${options.token}`, accept: 'application/json' },
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
+      return await sendHttp(url, { ...init, headers, timeoutMs: TIMEOUT_MS });
     } catch (cause) {
       throw unavailable('the access request service does not answer', cause);
     }
@@ -52,14 +51,14 @@ export function createAccessRequestClient(options: { serviceUrl: string; token: 
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body,
       });
-      if (!response.ok) throw await refusal(response);
-      return handleOf(await readTask(response), origin);
+      if (!isOk(response)) throw refusal(response);
+      return handleOf(readTask(response), origin);
     },
 
     async read(handle) {
       const response = await send(handle.statusEndpoint, { method: 'GET' });
-      if (!response.ok) throw await refusal(response);
-      return statusOf(await readTask(response), retryAfterMs(response));
+      if (!isOk(response)) throw refusal(response);
+      return statusOf(readTask(response), retryAfterMs(response));
     },
 
     async cancel(handle) {
@@ -70,8 +69,8 @@ export function createAccessRequestClient(options: { serviceUrl: string; token: 
         body: JSON.stringify({ reason: 'caller_cancelled' }),
       });
       // 409: it already ended. 404, 410: it is gone. In each case there is nothing left to give up.
-      if (response.ok || [404, 405, 409, 410].includes(response.status)) return;
-      throw await refusal(response);
+      if (isOk(response) || [404, 405, 409, 410].includes(response.status)) return;
+      throw refusal(response);
     },
   };
 }
@@ -80,15 +79,27 @@ function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
 
-async function readTask(response: Response): Promise<TaskBody> {
-  const parsed = taskBody.safeParse(await response.json().catch(() => undefined));
+function isOk({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readTask(response: HttpAnswer): TaskBody {
+  const parsed = taskBody.safeParse(parseJson(response.text));
   if (!parsed.success) throw unavailable('the access request service gave an answer that cannot be read');
   return parsed.data;
 }
 
-async function refusal(response: Response): Promise<CountersignError> {
-  const problem = (await response.json().catch(() => ({}))) as { type?: unknown };
-  const type = typeof problem.type === 'string' ? problem.type.split(':').at(-1) : undefined;
+function refusal(response: HttpAnswer): CountersignError {
+  const problem = problemBody.safeParse(parseJson(response.text)).data;
+  const type = problem?.type?.split(':').at(-1);
   if (response.status >= 500 || response.status === 429 || response.status === 401 || response.status === 403) {
     return unavailable(`the access request service answered ${response.status}`);
   }
@@ -141,7 +152,7 @@ function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionSta
   }
 }
 
-function retryAfterMs(response: Response): number | undefined {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+function retryAfterMs(response: HttpAnswer): number | undefined {
+  const seconds = Number(response.header('retry-after') ?? Number.NaN);
   return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
 }

@@ -3,11 +3,10 @@ import type { Logger } from 'pino';
 import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { sendHttp } from './http.ts';
 import { readDecision } from './pdp-answer.ts';
 
 const TIMEOUT_MS = 5_000;
-/** A decision is small; a larger body is not one. */
-const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** Where AuthZEN puts the evaluation endpoint below a PDP's address. */
 export const EVALUATION_PATH = '/access/v1/evaluation';
@@ -58,7 +57,7 @@ function bodyOf(request: EvaluationRequest, approval?: Approval): string {
 
 async function ask(endpoint: string, options: PdpOptions, body: string): Promise<unknown> {
   try {
-    const response = await fetch(endpoint, {
+    const answer = await sendHttp(endpoint, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${options.token}`,
@@ -67,30 +66,14 @@ async function ask(endpoint: string, options: PdpOptions, body: string): Promise
         'x-request-id': randomUUID(),
       },
       body,
-      redirect: 'error',
-      signal: AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS),
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     });
-    if (response.status !== 200) {
-      await response.body?.cancel();
-      throw unavailable(`the policy decision point answered ${response.status}`);
-    }
-    return JSON.parse(await readText(response)) as unknown;
+    if (answer.status !== 200) throw unavailable(`the policy decision point answered ${answer.status}`);
+    return JSON.parse(answer.text) as unknown;
   } catch (cause) {
     if (cause instanceof CountersignError) throw cause;
     throw unavailable('the policy decision point gives no answer', cause);
   }
-}
-
-async function readText(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
-    size += part.value.byteLength;
-    if (size > MAX_ANSWER_BYTES) throw unavailable('the answer of the policy decision point is too large');
-    chunks.push(part.value);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function unavailable(message: string, cause?: unknown): CountersignError {

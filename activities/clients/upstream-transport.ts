@@ -1,4 +1,5 @@
-import type { Stream } from 'node:stream';
+import { setMaxListeners } from 'node:events';
+import { finished, type Stream } from 'node:stream';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
@@ -20,8 +21,7 @@ export function createTransport(server: UpstreamServer, log: Logger): Transport 
   if ('url' in server) {
     return new StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: { ...server.headers } },
-      // A followed redirect would take the credential and the call to a place nobody configured, or send the call twice.
-      fetch: (url, init) => fetch(url, { ...init, redirect: 'error' }),
+      fetch: fetchOnce,
     });
   }
   const transport = new StdioClientTransport({
@@ -33,6 +33,31 @@ export function createTransport(server: UpstreamServer, log: Logger): Transport 
   });
   logLines(transport.stderr, log);
   return transport;
+}
+
+/**
+ * Fetches without following redirects: one would take the credential and the call to a place nobody configured, or send
+ * the call twice. The transport's signal lives as long as the connection, and `fetch` lets go of a signal only when
+ * garbage is collected; a signal per request keeps the listeners on it from piling up.
+ */
+async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Response> {
+  const own = new AbortController();
+  const abort = () => own.abort(init.signal?.reason);
+  const release = () => init.signal?.removeEventListener('abort', abort);
+  if (init.signal?.aborted) abort();
+  else if (init.signal) {
+    setMaxListeners(0, init.signal);
+    init.signal.addEventListener('abort', abort, { once: true });
+  }
+  try {
+    const response = await fetch(url, { ...init, redirect: 'error', signal: own.signal });
+    if (response.body === null) release();
+    else finished(response.body as unknown as NodeJS.ReadableStream, release);
+    return response;
+  } catch (error) {
+    release();
+    throw error;
+  }
 }
 
 /** Keeps the program's error output flowing, so that it never blocks on a full pipe. */

@@ -19,7 +19,7 @@ import process from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const OLDEST_NODE = [20, 11];
+const OLDEST_NODE = [20, 19];
 const SOURCES = ['apps', 'activities', 'workflows', 'prisma/generated'];
 const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json'];
 /** A lock that names no holder this long after it was made has lost it in that very moment. */

@@ -55,7 +55,10 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
       }),
     );
     parts.push(await runWorker(temporal, activities, deps.log));
-    const workflows = createGatedCallWorkflows(engine.client, temporal.taskQueue);
+    const workflows = createGatedCallWorkflows(engine.client, {
+      taskQueue: temporal.taskQueue,
+      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
+    });
     const handlers = outboxHandlers({ workflows, calls: store, accessRequests: ports.accessRequests });
     parts.push(
       await startOutbox({

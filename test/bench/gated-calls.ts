@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { Stack } from '../support/stack.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import type { OpenRequest, Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summarise, type Sample } from './stats.ts';
+
+/** Longer than the pause before the first look of a workflow, so that it has come to rest. */
+const WAITING_MS = 4_000;
 
 const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
 
@@ -18,16 +23,23 @@ export async function measureOpening(stack: Stack, count: number): Promise<Sampl
   return measure({ count, callers: 16 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
 }
 
-/** From the moment the approver's webhook is sent to the arrival of the call at the upstream. One at a time. */
+/**
+ * From the moment the approver's webhook is sent to the arrival of the call at the upstream. One at a time, for calls that
+ * have been waiting: a person does not answer in the instant the call is made.
+ */
 export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count: number): Promise<Sample> {
   const token = await stack.token('agent');
   const database = await stack.database();
-  const durations: number[] = [];
+  const calls: { id: string; taskId: string }[] = [];
   for (let index = 0; index < count; index += 1) {
     const call = note();
-    const taskId = await openGatedCall(stack.config.urls.mcp, token, call);
-    const request = await requestOf(taskId);
-    const arrived = ledger.arrival(call.arguments.id);
+    calls.push({ id: call.arguments.id, taskId: await openGatedCall(stack.config.urls.mcp, token, call) });
+  }
+  await pause(WAITING_MS);
+  const durations: number[] = [];
+  for (const { id, taskId } of calls) {
+    const request = await requestOf(database, taskId);
+    const arrived = ledger.arrival(id);
     const sent = performance.now();
     await stack.decide(request, { verdict: 'approve' });
     durations.push((await arrived) - sent);
@@ -36,16 +48,16 @@ export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count:
     durations,
     durations.reduce((sum, one) => sum + one, 0),
   );
+}
 
-  async function requestOf(taskId: string) {
-    const { rows } = await database.query<{ id: string; call_digest: string }>(
-      `SELECT s.access_request_id AS id, b.call_digest FROM gateway.gated_call g
-       JOIN gateway.submission s ON s.gated_call_id = g.id JOIN gateway.call_binding b ON b.gated_call_id = g.id
-       WHERE g.task_id = $1`,
-      [taskId],
-    );
-    const [row] = rows;
-    if (row === undefined) throw new Error(`no access request for ${taskId}`);
-    return { id: row.id, generation: 1, callDigest: row.call_digest };
-  }
+async function requestOf(database: Pool, taskId: string): Promise<OpenRequest> {
+  const { rows } = await database.query<{ id: string; call_digest: string }>(
+    `SELECT s.access_request_id AS id, b.call_digest FROM gateway.gated_call g
+     JOIN gateway.submission s ON s.gated_call_id = g.id JOIN gateway.call_binding b ON b.gated_call_id = g.id
+     WHERE g.task_id = $1`,
+    [taskId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error(`no access request for ${taskId}`);
+  return { id: row.id, generation: 1, callDigest: row.call_digest };
 }

@@ -6,13 +6,15 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { measureAllowPath } from './allow-path.ts';
 import { startEverythingServer } from './everything-server.ts';
 import { measureApprovalToTool, measureHandle, measureOpening } from './gated-calls.ts';
-import { startLedger } from './ledger-server.ts';
+import { startLedger, type Ledger } from './ledger-server.ts';
 import { printReport, type Figure } from './report.ts';
+import type { StackOptions } from '../support/stack-config.ts';
+import type { Sample } from './stats.ts';
 import { measureTemporalFloor } from './temporal-floor.ts';
 
 const HELP = `Measures the product against floors that are measured in the same run, and prints the ratios.
 
-  npm run bench                 everything, about two minutes
+  npm run bench                 everything, about four minutes
   npm run bench -- --quick      fewer calls, for a first look
   npm run bench -- --json       figures as JSON on stdout
 `;
@@ -24,85 +26,109 @@ when { resource.id == "ledger__note" && context has approval && context.approval
   && context.approval.template == "operator_approval" };
 `;
 
+const {
+  values: { quick, json, help },
+} = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, help: { type: 'boolean' } } });
+
 const IDLE_BEFORE_MEMORY_MS = 10_000;
 
-const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
-});
-if (options.help) process.stdout.write(HELP);
-else await main(options.quick ? 0.2 : 1);
+const progress = (what: string) => process.stderr.write(`${what} …\n`);
 
 /** `scale`: 1 for the whole measurement, less for fewer calls. */
 async function main(scale: number): Promise<void> {
-  const progress = (what: string) => process.stderr.write(`${what} …\n`);
-  progress('starting the product, server-everything and a ledger');
   const everything = await startEverythingServer();
   const ledger = await startLedger();
-  const stack = await startStack({
-    parts: 'together',
+  const options = {
     policies: POLICY,
     mcpServers: { everything: { url: everything.url }, ledger: { url: ledger.url } },
-    config: { gateway: { maxOpenPerCaller: 100_000 } },
-  });
+    config: {
+      gateway: { maxOpenPerCaller: 100_000 },
+      worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 600 },
+    },
+  };
   try {
-    const figures: Figure[] = [];
-    progress('memory');
-    await pause(IDLE_BEFORE_MEMORY_MS);
-    figures.push(memoryFigure(stack));
-    const at = { directUrl: everything.url, gatewayUrl: stack.config.urls.mcp, token: await stack.token('agent') };
-    for (const callers of [1, 16]) {
-      progress(`allow path, ${callers} ${callers === 1 ? 'caller' : 'callers'}`);
-      figures.push(
-        ...allowFigures(await measureAllowPath(at, { callers, callsPerRound: scaled(callers === 1 ? 300 : 800) })),
-      );
-    }
-    progress('call to task handle');
-    figures.push(...(await gatedFigures(stack)));
-    progress('approval to tool, and the bare Temporal floor');
-    const floor = await measureTemporalFloor(temporalAddress(stack), scaled(50));
-    const approval = await measureApprovalToTool(stack, ledger, scaled(50));
-    figures.push({
-      name: 'approval → tool invoked, p50',
-      value: approval.p50 / floor.p50,
-      unit: '× bare signal → activity',
-      target: '≤ 3',
-      met: approval.p50 <= 3 * floor.p50,
-      detail: `${ms(approval.p50)} against ${ms(floor.p50)}; p99 ${ms(approval.p99)} against ${ms(floor.p99)}`,
-    });
-    printReport(figures, { json: options.json === true });
+    const figures = [
+      await withStack({ ...options, parts: 'together' }, memoryFigures),
+      await withStack({ ...options, parts: 'apart' }, (stack) => timeFigures(stack, { everything, ledger, scale })),
+    ].flat();
+    printReport(figures, { json: json === true });
   } finally {
-    await stack.stop();
     await ledger.close();
     await everything.stop();
   }
+}
 
-  function scaled(count: number): number {
-    return Math.max(10, Math.round(count * scale));
+async function withStack(options: StackOptions, measure: (stack: Stack) => Promise<Figure[]>): Promise<Figure[]> {
+  progress(
+    `starting the product, ${options.parts === 'apart' ? 'each part a process, as in production' : 'in one process'}`,
+  );
+  const stack = await startStack(options);
+  try {
+    return await measure(stack);
+  } finally {
+    await stack.stop();
   }
+}
 
-  async function gatedFigures(of: Stack): Promise<Figure[]> {
-    await measureHandle(of, scaled(50));
-    const handle = await measureHandle(of, scaled(200));
-    const opening = await measureOpening(of, scaled(1_000));
-    return [
-      {
-        name: 'call → task handle, p50',
-        value: handle.p50,
-        unit: 'ms',
-        target: '≤ 30',
-        met: handle.p50 <= 30,
-        detail: `p99 ${ms(handle.p99)}, one caller`,
-      },
-      {
-        name: 'gated calls opened',
-        value: opening.perSecond,
-        unit: 'per second',
-        target: '≥ 100',
-        met: opening.perSecond >= 100,
-        detail: `16 callers, ${opening.count} calls, p50 ${ms(opening.p50)}`,
-      },
-    ];
+interface Beside {
+  readonly everything: { readonly url: string };
+  readonly ledger: Ledger;
+  readonly scale: number;
+}
+
+async function timeFigures(stack: Stack, { everything, ledger, scale }: Beside): Promise<Figure[]> {
+  const scaled = (count: number) => Math.max(10, Math.round(count * scale));
+  const figures: Figure[] = [];
+  const at = { directUrl: everything.url, gatewayUrl: stack.config.urls.mcp, token: await stack.token('agent') };
+  for (const callers of [1, 16]) {
+    progress(`allow path, ${callers} ${callers === 1 ? 'caller' : 'callers'}`);
+    const counts = { callers, callsPerRound: scaled(callers === 1 ? 300 : 1_500) };
+    figures.push(...allowFigures(await measureAllowPath(at, counts)));
   }
+  progress('approval to tool, and the bare Temporal floor');
+  figures.push(
+    approvalFigure(
+      await measureApprovalToTool(stack, ledger, scaled(50)),
+      await measureTemporalFloor(temporalAddress(stack), scaled(50)),
+    ),
+  );
+  progress('call to task handle');
+  await measureHandle(stack, scaled(50));
+  const handle = await measureHandle(stack, scaled(200));
+  progress('gated calls opened per second');
+  return [...figures, ...openingFigures(handle, await measureOpening(stack, scaled(1_000)))];
+}
+
+function approvalFigure(approval: Sample, floor: Sample): Figure {
+  return {
+    name: 'approval → tool invoked, p50',
+    value: approval.p50 / floor.p50,
+    unit: '× bare signal → activity',
+    target: '≤ 3',
+    met: approval.p50 <= 3 * floor.p50,
+    detail: `${ms(approval.p50)} against ${ms(floor.p50)}; p99 ${ms(approval.p99)} against ${ms(floor.p99)}`,
+  };
+}
+
+function openingFigures(handle: Sample, opening: Sample): Figure[] {
+  return [
+    {
+      name: 'call → task handle, p50',
+      value: handle.p50,
+      unit: 'ms',
+      target: '≤ 30',
+      met: handle.p50 <= 30,
+      detail: `p99 ${ms(handle.p99)}, one caller`,
+    },
+    {
+      name: 'gated calls opened',
+      value: opening.perSecond,
+      unit: 'per second',
+      target: '≥ 100',
+      met: opening.perSecond >= 100,
+      detail: `16 callers, ${opening.count} calls, p50 ${ms(opening.p50)}`,
+    },
+  ];
 }
 
 function allowFigures({ callers, direct, gateway }: Awaited<ReturnType<typeof measureAllowPath>>): Figure[] {
@@ -127,17 +153,21 @@ function allowFigures({ callers, direct, gateway }: Awaited<ReturnType<typeof me
   ];
 }
 
-function memoryFigure(stack: Stack): Figure {
+async function memoryFigures(stack: Stack): Promise<Figure[]> {
+  progress('memory');
+  await pause(IDLE_BEFORE_MEMORY_MS);
   const status = readFileSync(`/proc/${stack.pid('up')}/status`, 'utf8');
   const megabytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
-  return {
-    name: 'memory of all deployables in one process, idle',
-    value: megabytes,
-    unit: 'MB resident',
-    target: '< 400',
-    met: megabytes < 400,
-    detail: 'without Postgres, Temporal and the upstream servers, which are processes of their own',
-  };
+  return [
+    {
+      name: 'memory of all deployables in one process, idle',
+      value: megabytes,
+      unit: 'MB resident',
+      target: '< 400',
+      met: megabytes < 400,
+      detail: 'without Postgres, Temporal and the upstream servers, which are processes of their own',
+    },
+  ];
 }
 
 function temporalAddress(stack: Stack): string {
@@ -150,3 +180,6 @@ function temporalAddress(stack: Stack): string {
 function ms(value: number): string {
   return `${value.toFixed(value < 10 ? 2 : 1)} ms`;
 }
+
+if (help) process.stdout.write(HELP);
+else await main(quick ? 0.2 : 1);

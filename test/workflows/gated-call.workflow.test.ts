@@ -54,11 +54,11 @@ describe('the workflow of a gated call', () => {
   });
 
   /** Runs `use` beside a worker with these activities, on a task queue of its own. */
-  async function beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>): Promise<T> {
+  async function beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs = 1): Promise<T> {
     const taskQueue = randomUUID();
     const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, activities });
     const gatedCallId = randomUUID();
-    const workflows = createGatedCallWorkflows(client, taskQueue);
+    const workflows = createGatedCallWorkflows(client, { taskQueue, firstLookMs });
     return worker.runUntil(() =>
       use({
         start: () => workflows.start(gatedCallId),
@@ -111,6 +111,21 @@ describe('the workflow of a gated call', () => {
       await result();
     });
     expect(steps).toEqual(['readResolution', 'readResolution']);
+  });
+
+  it('rests in the engine until its first look is due, and wakes from that by a poke as well', async () => {
+    const { activities, steps } = scripted({ readResolution: [{ kind: 'ended' }] });
+    await beside(
+      activities,
+      async ({ start, poke, result }) => {
+        await start();
+        expect(steps).toEqual([]);
+        await poke();
+        await result();
+      },
+      HOUR,
+    );
+    expect(steps).toEqual(['readResolution']);
   });
 
   it('waits on re-evaluation that is put off, and evaluates again when the claim found the decision stale', async () => {

@@ -62,7 +62,11 @@ export interface GatedCalls {
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
   cancel(gatedCallId: string): Promise<GatedCallState>;
   /** Accepts a signed callback once. */
-  acceptCallback(callback: { webhookId: string; bodyDigest: string; accessRequestId: string }): Promise<'accepted' | 'repeated' | 'conflict'>;
+  acceptCallback(callback: {
+    webhookId: string;
+    bodyDigest: string;
+    accessRequestId: string;
+  }): Promise<'accepted' | 'repeated' | 'conflict'>;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -7,6 +8,9 @@ import { rolesOf } from './roles.ts';
 const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 const SKEW_SECONDS = 30;
 const FETCH_MS = 5_000;
+/** A token that was good stays good for this long without another look; an issuer's withdrawn key counts as long. */
+const REMEMBER_MS = 30_000;
+const REMEMBERED = 1_000;
 
 /** A bearer token whose signature, issuer, audience and lifetime were checked. */
 export interface AccessToken {
@@ -30,7 +34,16 @@ export interface AccessTokenOptions {
  */
 export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: AccessTokenOptions) {
   const keys = createKeys(issuer);
+  const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
+    const known = verified.get(token);
+    if (known !== undefined && known.expiresAt > Date.now() / 1_000) return known;
+    const read = await readToken(token);
+    if (read !== undefined) verified.set(token, read);
+    return read;
+  };
+
+  async function readToken(token: string): Promise<AccessToken | undefined> {
     const payload = await verify(token, await keys(), { issuer, audience });
     if (!payload?.sub || payload.exp === undefined) return undefined;
     const { sub, exp, client_id: clientId, scope } = payload;
@@ -40,7 +53,7 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: Acce
       roles: rolesOf(payload[rolesClaim]),
       expiresAt: exp,
     };
-  };
+  }
 }
 
 async function verify(token: string, keys: JWTVerifyGetKey, expected: { issuer: string; audience: string }) {

@@ -63,8 +63,8 @@ export const configSchema = z.strictObject({
   worker: z
     .strictObject({
       /** First pause between two looks at an access request; doubles up to the maximum. Callbacks make it shorter. */
-      resolutionPollMinSeconds: seconds.default(5),
-      resolutionPollMaxSeconds: seconds.default(300),
+      resolutionPollMinSeconds: seconds.default(10),
+      resolutionPollMaxSeconds: seconds.default(600),
       /** How often the sweeper looks for calls past a deadline. */
       sweepIntervalMs: z.number().int().min(100).default(1_000),
       /** A creation that has not got its handle after this long, and that no client asks for, is given up. */

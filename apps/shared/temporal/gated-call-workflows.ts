@@ -10,7 +10,14 @@ export interface GatedCallWorkflows {
   poke(gatedCallId: string): Promise<void>;
 }
 
-export function createGatedCallWorkflows(client: Client, taskQueue: string): GatedCallWorkflows {
+/**
+ * `firstLookMs`: when the workflow looks for a resolution by itself for the first time. Until then it rests in the engine
+ * without a single task, so that opening a call costs one write there; a poke ends the rest at once.
+ */
+export function createGatedCallWorkflows(
+  client: Client,
+  { taskQueue, firstLookMs }: { taskQueue: string; firstLookMs: number },
+): GatedCallWorkflows {
   const options = (gatedCallId: string) => ({
     workflowId: gatedCallWorkflowId(gatedCallId),
     taskQueue,
@@ -21,7 +28,10 @@ export function createGatedCallWorkflows(client: Client, taskQueue: string): Gat
   return {
     async start(gatedCallId) {
       await ignoringFinished(
-        client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', options(gatedCallId)),
+        client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', {
+          ...options(gatedCallId),
+          startDelay: firstLookMs,
+        }),
       );
     },
     async poke(gatedCallId) {

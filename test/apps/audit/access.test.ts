@@ -97,7 +97,9 @@ describe('who may read outcome records', () => {
       expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${url}", error="invalid_token"`);
     }
     expect((await withToken('no-token-at-all')).status).toBe(401);
-    expect((await get('/outcome-records', { authorization: 'Basic some-password', accept: 'text/html' })).status).toBe(401);
+    expect((await get('/outcome-records', { authorization: 'Basic some-password', accept: 'text/html' })).status).toBe(
+      401,
+    );
   });
 
   it('is nobody without a token: programs get 401, browsers are sent to sign in and back', async () => {

@@ -53,4 +53,9 @@ export type Decision =
       readonly reason?: string;
       readonly offer: AccessRequestOffer;
     }
-  | { readonly kind: 'retry'; readonly evaluationId?: string; readonly reason?: string; readonly retryAfterMs?: number };
+  | {
+      readonly kind: 'retry';
+      readonly evaluationId?: string;
+      readonly reason?: string;
+      readonly retryAfterMs?: number;
+    };
