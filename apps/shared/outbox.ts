@@ -35,7 +35,8 @@ interface Row {
 }
 
 /**
- * Hands the rows of an outbox table to their handlers, each at least once, in any number of processes. A notice starts
+ * Hands the rows of an outbox table to their handlers, the urgent ones first, each at least once, in any number of
+ * processes. A notice starts
  * the work at once; a look every second finds what a lost notice left. A row whose handler throws comes back after a
  * pause that doubles up to a minute, for as long as it takes; a row of an unknown kind too, because a newer version of
  * the program may know it. `stop` waits for what is in hand.
@@ -130,7 +131,7 @@ function createRows(pool: Pool, schema: string) {
     UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
     WHERE id IN (
       SELECT id FROM ${table} WHERE done_at IS NULL AND available_at <= clock_timestamp()
-      ORDER BY available_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+      ORDER BY urgency, available_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
     RETURNING id::text, kind, subject_id, attempts`;
   return {
     async take(limit: number): Promise<Row[]> {

@@ -18,8 +18,8 @@ import { outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
-/** Starts per second cost more than their worth to the engine; a short queue leaves the processor to opening calls. */
-const OUTBOX_CONCURRENCY = 8;
+/** Few, because starting workflows is work for Temporal that nobody waits for; it leaves the processor to those who do. */
+const OUTBOX_CONCURRENCY = 4;
 
 type WorkerSecrets = Pick<Secrets, 'pdpToken' | 'accessRequestToken'>;
 

@@ -16,7 +16,10 @@ export async function runWorker(
   log: Logger,
 ): Promise<Running> {
   installRuntime(log);
-  const connection = await NativeConnection.connect({ address: temporal.address, tls: temporal.tls });
+  const { address, tls } = temporal;
+  const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
+    throw new Error(`Temporal does not answer at ${address}. Is it running? TEMPORAL_ADDRESS names it`, { cause });
+  });
   const worker = await Worker.create({
     connection,
     namespace: temporal.namespace,

@@ -6,8 +6,8 @@ import type { Ledger } from './ledger-server.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summarise, type Sample } from './stats.ts';
 
-/** Longer than the pause before the first look of a workflow, so that it has come to rest. */
-const WAITING_MS = 4_000;
+/** Looks double their distance: this falls into a long pause between two of them, as nearly all of a long wait does. */
+const WAITING_MS = 8_500;
 
 const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
 

@@ -65,8 +65,9 @@ describe('kill -9 of parts that run apart', () => {
 
   const killAndRestart = async (parts: readonly Part[]) => {
     await Promise.all(parts.map((part) => stack.kill(part)));
-    // The engine first: what depends on it waits for it at its start.
-    for (const part of [...parts].sort((a) => (a === 'temporal' ? -1 : 1))) await stack.startPart(part);
+    // The engine first: the worker does not start without it.
+    const engineFirst = [...parts].sort((a, b) => Number(b === 'temporal') - Number(a === 'temporal'));
+    for (const part of engineFirst) await stack.startPart(part);
   };
 
   describe.each(APART)('of $name', ({ parts }) => {

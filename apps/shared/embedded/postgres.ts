@@ -39,7 +39,9 @@ export interface PostgresServer {
 
 const DATABASE = 'countersign';
 /** A killed server's last children hold its shared memory for a moment; a free port may be taken before we use it. */
-const RETRY_MS = 10_000;
+const RETRY_MS = 15_000;
+/** The last also for a killed server that its parent has not noticed yet: to PostgreSQL its process is still there. */
+const PASSING = /still in use|address already in use|lock file "postmaster.pid" already exists/i;
 
 /**
  * Finds or starts PostgreSQL, first that works: `databaseUrl`; the server that already runs on our state folder; the
@@ -117,9 +119,10 @@ async function start(
       const started = await startCluster(paths, how);
       if (typeof started !== 'string') return started;
       last = started;
-      if (/still in use|address already in use/i.test(started)) return undefined;
       // Another process of ours may have been faster.
-      return (await adoptCluster(paths, how.password)) ?? started;
+      const running = await adoptCluster(paths, how.password);
+      if (running !== undefined) return running;
+      return PASSING.test(started) ? undefined : started;
     },
     { withinMs: RETRY_MS, everyMs: 200 },
   );

@@ -150,11 +150,12 @@ CREATE TABLE gateway.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind          text NOT NULL CHECK (kind IN ('start_workflow','poke_workflow','cancel_access_request')),
   subject_id    text NOT NULL,
+  urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
   attempts      integer NOT NULL DEFAULT 0,
   done_at       timestamptz
 );
-CREATE INDEX outbox_due ON gateway.outbox (available_at) WHERE done_at IS NULL;
+CREATE INDEX outbox_due ON gateway.outbox (urgency, available_at) WHERE done_at IS NULL;
 
 -- Signed callbacks that were accepted. The primary key stops a replay.
 CREATE TABLE gateway.callback_inbox (
@@ -199,9 +200,11 @@ CREATE TRIGGER outcome_record_immutable BEFORE UPDATE OR DELETE ON gateway.outco
 CREATE TRIGGER outcome_record_kept BEFORE TRUNCATE ON gateway.outcome_record
   FOR EACH STATEMENT EXECUTE FUNCTION gateway.refuse_change();
 
--- Tells the dispatcher that there is work; it also looks by itself, so a lost notice costs only time.
+-- Tells the dispatcher that there is work; it also looks by itself, so a lost notice costs only time. A start has time:
+-- nothing happens in a new workflow until its first look is due, while somebody waits for what a poke sets going.
 CREATE FUNCTION gateway.enqueue(p_kind text, p_subject text) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO gateway.outbox (kind, subject_id) VALUES (p_kind, p_subject);
+  INSERT INTO gateway.outbox (kind, subject_id, urgency)
+    VALUES (p_kind, p_subject, CASE p_kind WHEN 'start_workflow' THEN 1 ELSE 0 END);
   SELECT pg_notify('gateway_outbox', '');
 $$;
 

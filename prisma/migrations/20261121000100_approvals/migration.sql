@@ -83,11 +83,12 @@ CREATE TABLE approvals.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind          text NOT NULL CHECK (kind IN ('callback')),
   subject_id    text NOT NULL,
+  urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
   attempts      integer NOT NULL DEFAULT 0,
   done_at       timestamptz
 );
-CREATE INDEX outbox_due ON approvals.outbox (available_at) WHERE done_at IS NULL;
+CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at) WHERE done_at IS NULL;
 
 CREATE TABLE approvals.session (
   sid    varchar PRIMARY KEY,

@@ -9,7 +9,7 @@ const TABLE = `
   CREATE SCHEMA IF NOT EXISTS queue;
   CREATE TABLE IF NOT EXISTS queue.outbox (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, subject_id text NOT NULL,
-    available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0,
+    urgency smallint NOT NULL DEFAULT 0, available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0,
     done_at timestamptz)`;
 
 describe('outbox', () => {
@@ -60,6 +60,17 @@ describe('outbox', () => {
     await add(['bob']);
     await waitFor(() => seen.includes('bob'));
     expect(seen).toEqual(['ada', 'bob']);
+  });
+
+  it('takes the urgent rows first, however late they came', async () => {
+    const seen: string[] = [];
+    await db.pool.query(
+      `INSERT INTO queue.outbox (kind, subject_id, urgency)
+       VALUES ('greet', 'later', 1), ('greet', 'later still', 1), ('greet', 'now', 0)`,
+    );
+    await start({ greet: async (subject) => void seen.push(subject) }, { concurrency: 1 });
+    await waitFor(() => seen.length === 3);
+    expect(seen).toEqual(['now', 'later', 'later still']);
   });
 
   it('finds a row that was never announced', async () => {
