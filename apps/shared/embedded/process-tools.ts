@@ -1,13 +1,23 @@
 import { spawnSync, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorCode } from '../error-code.ts';
 
+/** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
+const PORTS = { from: 20_000, to: 32_000 } as const;
+const PORT_TRIES = 50;
+
 /** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free. */
 export async function freePort(preferred?: number): Promise<number> {
-  if (preferred === undefined) return tryPort(0);
-  return tryPort(preferred).catch(() => tryPort(0));
+  let wanted = preferred ?? randomInt(PORTS.from, PORTS.to);
+  for (let tries = 0; tries < PORT_TRIES; tries += 1) {
+    const port = await tryPort(wanted).catch(() => undefined);
+    if (port !== undefined) return port;
+    wanted = randomInt(PORTS.from, PORTS.to);
+  }
+  return tryPort(0);
 }
 
 function tryPort(port: number): Promise<number> {
