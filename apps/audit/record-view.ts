@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
 import { isIntact } from '../../workflows/domain/gated-call/call-binding.ts';
 import { dispositionOf, type Disposition } from '../../workflows/domain/gated-call/disposition.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
 import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
 import { readSealedText } from './sealed-text.ts';
 import type { StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
-
-const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
+import { sha256 } from '../shared/sha256.ts';
 
 /** One line of the list. */
 export interface RecordSummary {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
@@ -17,6 +17,7 @@ import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { evaluationRequest } from './evaluation-request.ts';
 import { submissionBody } from './submission-body.ts';
 import type { ArgumentCheck } from './upstreams/argument-check.ts';
+import { sha256 } from '../shared/sha256.ts';
 
 /** One `tools/call` of an authenticated caller. */
 export interface ToolCall {
@@ -61,7 +62,6 @@ export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
 type Requestable = Extract<Decision, { kind: 'requestable' }>;
 
-const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
 const CALLBACK_STATE_BYTES = 16;
 /** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
 const MAX_DEPTH = 64;

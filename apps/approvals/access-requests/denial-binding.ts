@@ -7,6 +7,7 @@ import { canonicalJson, type Json } from '../../../workflows/domain/canonical-js
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { Problem } from './problem.ts';
 import type { Submission } from './submission.ts';
+import { sha256 } from '../../shared/sha256.ts';
 
 /** How far the clocks of PDP and access request service may be apart (PRJ-13). */
 const SKEW_MS = 30_000;
@@ -134,7 +135,6 @@ function compareBinding(submission: Submission, claims: z.infer<typeof claimsSch
 function compareCall({ resource, context }: Submission, members: readonly string[]): void {
   if (!members.includes(BOUND_CALL)) throw invalid('the denial does not bind the call digest');
   const args = context.arguments as Record<string, Json>;
-  const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
   if (callDigest({ tool: resource.id, arguments: args }, sha256) !== context.call_digest) {
     throw invalid('context.call_digest is not the digest of tool and arguments');
   }
