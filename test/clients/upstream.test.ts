@@ -1,11 +1,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 
 const log = pino({ level: 'silent' });
 const SERVERS = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
@@ -22,14 +22,6 @@ async function until<T>(look: () => Promise<T | undefined> | T | undefined, ms =
     if (Date.now() > end) throw new Error('the awaited condition did not come about');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 let pool: UpstreamPool | undefined;

@@ -12,6 +12,8 @@ interface Victim {
 const APART: readonly Victim[] = [
   { name: 'the gateway', parts: ['gateway'] },
   { name: 'the worker', parts: ['worker'] },
+  { name: 'Temporal', parts: ['temporal'] },
+  { name: 'all of them', parts: ['gateway', 'worker', 'temporal', 'pdp', 'approvals', 'audit'] },
 ];
 
 /** What the tests below do with a stack, whichever way its parts run. */

@@ -1,9 +1,9 @@
-import { createServer } from 'node:net';
 import { pino } from 'pino';
 import { serveGateway } from '../../apps/gateway/main.ts';
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -185,12 +185,4 @@ export async function aGateway(settings: { maxBodyBytes?: number } = {}): Promis
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
   const running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...world, log });
   return { url: config.urls.gateway, mcpUrl: config.urls.mcp, world, logged, stop: () => running.stop() };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,6 +1,6 @@
 import { spawnSync, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorCode } from '../error-code.ts';
@@ -8,10 +8,15 @@ import { errorCode } from '../error-code.ts';
 /** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
 const PORTS = { from: 20_000, to: 32_000 } as const;
 const PORT_TRIES = 50;
+const PREFERRED_MS = 3_000;
 
-/** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free. */
+/** A TCP port of 127.0.0.1 that nobody listens on: the preferred one when it is free, or becomes free within seconds. */
 export async function freePort(preferred?: number): Promise<number> {
-  let wanted = preferred ?? randomInt(PORTS.from, PORTS.to);
+  if (preferred !== undefined) {
+    const again = await until(() => tryPort(preferred).catch(() => undefined), { withinMs: PREFERRED_MS });
+    if (again !== undefined) return again;
+  }
+  let wanted = randomInt(PORTS.from, PORTS.to);
   for (let tries = 0; tries < PORT_TRIES; tries += 1) {
     const port = await tryPort(wanted).catch(() => undefined);
     if (port !== undefined) return port;
@@ -22,7 +27,8 @@ export async function freePort(preferred?: number): Promise<number> {
 
 function tryPort(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = createServer();
+    // Clients of a server that died knock at its port; one that is let in would keep the port from becoming free.
+    const server = createServer((knocking) => knocking.destroy());
     server.once('error', reject);
     server.listen(port, '127.0.0.1', () => {
       const address = server.address();
@@ -33,7 +39,10 @@ function tryPort(port: number): Promise<number> {
   });
 }
 
-/** Whether a process has not ended. One that ended and waits for its parent to notice (a zombie) has. */
+/**
+ * Whether a process has not ended. One that ended and waits for its parent to notice (a zombie) has, once its last
+ * thread is gone: until then it holds its ports and files.
+ */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -42,7 +51,8 @@ export function isAlive(pid: number): boolean {
   }
   if (process.platform !== 'linux') return true;
   try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    const threads = readdirSync(`/proc/${pid}/task`).length;
+    return threads > 1 || !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
     return false;
   }

@@ -5,7 +5,8 @@ import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { anAuthority } from '../../support/authority-stub.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { CALLBACK_SECRET, freePort } from '../../support/gateway.ts';
+import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import { CALLBACK_SECRET } from '../../support/gateway.ts';
 import { send as sendTo, type Sent } from '../../support/gateway-wire.ts';
 
 const server = new URL('../../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
