@@ -33,6 +33,11 @@ const asItIs = {
   '~standard': { version: 1 as const, vendor: 'countersign', validate: (value: unknown) => ({ value }) },
 };
 
+interface Limits {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
 interface Live {
   readonly client: Client;
   readonly since: number;
@@ -93,8 +98,9 @@ export class UpstreamConnection {
   }
 
   /** Sends one request and hands back the result as it came. Never repeats. */
-  async request(client: Client, method: string, params: JsonObject, signal: AbortSignal): Promise<unknown> {
-    const options = { signal, timeout: NO_TIMEOUT_MS, allowInputRequired: true };
+  async request(client: Client, method: string, params: JsonObject, limits: Limits): Promise<unknown> {
+    const { signal, timeoutMs = NO_TIMEOUT_MS } = limits;
+    const options = { ...(signal && { signal }), timeout: timeoutMs, allowInputRequired: true };
     const result = await client.request({ method, params: { ...params } }, asItIs, options);
     if (this.#live?.client === client) this.#live.usedAt = performance.now();
     return result;
@@ -158,7 +164,7 @@ export class UpstreamConnection {
     try {
       for (let page = 0; page < MAX_PAGES; page += 1) {
         const params = cursor === undefined ? {} : { cursor };
-        const answer = await this.request(client, 'tools/list', params, AbortSignal.timeout(LIST_TIMEOUT_MS));
+        const answer = await this.request(client, 'tools/list', params, { timeoutMs: LIST_TIMEOUT_MS });
         const parsed = toolsPage.parse(answer);
         tools.push(...(parsed.tools as unknown as JsonObject[]));
         cursor = parsed.nextCursor;

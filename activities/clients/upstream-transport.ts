@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import { finished, type Stream } from 'node:stream';
+import type { Readable, Stream } from 'node:stream';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
+import { Agent, request } from 'undici';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
 export type UpstreamServer =
@@ -35,29 +36,53 @@ export function createTransport(server: UpstreamServer, log: Logger): Transport 
   return transport;
 }
 
+/** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
+const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+
 /**
- * Fetches without following redirects: one would take the credential and the call to a place nobody configured, or send
- * the call twice. The transport's signal lives as long as the connection, and `fetch` lets go of a signal only when
- * garbage is collected; a signal per request keeps the listeners on it from piling up.
+ * Sends one request, for the transport. A redirect is an error: following it would take the credential and the call to a
+ * place nobody configured, or send the call twice. Lets go of the transport's signal, which lives as long as the
+ * connection, when the answer has been read; the built-in `fetch` keeps listening until garbage is collected.
  */
 async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Response> {
-  const own = new AbortController();
-  const abort = () => own.abort(init.signal?.reason);
-  const release = () => init.signal?.removeEventListener('abort', abort);
-  if (init.signal?.aborted) abort();
-  else if (init.signal) {
-    setMaxListeners(0, init.signal);
-    init.signal.addEventListener('abort', abort, { once: true });
+  if (init.signal) setMaxListeners(0, init.signal);
+  const sent: Record<string, string> = { 'accept-encoding': 'identity' };
+  new Headers(init.headers).forEach((value, name) => (sent[name] = value));
+  const answer = await request(url, {
+    method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
+    headers: sent,
+    body: (init.body as string | null | undefined) ?? null,
+    signal: init.signal ?? null,
+    dispatcher: agent,
+  });
+  const { statusCode: status, body } = answer;
+  if (status >= 300 && status < 400) {
+    body.destroy();
+    throw new TypeError('the upstream server redirects, which is not followed');
   }
-  try {
-    const response = await fetch(url, { ...init, redirect: 'error', signal: own.signal });
-    if (response.body === null) release();
-    else finished(response.body as unknown as NodeJS.ReadableStream, release);
-    return response;
-  } catch (error) {
-    release();
-    throw error;
+  const headers = new Headers();
+  for (const [name, value = ''] of Object.entries(answer.headers)) {
+    headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  const content = isStream ? toWebStream(body) : await body.text();
+  return new Response(status === 204 ? null : content, { status, headers });
+}
+
+/** Passes on what arrives as it arrives, and no faster than it is read. */
+function toWebStream(body: Readable): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      body.on('data', (chunk: Buffer) => {
+        controller.enqueue(chunk);
+        if ((controller.desiredSize ?? 0) <= 0) body.pause();
+      });
+      body.once('end', () => controller.close());
+      body.once('error', (error) => controller.error(error));
+    },
+    pull: () => void body.resume(),
+    cancel: () => void body.destroy(),
+  });
 }
 
 /** Keeps the program's error output flowing, so that it never blocks on a full pipe. */

@@ -51,7 +51,7 @@ export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>
       return known.get(name);
     },
 
-    call: (call, { signal }) => callOnce(connections.get(call.upstream), call, signal),
+    call: (call, options) => callOnce(connections.get(call.upstream), call, options),
 
     onChange(listener) {
       listeners.add(listener);
@@ -117,19 +117,19 @@ function describe(upstream: string, definition: JsonObject): UpstreamTool | unde
 async function callOnce(
   connection: UpstreamConnection | undefined,
   call: Parameters<Upstreams['call']>[0],
-  signal: AbortSignal,
+  options: Parameters<Upstreams['call']>[1],
 ): Promise<InvocationResult> {
   if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
   let client;
   try {
-    client = await orAborted(connection.connect(), signal);
+    client = await orAborted(connection.connect(), options.signal);
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
   const { upstreamTool: name, arguments: args, meta } = call;
   const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
   try {
-    return readToolResult(await connection.request(client, 'tools/call', params, signal));
+    return readToolResult(await connection.request(client, 'tools/call', params, options));
   } catch (error) {
     const outcome = readFailure(error);
     if (outcome.kind === 'not_sent') connection.discard(client);

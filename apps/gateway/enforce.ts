@@ -130,10 +130,9 @@ async function decideAndAct(
 
 function forward(deps: EnforcementDeps, call: ToolCall, binding: CallBinding): Promise<InvocationResult> {
   const { upstream, upstreamTool } = binding;
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(deps.settings.executionTimeoutMs)]);
   return deps.upstreams.call(
     { upstream, upstreamTool, arguments: call.arguments, ...(call.meta !== undefined && { meta: call.meta }) },
-    { signal },
+    { signal: call.signal, timeoutMs: deps.settings.executionTimeoutMs },
   );
 }
 

@@ -4,18 +4,18 @@ import {
   originValidation,
   requireBearerAuth,
 } from '@modelcontextprotocol/express';
-import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
   buildOAuthProtectedResourceMetadata,
   localhostAllowedHostnames,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { Config } from '../shared/config/config.ts';
+import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
+import { serveProtocol } from './wire/serve.ts';
 
 const MCP_PATH = '/mcp';
 export const CALLBACK_PATH = '/callbacks/access-requests';
@@ -33,7 +33,7 @@ export interface GatewayHttp {
 export function createGatewayApp({ config, handler, verifier, receiveCallback, log }: GatewayHttp): Express {
   const app = express();
   app.disable('etag');
-  app.use(helmet());
+  app.use(apiHeaders());
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   const hosts = allowedHosts(config);
   app.use(hostHeaderValidation(hosts), originValidation(hosts));
@@ -44,11 +44,6 @@ export function createGatewayApp({ config, handler, verifier, receiveCallback, l
   const metadata = resourceMetadata(config, resource);
   app.get(new URL(metadataUrl).pathname, (_request, response) => void response.json(metadata));
 
-  const maxRequestBodySize = config.gateway.maxBodyBytes;
-  const serve = toNodeHandler(handler, {
-    maxRequestBodySize,
-    onerror: (error) => log.error({ err: error }, 'unexpected error in the protocol layer'),
-  });
   app.all(
     MCP_PATH,
     requireBearerAuth({
@@ -56,8 +51,8 @@ export function createGatewayApp({ config, handler, verifier, receiveCallback, l
       resourceMetadataUrl: metadataUrl,
       expectedResource: resource,
     }),
-    express.json({ limit: maxRequestBodySize, strict: false }),
-    (request, response) => void serve(request, response, request.body),
+    express.json({ limit: config.gateway.maxBodyBytes, strict: false }),
+    serveProtocol(handler),
   );
   app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
   app.use(toErrorResponse(log));

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
-import helmet from 'helmet';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { apiHeaders } from '../shared/http/api-headers.ts';
 import { decideBatch } from './batch.ts';
 import type { Decide } from './decide.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
@@ -28,7 +28,7 @@ const PUBLIC_DOCUMENT = 'public, max-age=300';
 export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
-  app.use(helmet(), echoRequestId);
+  app.use(apiHeaders(), echoRequestId);
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);

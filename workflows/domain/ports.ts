@@ -107,9 +107,12 @@ export interface Upstreams {
    * reached now: throws `ERR_UPSTREAM_UNAVAILABLE` when it is not.
    */
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
-  /** Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. */
+  /**
+   * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
+   * long the answer is waited for.
+   */
   call(
     call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject },
-    options: { signal: AbortSignal },
+    options: { signal: AbortSignal; timeoutMs?: number },
   ): Promise<InvocationResult>;
 }
