@@ -111,14 +111,17 @@ function resolutionSteps(pool: Pool, retentionMs: number) {
 
 function decisionSteps(pool: Pool) {
   return {
-    /** Records what the PDP answered, stamped by the database's clock. Answers the decision's id. */
+    /**
+     * Records what the PDP answered, stamped by the database's clock. Answers the decision's id. The commit does not wait
+     * for the disk: whatever is done on the strength of the decision is committed after it, and takes it along.
+     */
     async recordDecision(call: StoredCall, decision: Decision): Promise<string> {
       const id = randomUUID();
       await query(
         pool,
         'record-decision',
         `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+         SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('synchronous_commit', 'off', true)`,
         [
           id,
           call.gatedCallId,

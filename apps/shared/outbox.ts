@@ -27,6 +27,12 @@ export interface OutboxOptions {
   readonly log: Logger;
 }
 
+/**
+ * In the FROM of a statement: its commit does not wait for the disk. A lease or a mark that a crash takes back means that
+ * a row is handled once more, which handlers have to bear anyway.
+ */
+const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
+
 interface Row {
   readonly id: string;
   readonly kind: string;
@@ -36,10 +42,9 @@ interface Row {
 
 /**
  * Hands the rows of an outbox table to their handlers, the urgent ones first, each at least once, in any number of
- * processes. A notice starts
- * the work at once; a look every second finds what a lost notice left. A row whose handler throws comes back after a
- * pause that doubles up to a minute, for as long as it takes; a row of an unknown kind too, because a newer version of
- * the program may know it. `stop` waits for what is in hand.
+ * processes. A notice starts the work at once; a look every second finds what a lost notice left. A row whose handler
+ * throws comes back after a pause that doubles up to a minute, for as long as it takes; a row of an unknown kind too,
+ * because a newer version of the program may know it. `stop` waits for what is in hand.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const log = options.log.child({ outbox: options.schema });
@@ -130,15 +135,17 @@ function createRows(pool: Pool, schema: string) {
   const take = `
     UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
     WHERE id IN (
-      SELECT id FROM ${table} WHERE done_at IS NULL AND available_at <= clock_timestamp()
-      ORDER BY urgency, available_at, id LIMIT $1 FOR UPDATE SKIP LOCKED)
+      SELECT id FROM ${table} AS due, ${WITHOUT_FLUSH} WHERE done_at IS NULL AND available_at <= clock_timestamp()
+      ORDER BY urgency, available_at, id LIMIT $1 FOR UPDATE OF due SKIP LOCKED)
     RETURNING id::text, kind, subject_id, attempts`;
+  const done = `
+    UPDATE ${table} SET done_at = clock_timestamp() FROM ${WITHOUT_FLUSH} WHERE id = $1 AND done_at IS NULL`;
   return {
     async take(limit: number): Promise<Row[]> {
       return (await pool.query<Row>({ name: `${schema}-outbox-take`, text: take, values: [limit] })).rows;
     },
     async done(id: string): Promise<void> {
-      await pool.query(`UPDATE ${table} SET done_at = clock_timestamp() WHERE id = $1 AND done_at IS NULL`, [id]);
+      await pool.query({ name: `${schema}-outbox-done`, text: done, values: [id] });
     },
     async retry(id: string, inMs: number): Promise<void> {
       await pool.query(
