@@ -1,28 +1,36 @@
 import { createHash } from 'node:crypto';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createReEvaluate, putOff } from './re-evaluate.ts';
 
-/** Takes the one irrevocable right to execute; cancel and expiry compete for the same row and exactly one wins. */
-export function createClaimExecution({ store, settings }: ActivityDeps): ActivityPorts['claimExecution'] {
-  return async ({ gatedCallId }, { decisionId, generation }) => {
-    const outcome = await store.claim({
-      gatedCallId,
-      generation,
-      decisionId,
-      claimId: claimIdOf(gatedCallId, generation),
-      executionTimeoutMs: settings.executionTimeoutMs,
-    });
-    switch (outcome) {
-      case 'won':
-      case 'mine':
-        return { kind: 'claimed', executionTimeoutMs: settings.executionTimeoutMs };
-      case 'stale':
-        return { kind: 'stale' };
-      case 'lost':
-        // Lost to a deadline means that the deadline has to be carried out.
-        await store.expire(gatedCallId);
-        return { kind: 'ended' };
-    }
+/**
+ * Takes the one irrevocable right to execute, for a decision that was asked for just now; cancel and expiry compete for
+ * the same row and exactly one wins.
+ */
+export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimExecution'] {
+  const { store, settings } = deps;
+  const reEvaluate = createReEvaluate(deps);
+  const expired = async (gatedCallId: string) => {
+    await store.expire(gatedCallId);
+    return { kind: 'ended' } as const;
+  };
+
+  return async ({ gatedCallId }, attempt) => {
+    const call = await store.load(gatedCallId);
+    const { state, approval, generation } = call;
+    if (state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
+    if (state !== 'granted' || approval === undefined) return { kind: 'ended' };
+    if (call.remainingMs <= 0) return expired(gatedCallId);
+    const answer = await reEvaluate({ ...call, approval }, attempt);
+    if (answer.kind !== 'allowed') return answer;
+    const { executionTimeoutMs } = settings;
+    const claimId = claimIdOf(gatedCallId, generation);
+    const { decisionId } = answer;
+    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, executionTimeoutMs });
+    // Lost to a deadline means that the deadline has to be carried out.
+    if (outcome === 'lost') return expired(gatedCallId);
+    if (outcome === 'stale') return putOff(call, attempt);
+    return { kind: 'claimed', executionTimeoutMs };
   };
 }
 

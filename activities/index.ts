@@ -2,7 +2,6 @@ import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import { createClaimExecution } from './claim-execution.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createInvokeTool } from './invoke-tool.ts';
-import { createReEvaluate } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { createSettle } from './settle.ts';
 
@@ -10,7 +9,6 @@ import { createSettle } from './settle.ts';
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
     readResolution: createReadResolution(deps),
-    reEvaluate: createReEvaluate(deps),
     claimExecution: createClaimExecution(deps),
     invokeTool: createInvokeTool(deps),
     settle: createSettle(deps),

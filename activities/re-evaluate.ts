@@ -1,9 +1,9 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { Decision } from '../workflows/domain/authzen/evaluation.ts';
+import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
-import type { ActivityPorts, Wait } from '../workflows/activity-ports.ts';
+import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
@@ -11,24 +11,26 @@ import type { StoredCall } from './stores/stored-call.ts';
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
 
+/** The PDP allows the call now. The decision is fresh for five seconds. */
+export interface Allowed {
+  readonly kind: 'allowed';
+  readonly decisionId: string;
+}
+
 /**
  * The PDP's fresh answer with the approval as input, against the binding as it was captured and the policy as it is now.
  * An approval is an input to this decision and never a permission by itself (SEP-2848, Completion).
  */
-export function createReEvaluate(deps: ActivityDeps): ActivityPorts['reEvaluate'] {
+export function createReEvaluate(
+  deps: ActivityDeps,
+): (call: StoredCall & { approval: Approval }, attempt: number) => Promise<Allowed | Wait | Ended> {
   const { store } = deps;
   const deny = async (call: StoredCall, reason: EndReason) => {
     await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
     return { kind: 'ended' } as const;
   };
 
-  return async ({ gatedCallId }, attempt) => {
-    const call = await store.load(gatedCallId);
-    if (call.state !== 'granted' || call.approval === undefined) return { kind: 'ended' };
-    if (call.remainingMs <= 0) {
-      await store.expire(gatedCallId);
-      return { kind: 'ended' };
-    }
+  return async (call, attempt) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
       // Two questions that do not wait for each other; an answer to the second counts only with the right one to the first.
@@ -38,27 +40,27 @@ export function createReEvaluate(deps: ActivityDeps): ActivityPorts['reEvaluate'
       ]);
       if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
       const decisionId = await store.recordDecision(call, decision);
-      if (decision.kind === 'allow') return { kind: 'allowed', decisionId, generation: call.generation };
-      if (decision.kind === 'retry') return waitFor(call, attempt, decision);
+      if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
+      if (decision.kind === 'retry') return putOff(call, attempt, decision.retryAfterMs);
       // One generation per gated call: a further request that the PDP would accept is not opened.
       return await deny(call, decision.kind === 'requestable' ? 'chain_limit' : 'policy_denied');
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
-      deps.log.warn({ gatedCallId, code: error.code }, 're-evaluation is put off');
-      return waitFor(call, attempt);
+      deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');
+      return putOff(call, attempt);
     }
   };
 }
 
 /** Never past the approval: when that ends, so does the waiting. */
-function waitFor(call: StoredCall, attempt: number, retry?: Extract<Decision, { kind: 'retry' }>): Wait {
+export function putOff(call: StoredCall, attempt: number, askedMs?: number): Wait {
   const waitMs = pauseMs({
     attempt,
     minMs: RETRY_MIN_MS,
     maxMs: RETRY_MAX_MS,
     remainingMs: Math.max(call.remainingMs, 0) + 1,
     random: Math.random(),
-    askedMs: retry?.retryAfterMs,
+    askedMs,
   });
   return { kind: 'wait', waitMs };
 }

@@ -20,12 +20,6 @@ export interface Claimed {
 export interface Granted {
   readonly kind: 'granted';
 }
-/** The PDP allows the call now. The decision is fresh for five seconds. */
-export interface Allowed {
-  readonly kind: 'allowed';
-  readonly decisionId: string;
-  readonly generation: number;
-}
 
 /**
  * The steps of a gated call's life. Each looks at the row first, does at most what is next for it, and answers what it
@@ -34,10 +28,11 @@ export interface Allowed {
 export interface ActivityPorts {
   /** Asks the access request service how the current generation stands. `look` counts from 1 and stretches the pause. */
   readResolution(call: GatedCallRef, look: number): Promise<Wait | Granted | Claimed | Ended>;
-  /** Asks the PDP again, with the approval as input. */
-  reEvaluate(call: GatedCallRef, attempt: number): Promise<Allowed | Wait | Ended>;
-  /** Claims execution for a fresh decision; `stale` asks for a fresher one. */
-  claimExecution(call: GatedCallRef, decision: Allowed): Promise<Claimed | Ended | { readonly kind: 'stale' }>;
+  /**
+   * Asks the PDP again, with the approval as input, and exchanges a fresh "allow" for the claim. `attempt` counts from 1
+   * and stretches the pause while neither an "allow" nor a denial can be had.
+   */
+  claimExecution(call: GatedCallRef, attempt: number): Promise<Claimed | Wait | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
   /** Says what is known of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */

@@ -23,15 +23,10 @@ async function awaitResolution(call: GatedCallRef, bell: Bell): Promise<Granted 
 
 async function claimOnceAllowed(call: GatedCallRef, bell: Bell): Promise<Claimed | Ended> {
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await idempotent.reEvaluate(call, attempt);
-    if (answer.kind === 'ended') return answer;
-    if (answer.kind === 'allowed') {
-      const claim = await idempotent.claimExecution(call, answer);
-      if (claim.kind !== 'stale') return claim;
-    } else {
-      await bell.waitAtMost(answer.waitMs);
-      if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof gatedCallWorkflow>(call);
-    }
+    const claim = await idempotent.claimExecution(call, attempt);
+    if (claim.kind !== 'wait') return claim;
+    await bell.waitAtMost(claim.waitMs);
+    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof gatedCallWorkflow>(call);
   }
 }
 

@@ -109,11 +109,22 @@ describe('the steps of a gated call', () => {
     });
   });
 
-  describe('re-evaluating', () => {
-    it('records the decision it allows by', async () => {
+  describe('re-evaluating and claiming', () => {
+    it('claims by the decision that it records', async () => {
       const call = await fixture.granted();
-      const found = await steps({}).reEvaluate(call, 1);
-      expect(found).toMatchObject({ kind: 'allowed', generation: 1 });
+      expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
+      const { rows } = await db.pool.query(
+        'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
+        [call.gatedCallId],
+      );
+      expect(rows).toEqual([{ kind: 'allow' }]);
+    });
+
+    it('finds its own claim again when it is repeated', async () => {
+      const call = await fixture.granted();
+      const both = await Promise.all([steps({}).claimExecution(call, 1), steps({}).claimExecution(call, 1)]);
+      expect(both.map(({ kind }) => kind)).toEqual(['claimed', 'claimed']);
+      expect(await steps({}).claimExecution(call, 2)).toMatchObject({ kind: 'claimed' });
     });
 
     it.each([
@@ -122,7 +133,7 @@ describe('the steps of a gated call', () => {
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
     ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
       const call = await fixture.granted();
-      expect(await steps(world).reEvaluate(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps(world).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       const row = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [call.gatedCallId]);
       expect(row.rows[0]).toEqual({ state: 'denied', reason });
     });
@@ -133,7 +144,7 @@ describe('the steps of a gated call', () => {
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
     ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
       const call = await fixture.granted();
-      const found = await steps(world).reEvaluate(call, 1);
+      const found = await steps(world).claimExecution(call, 1);
       expect(found).toMatchObject({ kind: 'wait' });
       expect(found.kind === 'wait' && found.waitMs).toBeGreaterThanOrEqual(atLeast);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
@@ -146,15 +157,15 @@ describe('the steps of a gated call', () => {
         call.gatedCallId,
       ]);
       await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
-      expect(await steps({}).reEvaluate(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('denies when the approval is over', async () => {
       const approvedUntil = new Date(Date.now() + 150).toISOString();
       const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
-      let found = await steps({ decision: unavailable }).reEvaluate(call, 1);
-      while (found.kind === 'wait') found = await steps({ decision: unavailable }).reEvaluate(call, 1);
+      let found = await steps({ decision: unavailable }).claimExecution(call, 1);
+      while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call, 1);
       expect(found).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
@@ -163,10 +174,7 @@ describe('the steps of a gated call', () => {
   describe('invoking the tool', () => {
     const claimedCall = async () => {
       const call = await fixture.granted();
-      const step = steps({});
-      const answer = await step.reEvaluate(call, 1);
-      if (answer.kind !== 'allowed') throw new Error('expected to be allowed');
-      expect(await step.claimExecution(call, answer)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
       return call;
     };
     const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>

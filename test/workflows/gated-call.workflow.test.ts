@@ -12,7 +12,6 @@ import { testTemporal } from '../support/temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HOUR = 3_600_000;
-const allowed = { kind: 'allowed', decisionId: 'd', generation: 1 } as const;
 
 /** Activities that answer from scripts, the last answer for ever, and note every step taken. */
 function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
@@ -28,7 +27,6 @@ function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<A
   };
   const activities: ActivityPorts = {
     readResolution: step('readResolution', script.readResolution ?? [{ kind: 'granted' }]),
-    reEvaluate: step('reEvaluate', script.reEvaluate ?? [allowed]),
     claimExecution: step('claimExecution', script.claimExecution ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
     invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
     settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
@@ -81,7 +79,7 @@ describe('the workflow of a gated call', () => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['readResolution', 'reEvaluate', 'claimExecution', 'invokeTool', 'settle']);
+    expect(steps).toEqual(['readResolution', 'claimExecution', 'invokeTool', 'settle']);
   });
 
   it('does nothing more for a call that is over', async () => {
@@ -128,25 +126,18 @@ describe('the workflow of a gated call', () => {
     expect(steps).toEqual(['readResolution']);
   });
 
-  it('waits on re-evaluation that is put off, and evaluates again when the claim found the decision stale', async () => {
+  it('waits on re-evaluation that is put off', async () => {
     const { activities, steps } = scripted({
-      reEvaluate: [{ kind: 'wait', waitMs: 5 }, allowed, allowed],
-      claimExecution: [{ kind: 'stale' }, { kind: 'claimed', executionTimeoutMs: 5_000 }],
+      claimExecution: [
+        { kind: 'wait', waitMs: 5 },
+        { kind: 'claimed', executionTimeoutMs: 5_000 },
+      ],
     });
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
     });
-    expect(steps).toEqual([
-      'readResolution',
-      'reEvaluate',
-      'reEvaluate',
-      'claimExecution',
-      'reEvaluate',
-      'claimExecution',
-      'invokeTool',
-      'settle',
-    ]);
+    expect(steps).toEqual(['readResolution', 'claimExecution', 'claimExecution', 'invokeTool', 'settle']);
   });
 
   it('never invokes when the claim was lost', async () => {
