@@ -53,7 +53,7 @@ export function facts(rows: readonly (readonly [name: string, value: string | un
   return present.map(([name, value]) => `${name.padEnd(width)}  ${visible(value)}`).join('\n');
 }
 
-/** `2026-11-21 10:00:00Z` */
-export function moment(at: string): string {
-  return `${at.slice(0, 19).replace('T', ' ')}Z`;
+/** `2026-11-21 10:00:00Z`, or `2026-11-21 10:00:00.000Z` where the order of two instants within a second matters. */
+export function moment(at: string, precision: 'seconds' | 'milliseconds' = 'seconds'): string {
+  return `${at.slice(0, precision === 'seconds' ? 19 : 23).replace('T', ' ')}Z`;
 }

@@ -12,14 +12,12 @@ import { signIn } from '../people.ts';
 import { findStack } from '../stack.ts';
 import { runStack } from './up.ts';
 
-const HELD_TOOL = 'files__write_file';
-
 /** `demo`: an agent makes three calls against the running stack, or against one that is started for it. */
 export function demoCommand(io: Io): Command {
   return new Command('demo')
     .description('watch an agent make three calls: one is allowed, one waits for an approval, one is refused')
     .option('--auto', 'let a scripted approver decide through the signed webhook instead of waiting for you')
-    .option('--json', 'print the outcome record of the held call as JSON, and nothing else, on stdout')
+    .option('--json', 'print the whole outcome record of the held call as JSON on stdout, and the story on stderr')
     .action(async (options: { auto?: boolean; json?: boolean }, command: Command) => {
       const { config, file } = readConfig(io, command);
       const say = options.json ? (line: string) => io.err(line) : (line: string) => io.out(line);
@@ -31,14 +29,17 @@ export function demoCommand(io: Io): Command {
       };
       if (await findStack(config.stateDir)) return show();
       io.err('Nothing is running yet, so everything is started for the demonstration and stopped after it.');
-      await runStack(io, { config, file }, show);
+      await runStack(io, { config, file }, async () => {
+        await show();
+        say('Start everything again with `npm start` to look at the record and its page.');
+      });
     });
 }
 
 async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo, 'say'>> {
   const agent = first(config, 'agent');
   const { token: agentToken, urls } = await signIn(io, config, { audience: 'mcp', name: agent.name });
-  const { token: auditorToken } = await signIn(io, config, { audience: 'audit', role: 'auditor' });
+  const { token: auditorToken } = await signIn(io, config, { audience: 'audit', name: first(config, 'auditor').name });
   const approvers = config.identity.people.filter(({ roles }) => roles.includes('approver'));
   return {
     urls,
@@ -46,11 +47,11 @@ async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo
     agentToken,
     auditorToken,
     approvers: approvers.map(({ name }) => name),
-    approve: auto ? await scriptedApproval(io, config, agent) : undefined,
+    approve: auto ? await scriptedApproval(io, config) : undefined,
   };
 }
 
-async function scriptedApproval(io: Io, config: Config, agent: Person): Promise<() => Promise<void>> {
+async function scriptedApproval(io: Io, config: Config): Promise<NonNullable<Demo['approve']>> {
   const { secrets } = await loadDevelopmentSecrets(config.stateDir);
   const approver = first(config, 'approver');
   const { token, urls } = await signIn(io, config, { audience: 'approvals', name: approver.name });
@@ -60,7 +61,7 @@ async function scriptedApproval(io: Io, config: Config, agent: Person): Promise<
     webhookUrl: `${urls.approvals}/webhooks/decisions`,
     secret: secrets.decisionWebhookSecret,
   });
-  return () => scripted.approve({ subject: agent.name, tool: HELD_TOOL });
+  return (call) => scripted.approve(call);
 }
 
 function first({ identity }: Config, role: Person['roles'][number]): Person {

@@ -1,9 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import * as z from 'zod';
+import { basename, join } from 'node:path';
+import type { TaskView } from '@modelcontextprotocol/ext-tasks/client';
 import { createApi } from '../api.ts';
-import { CliError, json, visible } from '../output.ts';
+import { findOutcomeRecords, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
+import { CliError, visible } from '../output.ts';
 import { connectAgent, type Agent, type ToolAnswer } from './agent.ts';
+import type { ExactCall } from './scripted-approver.ts';
 
 /** Everything the demonstration needs to know of a running stack, and where it speaks to. */
 export interface Demo {
@@ -14,19 +16,21 @@ export interface Demo {
   readonly auditorToken: string;
   /** Names that may sign in to the inbox. */
   readonly approvers: readonly string[];
-  /** Present with `--auto`: approves the write. */
-  readonly approve: (() => Promise<void>) | undefined;
+  /** Present with `--auto`: approves exactly this call. */
+  readonly approve: ((call: ExactCall) => Promise<void>) | undefined;
   readonly say: (line: string) => void;
 }
 
-const recordSchema = z.looseObject({ outcomeRef: z.string(), disposition: z.string().nullable().optional() });
-/** The outcome record of the write. */
-export type DemoRecord = z.infer<typeof recordSchema>;
+const READ = 'files__read_text_file';
+const WRITE = 'files__write_file';
+const MOVE = 'files__move_file';
 
 /** One agent, three calls: one allowed, one that waits for a person, one refused. Answers the record of the second. */
-export async function runDemo(demo: Demo): Promise<DemoRecord> {
+export async function runDemo(demo: Demo): Promise<OutcomeRecord> {
+  demo.say(`An agent makes three calls at the gateway, ${demo.urls.mcp}. It knows tools and tasks, and no approvals.`);
   const agent = await connectAgent(demo.urls.mcp, demo.agentToken);
   try {
+    await requireTools(agent);
     mkdirSync(demo.files, { recursive: true });
     await readFile(demo, agent);
     const taskId = await writeFile(demo, agent);
@@ -37,57 +41,75 @@ export async function runDemo(demo: Demo): Promise<DemoRecord> {
   }
 }
 
+async function requireTools(agent: Agent): Promise<void> {
+  const present = new Set(await agent.toolNames());
+  const missing = [READ, WRITE, MOVE].filter((name) => !present.has(name));
+  if (missing.length > 0) throw notTheExample(`the gateway has no tool ${missing.join(', ')}`);
+}
+
+const notTheExample = (what: string) =>
+  new CliError(`${what}; the demonstration needs the example's file server and policies (countersign.yaml, policies/)`);
+
 async function readFile({ files, say }: Demo, agent: Agent): Promise<void> {
   const path = join(files, 'welcome.txt');
   writeFileSync(path, 'Welcome to Countersign.\n');
-  say('(a) The agent reads a file. Policy allows it.');
-  show(say, 'files__read_text_file', await agent.call('files__read_text_file', { path }));
+  say('');
+  say(`(a) The agent calls ${READ}: it wants to read ${basename(path)}.`);
+  const answer = await agent.call(READ, { path });
+  if (answer.isError || answer.taskId !== undefined) throw notTheExample(`${READ} was not answered at once`);
+  say('    Policy permits reading, so the gateway forwarded the call. The answer:');
+  quote(say, answer.text);
 }
 
 async function writeFile(demo: Demo, agent: Agent): Promise<string> {
   const { say, files } = demo;
   const path = join(files, `written-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.txt`);
+  const args = { path, content: 'Written after an approval.\n' };
   say('');
-  say('(b) The agent writes a file. Policy wants somebody to agree first.');
+  say(`(b) The agent calls ${WRITE}: it wants to write ${basename(path)}.`);
   let told = false;
-  const called = agent.call('files__write_file', { path, content: 'Written after an approval.\n' }, (task) => {
-    if (told) return;
+  const called = agent.call(WRITE, args, (task) => {
+    if (!told) tellOfTask(demo, task);
     told = true;
-    say(`    the agent got a task instead of a result: ${task.taskId}, ${task.status}`);
-    if (demo.approve === undefined) {
-      say(
-        `    now it is your turn: open ${demo.urls.approvals}/requests and sign in as ${demo.approvers.join(' or ')}`,
-      );
-      say('    waiting for your decision …');
-    } else {
-      say('    a scripted approver decides through the signed webhook …');
-    }
   });
-  const [answer] = await Promise.all([called, demo.approve?.()]);
-  show(say, 'files__write_file', answer);
-  if (answer.taskId === undefined) throw new CliError('the write was not held; is this the example configuration?');
+  const [answer] = await Promise.all([called, demo.approve?.({ tool: WRITE, arguments: args })]);
+  if (answer.taskId === undefined) throw notTheExample(`${WRITE} was not held`);
+  say(`    The agent asked for its task until that had ended. The answer (${answer.status}):`);
+  quote(say, answer.text);
   return answer.taskId;
 }
 
-async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
-  say('');
-  say('(c) The agent moves a file. Policy refuses it for good.');
-  const source = join(files, 'welcome.txt');
-  show(say, 'files__move_file', await agent.call('files__move_file', { source, destination: `${source}.moved` }));
+function tellOfTask({ say, approve, urls, approvers }: Demo, { taskId, status, statusMessage }: TaskView): void {
+  say('    Policy wants an approval for writing, so the gateway answered with a task instead of a result:');
+  quote(say, `${taskId} (${status})`);
+  if (statusMessage !== undefined) quote(say, statusMessage);
+  if (approve !== undefined)
+    return say('    A scripted approver finds exactly this call and approves it, by a signed webhook.');
+  say(`    Now it is your turn. Open ${urls.approvals}/requests and sign in as ${approvers.join(' or ')},`);
+  say('    or use another terminal: npx countersign requests list. Waiting for your decision …');
 }
 
-async function showRecord({ urls, auditorToken, say }: Demo, taskId: string): Promise<DemoRecord> {
-  const audit = createApi(urls.audit, auditorToken);
-  const record = await audit.get(`/outcome-records/by-task/${taskId}`, recordSchema);
+async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
+  const source = join(files, 'welcome.txt');
   say('');
-  say('What auditors can read about (b):');
-  for (const line of json(record).split('\n')) say(`    ${line}`);
-  say(`    as a page: ${urls.audit}/outcome-records/${record.outcomeRef}`);
+  say(`(c) The agent calls ${MOVE}: it wants to move ${basename(source)}.`);
+  const answer: ToolAnswer = await agent.call(MOVE, { source, destination: `${source}.moved` });
+  if (!answer.isError || answer.taskId !== undefined) throw notTheExample(`${MOVE} was not refused at once`);
+  say('    Policy forbids moving, and nobody can lift that, so the gateway refused the call. The answer:');
+  quote(say, answer.text);
+}
+
+async function showRecord({ urls, auditorToken, say }: Demo, taskId: string): Promise<OutcomeRecord> {
+  const [record] = await findOutcomeRecords(createApi(urls.audit, auditorToken), taskId);
+  if (record === undefined) throw new CliError(`there is no outcome record of ${taskId}; look at the worker's log`);
+  say('');
+  say('What an auditor reads about (b):');
+  for (const line of outcomeInWords(record, urls.audit).split('\n')) say(`    ${line}`);
+  say('');
+  say(`Look at it again: npx countersign audit show ${taskId} (with --json: everything that is on record)`);
   return record;
 }
 
-function show(say: Demo['say'], tool: string, answer: ToolAnswer): void {
-  const how = answer.isError ? 'refused or failed' : 'done';
-  say(`    ${tool}: ${answer.status === 'completed' ? how : answer.status}`);
-  for (const line of answer.text.trim().split('\n')) say(`      ${visible(line)}`);
+function quote(say: Demo['say'], text: string): void {
+  for (const line of text.trim().split('\n')) say(`      ${visible(line)}`);
 }

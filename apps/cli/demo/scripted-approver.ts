@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { sha256 } from '../../shared/sha256.ts';
 import type { Api } from '../api.ts';
 import { CliError } from '../output.ts';
 
@@ -9,21 +12,19 @@ const LOOK_MS = 200;
 const PATIENCE_MS = 30_000;
 
 const openRequests = z.object({
-  requests: z.array(
-    z.looseObject({
-      id: z.string(),
-      tool: z.string(),
-      generation: z.number(),
-      callDigest: z.string(),
-      subject: z.object({ id: z.string() }),
-    }),
-  ),
+  requests: z.array(z.looseObject({ id: z.string(), generation: z.number(), callDigest: z.string() })),
 });
+
+/** A tool with the complete arguments it is called with. */
+export interface ExactCall {
+  readonly tool: string;
+  readonly arguments: JsonObject;
+}
 
 /** A program that approves what it was told to expect, as a ticket system or a chat bot would: by the signed webhook. */
 export interface ScriptedApprover {
-  /** Waits for the one open request of this subject for this tool and approves it. */
-  approve(expected: { subject: string; tool: string }): Promise<void>;
+  /** Waits for the open request for exactly this call and approves it; whatever else is open stays as it is. */
+  approve(expected: ExactCall): Promise<void>;
 }
 
 /** `inbox`: the approvals API as an approver. `secret`: what decisions are signed with (`whsec_…`). */
@@ -34,15 +35,16 @@ export function createScriptedApprover(options: {
   secret: string;
 }): ScriptedApprover {
   return {
-    async approve({ subject, tool }) {
+    async approve(expected) {
+      const digest = callDigest(expected, sha256);
       const giveUpAt = performance.now() + PATIENCE_MS;
       while (performance.now() < giveUpAt) {
         const { requests } = await options.inbox.get('/requests?status=pending', openRequests);
-        const request = requests.find((one) => one.subject.id === subject && one.tool === tool);
+        const request = requests.find((one) => one.callDigest === digest);
         if (request !== undefined) return decide(options, request);
         await pause(LOOK_MS);
       }
-      throw new CliError(`no request of ${subject} for ${tool} came up; look at the inbox`);
+      throw new CliError(`no request for this call of ${expected.tool} came up; look at the inbox`);
     },
   };
 }
