@@ -46,11 +46,27 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join('\n');
 }
 
-/** Names and values below each other. Absent values are left out. */
+const LINE_WIDTH = 120;
+
+/** Names and values below each other, long values on several lines. Absent values are left out. */
 export function facts(rows: readonly (readonly [name: string, value: string | undefined])[]): string {
   const present = rows.filter((row): row is readonly [string, string] => row[1] !== undefined);
   const width = Math.max(...present.map(([name]) => name.length));
-  return present.map(([name, value]) => `${name.padEnd(width)}  ${visible(value)}`).join('\n');
+  const margin = `\n${' '.repeat(width + 2)}`;
+  return present
+    .map(([name, value]) => `${name.padEnd(width)}  ${wrap(visible(value), LINE_WIDTH - width - 2).join(margin)}`)
+    .join('\n');
+}
+
+/** Breaks at blanks only, so that a reference or an address stays in one piece however long it is. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }
 
 /** `2026-11-21 10:00:00Z`, or `2026-11-21 10:00:00.000Z` where the order of two instants within a second matters. */
