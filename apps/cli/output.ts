@@ -46,7 +46,7 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join('\n');
 }
 
-const LINE_WIDTH = 120;
+const LINE_WIDTH = 100;
 
 /** Names and values below each other, long values on several lines. Absent values are left out. */
 export function facts(rows: readonly (readonly [name: string, value: string | undefined])[]): string {
