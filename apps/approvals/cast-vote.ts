@@ -52,7 +52,7 @@ type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 
 /** What a vote that was not counted is answered with. */
 const REFUSALS = {
-  not_found: [404, 'There is no such request', 'The address may be mistyped.'],
+  not_found: [404, 'There is no such request', 'Look at how its id was copied; the list of requests has them all.'],
   own_request: [403, 'You asked for this yourself', 'Somebody else has to decide it.'],
   role_missing: [403, 'You are not an approver', 'Ask whoever gives out roles.'],
   mismatch: [

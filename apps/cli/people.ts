@@ -19,7 +19,7 @@ export interface SignedIn {
 interface As {
   readonly audience: Audience;
   readonly name?: string | undefined;
-  /** Without a name it is the first person with this role. */
+  /** What the person must be; without a name it is the first who has this role. */
   readonly role?: Person['roles'][number];
 }
 
@@ -47,12 +47,15 @@ export async function signIn(io: Io, config: Config, as: As): Promise<SignedIn> 
 }
 
 function findPerson(people: readonly Person[], { name, role }: As): Person {
-  const isMeant = (one: Person) =>
-    name === undefined ? role !== undefined && one.roles.includes(role) : one.name === name;
-  const found = people.find(isMeant);
-  if (found) return found;
+  const found = people.find((one) =>
+    name === undefined ? role !== undefined && one.roles.includes(role) : one.name === name,
+  );
   const known = people.map((one) => `${one.name} (${one.roles.join(', ')})`).join(', ');
-  if (name === undefined)
-    throw new CliError(`nobody has the role ${role ?? ''}; there are ${known}. Name one with --as`);
-  throw new CliError(`there is nobody called ${name}; there are ${known}`, { exitCode: EXIT.usage });
+  if (found === undefined) {
+    if (name === undefined)
+      throw new CliError(`nobody has the role ${role ?? ''}; there are ${known}. Name one with --as`);
+    throw new CliError(`there is nobody called ${name}; there are ${known}`, { exitCode: EXIT.usage });
+  }
+  if (role === undefined || found.roles.includes(role)) return found;
+  throw new CliError(`${found.name} does not have the role ${role}; there are ${known}`, { exitCode: EXIT.usage });
 }

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import * as z from 'zod';
+import { packagePath } from '../shared/config/package-root.ts';
 import { startFailure } from '../shared/start-failure.ts';
 import { auditCommand } from './commands/audit.ts';
 import { demoCommand } from './commands/demo.ts';
@@ -46,10 +49,16 @@ function createProgram(io: Io): Command {
     .description('Durable approval of tool calls: gateway, policy decision point, inbox and audit.')
     .option('-c, --config <file>', 'configuration file (default: ./countersign.yaml, else the example)')
     .option('--debug', 'show stack traces')
+    .version(version(), '-V, --version', 'print the version')
     .addHelpText('after', AFTER_HELP);
   const commands = [upCommand, demoCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
+}
+
+function version(): string {
+  return z.looseObject({ version: z.string() }).parse(JSON.parse(readFileSync(packagePath('package.json'), 'utf8')))
+    .version;
 }
 
 /** Sub-commands that were built apart inherit nothing: each is told where to write and not to end the process. */

@@ -59,9 +59,7 @@ export async function setUp({ dev }) {
 export async function runCommand({ dev }) {
   try {
     await setUp({ dev });
-    // It runs because it is the script that Node was started with, as far as it can tell.
-    process.argv[1] = path('dist/apps/cli/main.js');
-    await import(pathToFileURL(process.argv[1]).href);
+    await import(pathToFileURL(path('dist/apps/cli/main.js')).href);
   } catch (error) {
     say(error instanceof SetupError ? error.message : (error.stack ?? error));
     process.exitCode = 1;

@@ -90,7 +90,7 @@ async function find(api: Api, id: string): Promise<Detail> {
 
 function list(io: Io, options: Options, answer: z.infer<typeof listAnswer>): void {
   if (options.json) return io.out(json(answer));
-  if (answer.requests.length === 0) return io.err('There is no such request.');
+  if (answer.requests.length === 0) return io.err('No request matches.');
   const rows = answer.requests.map((one) => [
     one.id,
     one.status,

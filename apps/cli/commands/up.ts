@@ -105,7 +105,7 @@ async function refuseIfImpossible(config: Config): Promise<void> {
   const running = await findStack(config.stateDir);
   if (running) {
     throw new CliError(
-      `Countersign runs already on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp})`,
+      `Countersign runs already on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp}); use it, or stop it first`,
     );
   }
   for (const own of portsOf(config)) {

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
 import { Desk } from './run.ts';
@@ -29,6 +31,11 @@ describe('the command line', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain(`Usage: countersign ${command.join(' ')}`.trim());
     if (command.length > 0 && command[0] !== 'requests' && command[0] !== 'audit') expect(out).toContain('--json');
+  });
+
+  it('says which version it is', async () => {
+    const { version } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string };
+    expect(await at().run(['--version'])).toMatchObject({ code: 0, out: version, err: '' });
   });
 
   it('says what its exit codes mean', async () => {
@@ -142,6 +149,19 @@ describe('token', () => {
     expect(code).toBe(1);
     expect(err).toContain('https://idp.example');
     expect(err).toContain('COUNTERSIGN_TOKEN');
+  });
+});
+
+describe('acting as somebody', () => {
+  it.each([
+    [['requests', 'list', '--as', 'olivia'], 'olivia does not have the role approver'],
+    [['audit', 'list', '--as', 'alice'], 'alice does not have the role auditor'],
+  ])('says who may when the named person may not: %j', async (args, told) => {
+    const { code, out, err } = await at().run(args);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toBe(
+      `countersign: ${told}; there are agent (agent), alice (approver), bob (approver, agent), olivia (auditor)`,
+    );
   });
 });
 
