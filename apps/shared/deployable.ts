@@ -14,7 +14,6 @@ export interface DeployableContext<Name extends keyof Secrets> {
   readonly config: Config;
   readonly secrets: Pick<Secrets, Name>;
   readonly databaseUrl: string;
-  readonly temporalAddress: string;
   readonly log: Logger;
 }
 
@@ -38,7 +37,6 @@ export async function runDeployable<Name extends keyof Secrets>(
           ? secretsFromEnvironment(environment.variables, secretNames)
           : (await loadDevelopmentSecrets(config.stateDir)).secrets,
       databaseUrl: given(environment.databaseUrl, 'DATABASE_URL'),
-      temporalAddress: given(config.temporal.address, 'TEMPORAL_ADDRESS'),
       log: createLogger(name, { mode: config.mode, stateDir: config.stateDir }),
     });
     await runUntilSignal([running]);
@@ -49,7 +47,8 @@ export async function runDeployable<Name extends keyof Secrets>(
   }
 }
 
-function given(value: string | undefined, variable: string): string {
+/** What a single part cannot do without. Throws `ERR_CONFIG_INVALID` with the name of the variable that has it. */
+export function given(value: string | undefined, variable: string): string {
   if (value !== undefined) return value;
   throw new CountersignError(
     'ERR_CONFIG_INVALID',

@@ -11,6 +11,9 @@ export function startFailure(error: unknown): string {
     if (error.code === 'EACCES' && 'port' in error) {
       return `port ${port} may not be used by this user. Set a port above 1023 in countersign.yaml`;
     }
+    if (error.code === 'ENOTFOUND' && 'hostname' in error) {
+      return `there is no host called ${String(error.hostname)}. Mend the address that names it`;
+    }
     if (error.code === 'ECONNREFUSED') return `nothing answers at port ${port}. Is the server there running?`;
   }
   return error instanceof Error ? error.message : String(error);

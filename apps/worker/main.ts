@@ -9,7 +9,7 @@ import type { Upstreams } from '../../workflows/domain/ports.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
-import { runDeployable } from '../shared/deployable.ts';
+import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
@@ -92,8 +92,9 @@ function activitySettings({ worker, gateway }: Config) {
 
 if (isEntryScript(import.meta.url)) {
   await runDeployable('worker', ['pdpToken', 'accessRequestToken'], async ({ config, secrets, ...deps }) => {
+    const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
     const upstreams = createUpstreams(config.mcpServers, deps.log);
-    const worker = await startWorker(config, secrets, { ...deps, upstreams });
+    const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
     return { name: 'worker', stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });
 }

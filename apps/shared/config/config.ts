@@ -116,7 +116,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   temporal: z
     .strictObject({
-      /** `host:port` of a Temporal frontend. Default: the embedded development server. */
+      /** `host:port` of a Temporal frontend, which the worker alone speaks to. Default: the embedded development server. */
       address: z.string().optional(),
       namespace: z.string().default('default'),
       taskQueue: z.string().default('countersign'),

@@ -70,14 +70,12 @@ function withTemporalAddress(raw: unknown, address: string | undefined): unknown
   return { ...raw, temporal: { ...temporal, address } };
 }
 
-/** Embedded parts are for development: in production every address has to be given. */
+/** Embedded parts are for development: in production every address has to be given. That of Temporal is the worker's alone. */
 function missingInProduction(config: Config, environment: Environment): Problem[] {
   const problems: Problem[] = [];
   const missing = (path: string[], message: string) =>
     problems.push({ path, message: `${message}; mode production needs it` });
   if (config.identity.issuer === undefined) missing(['identity', 'issuer'], 'the OIDC issuer is not set');
-  if (config.temporal.address === undefined)
-    missing(['temporal', 'address'], 'neither this nor TEMPORAL_ADDRESS is set');
   if (environment.databaseUrl === undefined) missing(['DATABASE_URL'], 'the variable is not set');
   return problems;
 }

@@ -144,11 +144,10 @@ identity:
     write('mode: production');
     expect(problems()).toEqual([
       'countersign.yaml: identity.issuer: the OIDC issuer is not set; mode production needs it',
-      'countersign.yaml: temporal.address: neither this nor TEMPORAL_ADDRESS is set; mode production needs it',
       'countersign.yaml: DATABASE_URL: the variable is not set; mode production needs it',
     ]);
     write('mode: production\nidentity: { issuer: "https://id.example" }');
-    expect(load({ DATABASE_URL: 'postgresql://x', TEMPORAL_ADDRESS: 't:7233' }).config.urls.issuer).toBe(
+    expect(load({ DATABASE_URL: 'postgresql://x' }).config.urls.issuer).toBe(
       'https://id.example',
     );
   });

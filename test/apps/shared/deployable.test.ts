@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
+
+const LOADER = packagePath('test', 'support', 'typescript.mjs');
+
+describe('a deployable as a process of its own', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'countersign-deployable-'));
+    writeFileSync(join(folder, 'countersign.yaml'), 'mode: production\nidentity: { issuer: "https://id.example" }\n');
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const start = (name: string) =>
+    spawnSync(process.execPath, ['--no-warnings', '--import', LOADER, packagePath('apps', name, 'main.ts')], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: {
+        PATH: process.env['PATH'],
+        DATABASE_URL: 'postgresql://127.0.0.1:9/x',
+        COUNTERSIGN_PDP_TOKEN: 'a-token-of-the-pdp',
+        COUNTERSIGN_ACCESS_REQUEST_TOKEN: 'a-token-of-access-requests',
+      },
+    });
+
+  it('names every secret that is missing, and no other', () => {
+    const { status, stderr } = start('audit');
+    expect(status).toBe(1);
+    expect(stderr).toBe('audit: COUNTERSIGN_SESSION_SECRET is not set\nCOUNTERSIGN_OIDC_CLIENT_SECRET is not set\n');
+  });
+
+  it('wants the address of Temporal when it is the worker', () => {
+    const { status, stderr } = start('worker');
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^worker: TEMPORAL_ADDRESS is not set\./);
+  });
+});
