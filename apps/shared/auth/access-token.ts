@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import { isLoopbackHttp } from '../http/loopback.ts';
 import { rolesOf } from './roles.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
@@ -89,7 +90,10 @@ async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
   if (metadata.issuer !== issuer || typeof metadata.jwks_uri !== 'string') {
     throw new Error(`the metadata of ${issuer} is not its own`);
   }
-  return createRemoteJWKSet(new URL(metadata.jwks_uri), { timeoutDuration: FETCH_MS });
+  const keys = new URL(metadata.jwks_uri);
+  // Whoever can answer in the issuer's place could sign any token.
+  if (keys.protocol !== 'https:' && !isLoopbackHttp(keys)) throw new Error(`the keys of ${issuer} are not at https`);
+  return createRemoteJWKSet(keys, { timeoutDuration: FETCH_MS });
 }
 
 const unavailable = (cause: unknown) =>

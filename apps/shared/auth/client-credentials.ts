@@ -1,5 +1,6 @@
 import * as oidc from 'openid-client';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { isLoopbackHttp } from '../http/loopback.ts';
 import type { Resource } from './resources.ts';
 
 export interface ClientCredentials {
@@ -30,7 +31,7 @@ export async function requestToken({
 }: ClientCredentials): Promise<IssuedToken> {
   const url = new URL(issuer);
   // Secrets travel over plain http only where nobody else can listen.
-  const isLocal = url.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isLocal = isLoopbackHttp(url);
   try {
     const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
       execute: isLocal ? [oidc.allowInsecureRequests] : [],

@@ -2,6 +2,7 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import * as oidc from 'openid-client';
 import type { Logger } from 'pino';
 import { csrfProtection } from '../http/csrf.ts';
+import { isLoopbackHttp } from '../http/loopback.ts';
 import { Refusal } from '../http/refusal.ts';
 import { endSession, renewSession, saveSession, type Person } from '../http/session.ts';
 import { rolesOf } from './roles.ts';
@@ -160,7 +161,7 @@ function createProvider({ issuer, clientSecret }: SignInOptions): Provider {
   let known: Promise<oidc.Configuration> | undefined;
   const url = new URL(issuer);
   // Tokens over plain http only where nobody else can listen (PRJ-25).
-  const isLocal = url.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isLocal = isLoopbackHttp(url);
   return () => {
     known ??= oidc
       .discovery(url, WEB_CLIENT_ID, clientSecret, undefined, { execute: isLocal ? [oidc.allowInsecureRequests] : [] })

@@ -1,5 +1,9 @@
 import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
+import { isLoopbackHttp } from '../http/loopback.ts';
+
+/** Who answers at the issuer's address gives out identities: nobody else may be able to. */
+const isTrustworthy = (url: string) => /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));
 
 const port = z.number().int().min(1).max(65_535);
 const seconds = z.number().int().positive();
@@ -101,8 +105,11 @@ export const configSchema = z.strictObject({
   identity: z
     .strictObject({
       port: port.default(4104),
-      /** OIDC issuer. Default: the embedded development provider. Required in production. */
-      issuer: z.url().optional(),
+      /** OIDC issuer, by https. Default: the embedded development provider. Required in production. */
+      issuer: z
+        .url()
+        .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
+        .optional(),
       /** Token attribute that carries roles (`approver`, `auditor`). */
       rolesClaim: z.string().default('roles'),
       /** Who exists in the embedded provider. Every name can get a token; approvers and auditors can sign in. */

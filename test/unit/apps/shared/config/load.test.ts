@@ -140,6 +140,18 @@ identity:
     ]);
   });
 
+  it.each(['http://id.example', 'http://127.0.0.1.example'])(
+    'takes no issuer that others can answer for: %s',
+    (issuer) => {
+      write(`identity: { issuer: "${issuer}" }`);
+      expect(problems()).toEqual([
+        'countersign.yaml: identity.issuer: an issuer is reached by https, or by http on this machine alone',
+      ]);
+      write('identity: { issuer: "http://localhost:8080" }');
+      expect(load({}).config.urls.issuer).toBe('http://localhost:8080');
+    },
+  );
+
   it('demands in production what development starts by itself', () => {
     write('mode: production');
     expect(problems()).toEqual([
@@ -147,8 +159,6 @@ identity:
       'countersign.yaml: DATABASE_URL: the variable is not set; mode production needs it',
     ]);
     write('mode: production\nidentity: { issuer: "https://id.example" }');
-    expect(load({ DATABASE_URL: 'postgresql://x' }).config.urls.issuer).toBe(
-      'https://id.example',
-    );
+    expect(load({ DATABASE_URL: 'postgresql://x' }).config.urls.issuer).toBe('https://id.example');
   });
 });

@@ -1,0 +1,4 @@
+/** Whether this is plain http to this very machine: nobody else can listen or answer in its place. */
+export function isLoopbackHttp({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+}
