@@ -37,7 +37,7 @@ export async function runDeployable<Name extends keyof Secrets>(
           ? secretsFromEnvironment(environment.variables, secretNames)
           : (await loadDevelopmentSecrets(config.stateDir)).secrets,
       databaseUrl: given(environment.databaseUrl, 'DATABASE_URL'),
-      log: createLogger(name, { mode: config.mode, stateDir: config.stateDir }),
+      log: createLogger(name, { mode: config.mode, stateDir: config.stateDir, level: environment.logLevel }),
     });
     await runUntilSignal([running]);
     process.exit(0);

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { destination, multistream, pino, type Logger } from 'pino';
 import * as z from 'zod';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 
 export type { Logger };
 
@@ -10,9 +11,11 @@ export interface LoggerOptions {
   readonly mode: 'development' | 'production';
   /** Development: folder that gets `logs/countersign.log`. Without it only warnings are shown. */
   readonly stateDir?: string;
-  /** Least severe level that is kept. Default `info`. */
-  readonly level?: 'debug' | 'info' | 'warn' | 'error';
+  /** Least severe level that is kept: one of `LEVELS`. Default `info`. */
+  readonly level?: string | undefined;
 }
+
+const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 
 /** What no log may hold: whoever reads a log must not be able to act as somebody or see what a tool was given. */
 const SECRET_NAMES = [
@@ -23,9 +26,14 @@ const PREFIXES = ['', '*.', '*.*.'];
 
 /**
  * A log of its own for one part of the product. In development everything goes to the file and warnings also to
- * stderr in one readable line; stdout stays free for what a command prints.
+ * stderr in one readable line; stdout stays free for what a command prints. Throws `ERR_CONFIG_INVALID` for a level
+ * that there is not.
  */
-export function createLogger(name: string, { mode, stateDir, level = 'info' }: LoggerOptions): Logger {
+export function createLogger(name: string, { mode, stateDir, level: wanted = 'info' }: LoggerOptions): Logger {
+  const level = LEVELS.find((one) => one === wanted);
+  if (level === undefined) {
+    throw new CountersignError('ERR_CONFIG_INVALID', `COUNTERSIGN_LOG_LEVEL has to be one of ${LEVELS.join(', ')}`);
+  }
   const paths = PREFIXES.flatMap((prefix) => SECRET_NAMES.map((secret) => pathOf(prefix, secret)));
   const options = { name, level, redact: { paths, censor: '[redacted]' } };
   if (mode === 'production') return pino(options, destination({ dest: 1, sync: false }));

@@ -89,7 +89,11 @@ async function prepare(io: Io, config: Config): Promise<UpDeps> {
     config,
     environment: io.environment,
     development: await loadDevelopmentSecrets(config.stateDir),
-    log: createLogger('countersign', { mode: config.mode, stateDir: config.stateDir }),
+    log: createLogger('countersign', {
+      mode: config.mode,
+      stateDir: config.stateDir,
+      level: io.environment.logLevel,
+    }),
     say: (line) => io.err(line),
     parts: { serving: [], standing: [] },
   };

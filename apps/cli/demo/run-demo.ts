@@ -44,7 +44,8 @@ export async function runDemo(demo: Demo): Promise<OutcomeRecord> {
 async function requireTools(agent: Agent): Promise<void> {
   const present = new Set(await agent.toolNames());
   const missing = [READ, WRITE, MOVE].filter((name) => !present.has(name));
-  if (missing.length > 0) throw notTheExample(`the gateway has no tool ${missing.join(', ')}`);
+  if (missing.length > 0)
+    throw notTheExample(`the gateway does not offer ${missing.join(', ')} (its server may still be starting)`);
 }
 
 const notTheExample = (what: string) =>

@@ -11,7 +11,7 @@ export interface Environment {
   readonly databaseUrl?: string;
   /** `TEMPORAL_ADDRESS`: Temporal frontend (`host:port`) to use instead of the embedded one. */
   readonly temporalAddress?: string;
-  /** `COUNTERSIGN_LOG_LEVEL`. */
+  /** `COUNTERSIGN_LOG_LEVEL`: the least severe level that logs keep. */
   readonly logLevel?: string;
   /** `PATH`: where programs are looked for. */
   readonly searchPath: string;

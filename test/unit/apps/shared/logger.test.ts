@@ -27,6 +27,15 @@ const content = () => (existsSync(file()) ? readFileSync(file(), 'utf8') : '');
 const logged = (text: string) => until(() => (content().includes(text) ? content() : undefined), { withinMs: 5_000 });
 
 describe('createLogger', () => {
+  it('keeps what it is told to keep, and takes no level that there is not', async () => {
+    const log = createLogger('gateway', { mode: 'development', stateDir, level: 'debug' });
+    log.debug('a detail');
+    expect(await logged('a detail')).toContain('a detail');
+    expect(() => createLogger('gateway', { mode: 'development', stateDir, level: 'loud' })).toThrow(
+      /COUNTERSIGN_LOG_LEVEL has to be one of debug, info/,
+    );
+  });
+
   it('keeps everything in a file only the owner can read, and shows warnings alone', async () => {
     const log = createLogger('gateway', { mode: 'development', stateDir });
     log.debug('nothing');
