@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Client, JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/client';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Client, JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/client';
 import { DispatchError, type RawClientDispatch } from '@modelcontextprotocol/ext-tasks/client';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
+const LOOK_AGAIN_MS = 500;
 
 /**
  * Sends JSON-RPC requests over the transport of a connected client and hands the answers out as they arrived. The tasks
@@ -30,9 +32,10 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
         signal.addEventListener('abort', () => reject(new DispatchError('the request was given up', true)), {
           once: true,
         });
-        transport
-          .send({ jsonrpc: '2.0', id, ...(request as object) } as JSONRPCRequest)
-          .catch((cause: unknown) => reject(new DispatchError('the request could not be sent', true, { cause })));
+        const message = { jsonrpc: '2.0', id, ...(request as object) } as JSONRPCRequest;
+        send(transport, message, signal).catch((cause: unknown) =>
+          reject(new DispatchError('the request could not be sent', true, { cause })),
+        );
       });
       if ('error' in answer) return { kind: 'error', error: answer.error as never };
       if ('result' in answer) return { kind: 'result', result: answer.result as never };
@@ -41,4 +44,16 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
       waiting.delete(id);
     }
   };
+}
+
+/** A look at a task changes nothing, so it is repeated while the server is away, as during a restart. A call never is. */
+async function send(transport: Transport, message: JSONRPCRequest, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return await transport.send(message);
+    } catch (error) {
+      if (message.method !== 'tasks/get' || signal.aborted) throw error;
+      await pause(LOOK_AGAIN_MS);
+    }
+  }
 }

@@ -14,6 +14,6 @@ describe('why something did not start', () => {
   });
 
   it('is the message of anything else', () => {
-    expect(failure({ code: 'EOTHER' })).toBe('as the system says it');
+    expect(failure({ code: 'OTHER' })).toBe('as the system says it');
   });
 });
