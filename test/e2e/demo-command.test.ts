@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const FILE_SERVER = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 const run = promisify(execFile);
@@ -18,11 +19,12 @@ describe('the demonstration', () => {
   }, 180_000);
   afterAll(() => stack.stop());
 
-  const demo = (...args: string[]) =>
-    run(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'demo', '--auto', ...args], {
+  const start = (...args: string[]) =>
+    run(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'demo', ...args], {
       cwd: stack.folder,
       env: { PATH: process.env['PATH'], COUNTERSIGN_STATE: stack.stateDir },
     });
+  const demo = (...args: string[]) => start('--auto', ...args);
 
   it('tells three calls with their reasons and ends with an auditor’s answers, in plain text', async () => {
     const { stdout, stderr } = await demo();
@@ -49,6 +51,19 @@ describe('the demonstration', () => {
       record: { state: 'executed' },
       seal: { algorithm: 'sha-256' },
     });
+  });
+
+  it('waits for a person through a restart of everything', async () => {
+    const waiting = start();
+    let said = '';
+    waiting.child.stdout?.on('data', (text: string) => (said += text));
+    await waitFor(() => said.includes('Waiting for your decision'));
+    stack.signal('up', 'SIGTERM');
+    await waitFor(() => !stack.isRunning('up'));
+    await stack.startPart('up');
+    const [request] = await stack.openRequests(1);
+    await stack.decide(request, { verdict: 'approve' });
+    expect((await waiting).stdout).toMatch(/The answer \(completed\):[^]*The tool ran once, after approval/);
   });
 
   it('approves its own call and no other that is open for the same tool', async () => {
