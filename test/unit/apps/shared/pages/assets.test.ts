@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import express from 'express';
+import { packagePath } from '../../../../../apps/shared/config/package-root.ts';
+import { listen, type HttpServer } from '../../../../../apps/shared/http/listen.ts';
+import { assetsRouter } from '../../../../../apps/shared/pages/assets.ts';
+
+const PARTS = packagePath('apps', 'shared', 'pages', 'style');
+
+let site: HttpServer;
+beforeAll(async () => {
+  site = await listen(express().use(assetsRouter()), { host: '127.0.0.1', port: 0 });
+});
+afterAll(() => site.close());
+
+describe('the style sheet of all pages', () => {
+  it('has every part of it, once', async () => {
+    const response = await fetch(`${site.url}/assets/style.css`);
+    const sheet = await response.text();
+    expect(response.headers.get('content-type')).toBe('text/css; charset=utf-8');
+    const parts = readdirSync(PARTS).map((name) => readFileSync(`${PARTS}/${name}`, 'utf8'));
+    expect(parts.filter((part) => sheet.split(part).length !== 2)).toEqual([]);
+    expect(sheet).toHaveLength(parts.join('\n').length);
+  });
+});
