@@ -7,6 +7,7 @@ import express, {
 } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { challenge } from '../shared/http/bearer.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
@@ -81,8 +82,7 @@ function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): Reque
         `${signIn.path}?${new URLSearchParams({ returnTo: request.originalUrl }).toString()}`,
       );
     }
-    const error = visitor.problem ? `, error="${visitor.problem}"` : '';
-    response.set('WWW-Authenticate', `Bearer realm="${url}"${error}`);
+    challenge(response, url, visitor.problem);
     reply.problem(request, response, {
       status: 401,
       title: 'Nobody is signed in',

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { personOf } from '../shared/auth/sign-in.ts';
 import type { TokenVerifier } from '../shared/auth/token-verifier.ts';
+import { bearerTokenOf } from '../shared/http/bearer.ts';
 import { csrfTokenOf } from '../shared/http/csrf.ts';
 import type { Visitor } from './http.ts';
 
@@ -10,16 +11,14 @@ const ROLE = 'auditor';
 /** Tells who asks: a program by its bearer token, and only by that when it sends one; a browser by its session. */
 export function createIdentify(verifier: TokenVerifier): (request: Request) => Promise<Visitor> {
   return async (request) => {
-    const header = request.get('Authorization');
-    if (header !== undefined) return byToken(verifier, header);
+    if (request.get('Authorization') !== undefined) return byToken(verifier, bearerTokenOf(request));
     const person = personOf(request);
     if (person === undefined) return { kind: 'nobody' };
     return { kind: kindOf(person.roles), name: person.name, csrfToken: csrfTokenOf(request) };
   };
 }
 
-async function byToken(verifier: TokenVerifier, header: string): Promise<Visitor> {
-  const token = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+async function byToken(verifier: TokenVerifier, token: string | undefined): Promise<Visitor> {
   if (token === undefined) return { kind: 'nobody', problem: 'invalid_token' };
   try {
     const { principal, roles } = await verifier.verify(token);

@@ -1,9 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
+import { bearerOnly } from '../shared/http/bearer.ts';
+import { bodyFaultOf } from '../shared/http/body-fault.ts';
 import { decideBatch } from './batch.ts';
 import type { Decide } from './decide.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
@@ -68,18 +69,10 @@ const echoRequestId: RequestHandler = (request, response, next) => {
 };
 
 function authenticate({ token, url }: PdpHttp): RequestHandler {
-  const expected = sha256(token);
-  return (request, response, next) => {
-    const given = /^Bearer +(\S+) *$/i.exec(request.get('Authorization') ?? '')?.[1];
-    // Both sides are hashed first, so that the comparison takes the same time whatever was sent.
-    if (given !== undefined && timingSafeEqual(sha256(given), expected)) return next();
-    const error = given === undefined ? '' : ', error="invalid_token"';
-    response.set('WWW-Authenticate', `Bearer realm="${url}"${error}`);
-    sendError(response, 401, given === undefined ? 'a bearer token is required' : 'the bearer token is not valid');
-  };
+  return bearerOnly({ token, realm: url }, (why, response) => {
+    sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid');
+  });
 }
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 /** The certification scenario demands 400, not 415, for another content type (AZ-TR-03). */
 const requireJson: RequestHandler = (request, _response, next) => {
@@ -100,22 +93,12 @@ function sendError(response: Response, status: number, message: string): void {
   response.status(status).type('text/plain').set('Cache-Control', 'no-store').send(message);
 }
 
-/** What express's body parser calls the faults of a body. */
-const BODY_ERRORS: ReadonlyMap<string, readonly [number, string]> = new Map([
-  ['entity.parse.failed', [400, 'the body is not JSON']],
-  ['entity.too.large', [413, 'the body is too large']],
-  ['encoding.unsupported', [415, 'the content encoding is not supported']],
-  ['charset.unsupported', [415, 'the character set is not supported: send UTF-8']],
-  ['request.aborted', [400, 'the body is not complete']],
-  ['request.size.invalid', [400, 'the body is not as long as announced']],
-]);
-
 function toErrorResponse(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof BadRequest) return sendError(response, 400, error.message);
-    const known = BODY_ERRORS.get((error as { type?: string } | null)?.type ?? '');
-    if (known) return sendError(response, ...known);
+    const fault = bodyFaultOf(error);
+    if (fault) return sendError(response, fault.status, fault.message);
     log.error({ err: error }, 'an evaluation failed');
     sendError(response, 500, 'internal error');
   };

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import express, {
   type ErrorRequestHandler,
   type Request,
@@ -8,6 +7,8 @@ import express, {
 } from 'express';
 import type { Logger } from 'pino';
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { bearerOnly } from '../../shared/http/bearer.ts';
+import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { ApprovalStateOf } from './approval-state.ts';
 import { Problem, sendProblem } from './problem.ts';
@@ -86,39 +87,25 @@ const noStore: RequestHandler = (_request, response, next) => {
 };
 
 function authenticate({ token, urls }: AccessRequestHttp): RequestHandler {
-  const expected = sha256(token);
-  return (request, response, next) => {
-    const given = /^Bearer +(\S+) *$/i.exec(request.get('Authorization') ?? '')?.[1];
-    // Both sides are hashed first, so that the comparison takes the same time whatever was sent.
-    if (given !== undefined && timingSafeEqual(sha256(given), expected)) return next();
-    const error = given === undefined ? '' : ', error="invalid_token"';
-    response.set('WWW-Authenticate', `Bearer realm="${urls.accessRequests}"${error}`);
-    next(new Problem(401));
-  };
+  return bearerOnly({ token, realm: urls.accessRequests }, (_why, _response, next) => next(new Problem(401)));
 }
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 const requireJson: RequestHandler = (request, _response, next) => {
   next(request.is('application/json') ? undefined : new Problem(415));
 };
 
-/** What express's body parser calls the faults of a body. */
-const BODY_PROBLEMS: ReadonlyMap<string, Problem> = new Map([
-  ['entity.parse.failed', new Problem(400, 'the body is not a JSON object')],
-  ['entity.too.large', new Problem(413)],
-  ['encoding.unsupported', new Problem(415)],
-  ['charset.unsupported', new Problem(415)],
-  ['request.aborted', new Problem(400, 'the body is not complete')],
-  ['request.size.invalid', new Problem(400, 'the body is not as long as announced')],
-]);
+/** Where the title says it all there is no detail. */
+function problemOf({ kind, status, message }: BodyFault): Problem {
+  if (kind === 'malformed') return new Problem(400, 'the body is not a JSON object');
+  return status === 400 ? new Problem(400, message) : new Problem(status);
+}
 
 function asProblem(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof Problem) return sendProblem(response, error);
-    const known = BODY_PROBLEMS.get((error as { type?: string } | null)?.type ?? '');
-    if (known === undefined) log.error({ err: error }, 'an access request could not be served');
-    sendProblem(response, known ?? new Problem(500));
+    const fault = bodyFaultOf(error);
+    if (fault === undefined) log.error({ err: error }, 'an access request could not be served');
+    sendProblem(response, fault === undefined ? new Problem(500) : problemOf(fault));
   };
 }

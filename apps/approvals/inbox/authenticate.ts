@@ -3,6 +3,7 @@ import type { Approver, VoteChannel } from '../../../workflows/domain/access-req
 import { APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
 import { personOf, requireRole } from '../../shared/auth/sign-in.ts';
+import { bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 
 /** Who uses the inbox, and through which door. */
@@ -19,18 +20,17 @@ export function approversOnly(verify: VerifyAccessToken, realm: string): Request
   const withSession = requireRole(APPROVER_ROLE);
   return async (request, response, next) => {
     response.vary('Accept, Authorization, Cookie');
-    const header = request.get('Authorization');
-    if (header === undefined) {
+    if (request.get('Authorization') === undefined) {
       return withSession(request, response, (error?: unknown) => {
         const person = personOf(request);
         if (error === undefined && person !== undefined) setVisitor(response, { ...person, via: 'inbox' });
         next(error);
       });
     }
-    const token = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+    const token = bearerTokenOf(request);
     const verified = token === undefined ? undefined : await verify(token);
     if (verified === undefined) {
-      response.set('WWW-Authenticate', `Bearer realm="${realm}", error="invalid_token"`);
+      challenge(response, realm, 'invalid_token');
       throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${realm}.`);
     }
     if (!verified.roles.includes(APPROVER_ROLE)) {

@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
+import { bodyFaultOf, type BodyFault } from '../http/body-fault.ts';
 import { Refusal } from '../http/refusal.ts';
 import { Page, renderPage } from './layout.tsx';
 
@@ -12,19 +13,20 @@ export function wantsPage(request: Request): boolean {
 export const nothingHere: RequestHandler = (_request, _response, next) =>
   next(new Refusal(404, 'There is nothing here', 'The address may be mistyped.', { href: '/', label: 'To the start' }));
 
-/** What express's body parser calls the faults of a body. */
-const BODY_REFUSALS: ReadonlyMap<string, Refusal> = new Map([
-  ['entity.parse.failed', new Refusal(400, 'The body cannot be read', 'Send well-formed JSON.')],
-  ['entity.too.large', new Refusal(413, 'That is too much', 'Send less.')],
-  ['encoding.unsupported', new Refusal(415, 'The body cannot be read', 'Send it uncompressed.')],
-  ['charset.unsupported', new Refusal(415, 'The body cannot be read', 'Send it as UTF-8.')],
-]);
+/** Faults of a body as people read them. */
+const BODY_REFUSALS: Readonly<Record<BodyFault['kind'], Refusal>> = {
+  malformed: new Refusal(400, 'The body cannot be read', 'Send well-formed JSON.'),
+  too_large: new Refusal(413, 'That is too much', 'Send less.'),
+  encoding: new Refusal(415, 'The body cannot be read', 'Send it uncompressed.'),
+  charset: new Refusal(415, 'The body cannot be read', 'Send it as UTF-8.'),
+  incomplete: new Refusal(400, 'The body cannot be read', 'Send it again, to its end.'),
+};
 
 /** Answers errors as pages or as JSON. What is not a refusal is a fault of ours, which only the log describes. */
 export function refusalHandler({ section, log }: { section: string; log: Logger }): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
-    const refusal = asRefusal(error) ?? BODY_REFUSALS.get((error as { type?: string } | null)?.type ?? '') ?? broken();
+    const refusal = asRefusal(error) ?? broken();
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
     if (wantsPage(request)) return response.send(renderPage(<RefusalPage refusal={refusal} section={section} />));
@@ -33,7 +35,12 @@ export function refusalHandler({ section, log }: { section: string; log: Logger 
   };
 }
 
-const asRefusal = (error: unknown) => (error instanceof Refusal ? error : undefined);
+function asRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const fault = bodyFaultOf(error);
+  return fault && BODY_REFUSALS[fault.kind];
+}
+
 const broken = () => new Refusal(500, 'Something went wrong here', 'Nothing was changed. Try again in a moment.');
 
 function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }) {

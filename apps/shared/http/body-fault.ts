@@ -1,0 +1,21 @@
+/** Why a body was not read. `message` is for people, starts in lower case and quotes nothing of the body. */
+export interface BodyFault {
+  readonly kind: 'malformed' | 'too_large' | 'encoding' | 'charset' | 'incomplete';
+  readonly status: 400 | 413 | 415;
+  readonly message: string;
+}
+
+/** What express's body parsers call the faults of a body. */
+const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
+  ['entity.parse.failed', { kind: 'malformed', status: 400, message: 'the body is not JSON' }],
+  ['entity.too.large', { kind: 'too_large', status: 413, message: 'the body is too large' }],
+  ['encoding.unsupported', { kind: 'encoding', status: 415, message: 'the content encoding is not supported' }],
+  ['charset.unsupported', { kind: 'charset', status: 415, message: 'the character set is not supported: send UTF-8' }],
+  ['request.aborted', { kind: 'incomplete', status: 400, message: 'the body is not complete' }],
+  ['request.size.invalid', { kind: 'incomplete', status: 400, message: 'the body is not as long as announced' }],
+]);
+
+/** The fault of a body that an error of a body parser stands for; undefined for every other error. */
+export function bodyFaultOf(error: unknown): BodyFault | undefined {
+  return typeof error === 'object' && error !== null && 'type' in error ? FAULTS.get(error.type) : undefined;
+}
