@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks';
+import { signedHeaders } from '../../apps/shared/http/webhook-signature.ts';
 
 /** An access request as the approvals API lists it. */
 export interface OpenRequest {
@@ -38,16 +39,7 @@ export function decisionBody(request: OpenRequest | undefined, decision: Webhook
 export function postSigned(
   url: string,
   body: string,
-  { id, secret, at = new Date() }: { id: string; secret: string; at?: Date },
+  { secret, ...message }: { id: string; secret: string; at?: Date },
 ): Promise<Response> {
-  return fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-      'webhook-signature': new Webhook(secret).sign(id, at, body),
-    },
-    body,
-  });
+  return fetch(url, { method: 'POST', headers: signedHeaders(new Webhook(secret), { ...message, body }), body });
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
@@ -41,17 +42,11 @@ async function post(
   webhook: Webhook,
   { endpoint, id, body }: { endpoint: string; id: string; body: string },
 ): Promise<number> {
-  const at = new Date();
   const response = await fetch(endpoint, {
     method: 'POST',
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    headers: {
-      'Content-Type': 'application/json',
-      'Webhook-Id': id,
-      'Webhook-Timestamp': String(Math.floor(at.getTime() / 1_000)),
-      'Webhook-Signature': webhook.sign(id, at, body),
-    },
+    headers: signedHeaders(webhook, { id, body }),
     body,
   });
   await response.body?.cancel();

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+
+import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { Api } from '../api.ts';
 import { CliError } from '../output.ts';
@@ -61,16 +62,9 @@ async function decide(
     verdict: 'approve',
     reason: 'Approved by the demonstration',
   });
-  const id = `msg_${randomUUID()}`;
-  const at = new Date();
   const response = await fetch(webhookUrl, {
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': id,
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-      'webhook-signature': new Webhook(secret).sign(id, at, body),
-    },
+    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body }),
     body,
   });
   if (!response.ok) throw new CliError(`the decision webhook answered ${response.status}: ${await response.text()}`);

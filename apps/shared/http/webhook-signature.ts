@@ -8,6 +8,19 @@ const TIMESTAMP = /^[0-9]{1,12}$/;
 /** Two keys overlap while one replaces the other; a long list only costs time. */
 const MAX_SIGNATURES = 5;
 
+/** Headers of a JSON message, signed as Standard Webhooks asks. The id tells a repetition from another message. */
+export function signedHeaders(
+  webhook: Webhook,
+  { id, body, at = new Date() }: { id: string; body: string; at?: Date },
+): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+    'webhook-signature': webhook.sign(id, at, body),
+  };
+}
+
 export interface SignedMessage {
   readonly webhookId: string;
   /** The body, whose bytes were signed. */

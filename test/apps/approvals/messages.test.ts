@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Webhook } from 'standardwebhooks';
 import { configuredApprovers } from '../../../apps/approvals/webhooks/directory.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -28,17 +29,10 @@ describe('signed messages', () => {
         reason: 'as discussed',
         ...changes,
       });
-    const headersFor = (body: string, { id = `msg_${crypto.randomUUID()}`, at = new Date(), secret = '' } = {}) => ({
-      'webhook-id': id,
-      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-      'webhook-signature': new Webhook(secret || service.secrets.decisionWebhookSecret).sign(id, at, body),
-    });
+    const headersFor = (body: string, { id = `msg_${crypto.randomUUID()}`, at = new Date(), secret = '' } = {}) =>
+      signedHeaders(new Webhook(secret || service.secrets.decisionWebhookSecret), { id, at, body });
     const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) =>
-      service.fetch('/webhooks/decisions', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body,
-      });
+      service.fetch('/webhooks/decisions', { method: 'POST', headers, body });
 
     it('counts a signed decision', async () => {
       const body = decision();

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { aGateway, CALLBACK_SECRET, type TestGateway } from '../../support/gateway.ts';
 import { post, send, transfer } from '../../support/gateway-wire.ts';
 
@@ -154,10 +155,7 @@ describe('a callback', () => {
   const body = JSON.stringify({ state: 's', task: { id: 'arq_1', status: 'approved' }, result: { mode: 'forged' } });
   const webhook = new Webhook(CALLBACK_SECRET);
   const signed = (text: string, changes: Record<string, string> = {}, at = new Date()) => ({
-    'content-type': 'application/json',
-    'webhook-id': 'msg_1',
-    'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
-    'webhook-signature': webhook.sign('msg_1', at, text),
+    ...signedHeaders(webhook, { id: 'msg_1', at, body: text }),
     ...changes,
   });
   const callBack = async (text: string, headers: Record<string, string>) => {
