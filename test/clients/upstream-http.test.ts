@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
-import { aGateway, type TestGateway } from '../support/gateway.ts';
+import { GatewayUnderTest } from '../support/gateway.ts';
 
 const log = pino({ level: 'silent' });
 const never = () => new AbortController().signal;
@@ -132,10 +132,8 @@ describe('a call over HTTP', () => {
 });
 
 describe('an upstream of the present revision', () => {
-  let gateway: TestGateway;
-  beforeAll(async () => {
-    gateway = await aGateway();
-  });
+  const gateway = new GatewayUnderTest();
+  beforeAll(() => gateway.start());
   afterAll(() => gateway.stop());
   const connect = () =>
     (pool = createUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log));

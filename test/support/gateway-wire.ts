@@ -66,3 +66,20 @@ export const transfer = (changes: Record<string, unknown> = {}) => ({
   arguments: { to: 'acct-1', amount: 5 },
   ...changes,
 });
+
+export const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+export const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+/** What a client is told of a denial that an approval can cure. */
+export const AWAITING = {
+  reason: 'insufficient_authorization',
+  remediation: 'available',
+  remediationHints: [{ type: 'task' }],
+};
+
+type Result = Sent['body']['result'];
+
+/** All text of a tool's result. */
+export const textOf = (result: Result) =>
+  (result?.['content'] as { text: string }[]).map(({ text }) => text).join('\n');
+
+export const metaOf = (result: Result) => result?.['_meta'] as Record<string, unknown>;

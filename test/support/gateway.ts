@@ -2,8 +2,9 @@ import { pino } from 'pino';
 import { serveGateway } from '../../apps/gateway/main.ts';
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
-import { parseConfig } from '../../apps/shared/config/config.ts';
+import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import type { Running } from '../../apps/shared/lifecycle.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -88,7 +89,7 @@ const ANYTHING: UpstreamTool = {
 };
 
 /** Fake ports that a test steers and looks into. */
-export class FakeWorld {
+class FakeWorld {
   decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
   opened: Opened = { kind: 'opened', gatedCallId: aView().gatedCallId, taskId: TASK_ID };
   view: GatedCallView | undefined = aView();
@@ -157,6 +158,15 @@ export class FakeWorld {
   };
 
   tokensFail: Error | undefined;
+  /** As new, but for the listeners, which are the gateway's. */
+  reset(): void {
+    const { decision, opened, view, invocation, callbackVerdict } = new FakeWorld();
+    const failures = { submission: undefined, failure: undefined, tokensFail: undefined };
+    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, ...failures });
+    const { evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
+    for (const seen of [evaluations, openings, submitted, invocations, lookups, cancelled, callbacks]) seen.length = 0;
+  }
+
   readonly verifier: TokenVerifier = {
     verify: async (token) => {
       if (this.tokensFail !== undefined) throw this.tokensFail;
@@ -167,22 +177,41 @@ export class FakeWorld {
   };
 }
 
-export interface TestGateway {
-  readonly url: string;
-  readonly mcpUrl: string;
-  readonly world: FakeWorld;
+/** The real gateway on a free port, over fake ports. */
+export class GatewayUnderTest {
+  readonly world = new FakeWorld();
   /** Every text the gateway logged. */
-  readonly logged: string[];
-  stop(): Promise<void>;
-}
+  readonly logged: string[] = [];
+  readonly #settings: { maxBodyBytes?: number };
+  #urls: Config['urls'] | undefined;
+  #running: Running | undefined;
 
-/** A gateway on a free port, over fake ports. */
-export async function aGateway(settings: { maxBodyBytes?: number } = {}): Promise<TestGateway> {
-  const port = await freePort();
-  const config = parseConfig({ gateway: { port, pollIntervalMs: 250, ...settings } }, { baseDir: '/', stateDir: '/' });
-  const world = new FakeWorld();
-  const logged: string[] = [];
-  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-  const running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...world, log });
-  return { url: config.urls.gateway, mcpUrl: config.urls.mcp, world, logged, stop: () => running.stop() };
+  constructor(settings: { maxBodyBytes?: number } = {}) {
+    this.#settings = settings;
+  }
+
+  get url(): string {
+    return this.#urls?.gateway ?? 'not started';
+  }
+  get mcpUrl(): string {
+    return this.#urls?.mcp ?? 'not started';
+  }
+
+  async start(): Promise<void> {
+    const gateway = { port: await freePort(), pollIntervalMs: 250, ...this.#settings };
+    const config = parseConfig({ gateway }, { baseDir: '/', stateDir: '/' });
+    const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
+    this.#running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...this.world, log });
+    this.#urls = config.urls;
+  }
+
+  /** Nothing was asked yet, and every port answers as it does unless a test says otherwise. */
+  reset(): void {
+    this.world.reset();
+    this.logged.length = 0;
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.stop();
+  }
 }

@@ -4,24 +4,19 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { connectAgent } from '../../../apps/cli/demo/agent.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
-import { aGateway, aView, FakeWorld, requestable, type TestGateway } from '../../support/gateway.ts';
+import { aView, GatewayUnderTest, requestable } from '../../support/gateway.ts';
 import { transfer } from '../../support/gateway-wire.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
-let gateway: TestGateway;
-let world: FakeWorld;
+const gateway = new GatewayUnderTest();
+const { world } = gateway;
 const restoreFetch = parseBodiesInThisRealm();
-beforeAll(async () => {
-  gateway = await aGateway();
-  world = gateway.world;
-});
+beforeAll(() => gateway.start());
 afterAll(() => {
   restoreFetch();
   return gateway.stop();
 });
-beforeEach(() => {
-  const { decision, opened, view, invocation } = new FakeWorld();
-  Object.assign(world, { decision, opened, view, invocation });
-});
+beforeEach(() => gateway.reset());
 
 const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
 
@@ -77,11 +72,11 @@ describe('the present SDK client', () => {
     try {
       expect(client.getProtocolEra()).toBe('modern');
       expect((await client.callTool(transfer())).content).toEqual([{ type: 'text', text: 'booked' }]);
-      for (let tries = 0; changes === 0 && tries < 200; tries += 1) {
+      // The client listens some time after it has connected, so it is told until it has heard.
+      await waitFor(() => {
         for (const listener of world.changeListeners) listener();
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-      expect(changes).toBeGreaterThan(0);
+        return changes > 0;
+      });
     } finally {
       await client.close();
     }
@@ -109,7 +104,6 @@ describe('a client of an earlier revision', () => {
 
   it('is told what an approval takes, and gets no task', async () => {
     world.decision = requestable();
-    world.openings.length = 0;
     const client = await connect();
     try {
       const result = await client.callTool(transfer());

@@ -1,35 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { ALICE, aGateway, aView, FakeWorld, requestable, TASK_ID, type TestGateway } from '../../support/gateway.ts';
-import { send, transfer } from '../../support/gateway-wire.ts';
+import { ALICE, aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 
-const AWAITING = {
-  reason: 'insufficient_authorization',
-  remediation: 'available',
-  remediationHints: [{ type: 'task' }],
-};
-const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
-const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
-
-let gateway: TestGateway;
-let world: FakeWorld;
-beforeAll(async () => {
-  gateway = await aGateway();
-  world = gateway.world;
-});
+const gateway = new GatewayUnderTest();
+const { world } = gateway;
+beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
-beforeEach(() => {
-  const { decision, opened, view, invocation } = new FakeWorld();
-  Object.assign(world, { decision, opened, view, invocation, submission: undefined, failure: undefined });
-  for (const log of [world.evaluations, world.openings, world.submitted, world.invocations, gateway.logged]) {
-    log.length = 0;
-  }
-});
+beforeEach(() => gateway.reset());
 
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
-const textOf = (result: Record<string, unknown> | undefined) =>
-  (result?.['content'] as { text: string }[]).map(({ text }) => text).join('\n');
-const metaOf = (result: Record<string, unknown> | undefined) => result?.['_meta'] as Record<string, unknown>;
 
 describe('a call that needs an approval', () => {
   beforeEach(() => {

@@ -2,19 +2,13 @@ import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
-import { aGateway, CALLBACK_SECRET, type TestGateway } from '../../support/gateway.ts';
+import { CALLBACK_SECRET, GatewayUnderTest } from '../../support/gateway.ts';
 import { post, send, transfer } from '../../support/gateway-wire.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await aGateway({ maxBodyBytes: 4 * 1024 * 1024 });
-});
+const gateway = new GatewayUnderTest({ maxBodyBytes: 4 * 1024 * 1024 });
+beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.world.callbacks.length = 0;
-  gateway.world.evaluations.length = 0;
-  gateway.world.callbackVerdict = 'accepted';
-});
+beforeEach(() => gateway.reset());
 
 const ALICE = { authorization: 'Bearer token-of-alice' };
 const STACK = /\bat .*:\d+|node_modules|<html/i;
@@ -36,9 +30,7 @@ describe('the access token', () => {
 
   it('cannot be checked: the client is not told that its token is bad, nor what is wrong here', async () => {
     gateway.world.tokensFail = new Error('canary');
-    const { status, headers, text } = await post(gateway, '{}', ALICE).finally(() => {
-      gateway.world.tokensFail = undefined;
-    });
+    const { status, headers, text } = await post(gateway, '{}', ALICE);
     expect(status).toBe(500);
     expect(headers.get('www-authenticate')).toBeNull();
     expect(text).not.toMatch(/canary/);

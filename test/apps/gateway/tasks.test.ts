@@ -1,27 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownerKey } from '../../../workflows/domain/principal.ts';
-import { ALICE, aGateway, aView, type FakeWorld, TASK_ID, type TestGateway } from '../../support/gateway.ts';
-import { send } from '../../support/gateway-wire.ts';
+import { ALICE, aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, AWAITING, SERVER_INFO, send } from '../../support/gateway-wire.ts';
 
-const SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
-const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const ALIAS = 'net.openid.authzen/disposition';
 const METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 
-let gateway: TestGateway;
-let world: FakeWorld;
-beforeAll(async () => {
-  gateway = await aGateway();
-  world = gateway.world;
-});
+const gateway = new GatewayUnderTest();
+const { world } = gateway;
+beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
-beforeEach(() => {
-  Object.assign(world, { view: aView(), failure: undefined });
-  world.lookups.length = 0;
-  world.cancelled.length = 0;
-});
+beforeEach(() => gateway.reset());
 
 const ask = (method: string, params: Record<string, unknown> = {}, options = {}) =>
   send(gateway, method, { taskId: TASK_ID, ...params }, options);
@@ -40,11 +31,7 @@ describe('tasks/get', () => {
       ttlMs: 14 * 86_400_000,
       pollIntervalMs: 250,
       _meta: {
-        [AUTHORIZATION]: {
-          reason: 'insufficient_authorization',
-          remediation: 'available',
-          remediationHints: [{ type: 'task' }],
-        },
+        [AUTHORIZATION]: AWAITING,
         [SERVER_INFO]: expect.anything(),
       },
     });
