@@ -1,30 +1,23 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import { serve } from '../support/serve.ts';
 
 const accessRequestsUrl = 'https://approvals.test/access/v1/requests';
-let server: Server;
+let server: HttpServer;
 let origin: string;
 let documents: Record<string, unknown>;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = await serve((request, response) => {
     const document = documents[request.url ?? ''];
     response.writeHead(document === undefined ? 404 : 200);
     response.end(typeof document === 'string' ? document : JSON.stringify(document ?? {}));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  origin = server.url;
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+afterAll(() => server.close());
 
 const metadataOf = (pdpUrl: string) => ({
   policy_decision_point: pdpUrl,

@@ -1,11 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { serve } from '../support/serve.ts';
 
 const ACCESS_REQUESTS = 'https://approvals.test/access/v1/requests';
 const QUESTION: EvaluationRequest = {
@@ -22,38 +23,28 @@ const APPROVAL: Approval = {
 };
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', template: 'treasury' };
 
-let server: Server;
+let server: HttpServer;
 let pdp: PolicyDecisionPoint;
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
 let received: { path: string | undefined; headers: IncomingMessage['headers']; body: unknown } | undefined;
 const log = pino({ level: 'silent' });
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || 'null');
-      received = { path: request.url, headers: request.headers, body };
+  server = await serve((request, response) => {
+    void text(request).then((body) => {
+      received = { path: request.url, headers: request.headers, body: JSON.parse(body || 'null') };
       answer(request, response);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const pdpUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   pdp = createPolicyDecisionPoint({
-    pdpUrl,
+    pdpUrl: server.url,
     token: 'pep-token',
     accessRequestsUrl: ACCESS_REQUESTS,
     log,
     timeoutMs: 300,
   });
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+afterAll(() => server.close());
 beforeEach(() => {
   received = undefined;
 });

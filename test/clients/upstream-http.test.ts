@@ -1,10 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
+import { serve } from '../support/serve.ts';
 
 const log = pino({ level: 'silent' });
 const never = () => new AbortController().signal;
@@ -16,7 +17,7 @@ interface Message {
 }
 type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
 
-let server: Server;
+let server: HttpServer;
 let url: string;
 let onCall: Answer;
 let calls = 0;
@@ -50,22 +51,14 @@ const answer: Answer = (message, response, request) => {
 };
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
+  server = await serve((request, response) => {
     if (request.url !== '/mcp') elsewhere += 1;
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => answer(JSON.parse(Buffer.concat(chunks).toString()) as Message, response, request));
+    void text(request).then((body) => answer(JSON.parse(body) as Message, response, request));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  url = `${server.url}/mcp`;
 });
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+afterAll(() => server.close());
 beforeEach(() => {
   calls = 0;
   elsewhere = 0;

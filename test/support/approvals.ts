@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { publicKey } from '../../apps/approvals/access-requests/approval-state.ts';
@@ -15,11 +15,13 @@ import {
   type DevelopmentSecrets,
 } from '../../apps/shared/config/development-secrets.ts';
 import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { Browser } from './browser.ts';
 import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
+import { serve } from './serve.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 
 export interface ReceivedCallback {
@@ -47,7 +49,7 @@ export class ApprovalsUnderTest {
   #keys!: DevelopmentSecrets;
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
   readonly #running: Running[] = [];
-  readonly #servers: Server[] = [];
+  readonly #servers: HttpServer[] = [];
 
   get url() {
     return this.config.urls.approvals;
@@ -79,29 +81,21 @@ export class ApprovalsUnderTest {
 
   async stop(): Promise<void> {
     for (const one of this.#running.reverse()) await one.stop();
-    for (const server of this.#servers) {
-      server.close();
-      server.closeAllConnections();
-    }
+    for (const server of this.#servers) await server.close();
     await this.database.drop();
     rmSync(this.#folder, { recursive: true });
   }
 
   async #startStrangers(): Promise<void> {
     const keys = JSON.stringify({ keys: [publicKey(this.secrets.pdpSigningKey)] });
-    const pdp = createServer((_request, response) => response.setHeader('Content-Type', 'application/json').end(keys));
-    const gateway = createServer((request, response) => {
-      let body = '';
-      request.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
-      request.on('end', () => {
+    const pdp: RequestListener = (_request, response) =>
+      void response.setHeader('Content-Type', 'application/json').end(keys);
+    const gateway: RequestListener = (request, response) =>
+      void text(request).then((body) => {
         this.callbacks.push({ headers: request.headers, body });
         response.writeHead(this.callbackAnswers.shift() ?? 204).end();
       });
-    });
-    pdp.listen(this.config.pdp.port, '127.0.0.1');
-    gateway.listen(this.config.gateway.port, '127.0.0.1');
-    this.#servers.push(pdp, gateway);
-    await Promise.all(this.#servers.map((server) => once(server, 'listening')));
+    this.#servers.push(await serve(pdp, this.config.pdp.port), await serve(gateway, this.config.gateway.port));
   }
 
   async fetch(path: string, init: RequestInit = {}): Promise<Answer> {

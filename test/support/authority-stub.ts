@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
+import { serve } from './serve.ts';
 
 export interface Seen {
   readonly path: string;
@@ -37,11 +37,7 @@ export async function anAuthority() {
         .sign(forged ? other.privateKey : privateKey);
     },
     submissions: () => seen.filter(({ path }) => path === '/access/v1/requests'),
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close: () => server.close(),
   };
   const answers: Record<string, () => { status: number; body: unknown }> = {
     '/.well-known/openid-configuration': () => ({
@@ -52,18 +48,14 @@ export async function anAuthority() {
     '/access/v1/evaluation': () => ({ status: 200, body: authority.decide() }),
     '/access/v1/requests': () => authority.accept(),
   };
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
+  const server = await serve((request, response) => {
+    void text(request).then((received) => {
       const path = request.url ?? '';
-      seen.push({ path, headers: request.headers, body: Buffer.concat(chunks).toString() });
+      seen.push({ path, headers: request.headers, body: received });
       const { status, body } = answers[path]?.() ?? { status: 404, body: {} };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  authority.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  authority.url = server.url;
   return authority;
 }

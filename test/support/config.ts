@@ -1,24 +1,28 @@
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
+type Section = (typeof SECTIONS)[number];
+
+/** A section for every server, each with a port that nobody listens on and no other section has. */
+export async function onFreePorts(): Promise<Record<Section, { port: number }>> {
+  const taken = new Set<number>();
+  const another = async (): Promise<{ port: number }> => {
+    const port = await freePort();
+    if (taken.has(port)) return another();
+    taken.add(port);
+    return { port };
+  };
+  const sections = await Promise.all(SECTIONS.map(async (section) => [section, await another()] as const));
+  return Object.fromEntries(sections) as Record<Section, { port: number }>;
+}
 
 /** A configuration whose servers all have a free port of their own. `raw` wins over it, section by section. */
 export async function testConfig(
   at: { baseDir: string; stateDir: string },
   raw: Record<string, Record<string, unknown>> & { mode?: never } = {},
 ): Promise<Config> {
-  const ports = await freePorts(SECTIONS.length);
-  const sections = SECTIONS.map((section, index) => [section, { port: ports[index], ...raw[section] }]);
+  const ports = await onFreePorts();
+  const sections = SECTIONS.map((section) => [section, { ...ports[section], ...raw[section] }]);
   return parseConfig({ ...raw, ...Object.fromEntries(sections) }, at);
-}
-
-/** Different ports that nobody listens on: all are held until the last one is known. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -13,9 +13,9 @@ import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
 import { createPdpApp } from '../../apps/pdp/http.ts';
 import { pdpMetadata, publicKey } from '../../apps/pdp/metadata.ts';
-import { listen } from '../../apps/shared/http/listen.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { serve } from './serve.ts';
 
 export const PDP_URL = 'http://pdp.test';
 export const ACCESS_REQUESTS = 'http://approvals.test/access/v1/requests';
@@ -98,7 +98,7 @@ export async function startTestPdp(
     maxBodyBytes: 100_000,
     log,
   });
-  const server = await listen(app, { host: '127.0.0.1', port: 0, graceMs: 0 });
+  const server = await serve(app);
   const origin = server.url;
   return {
     origin,

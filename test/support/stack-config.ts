@@ -1,7 +1,7 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
-import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { onFreePorts } from './config.ts';
 
 export interface StackOptions {
   /** `together`: one process, as `npm start` runs it. `apart`: each deployable a process of its own. */
@@ -20,7 +20,8 @@ export async function stackConfig(
 ): Promise<Record<string, unknown>> {
   cpSync(packagePath('policies'), join(at.folder, 'policies'), { recursive: true });
   writeFileSync(join(at.folder, 'policies', 'test.cedar'), policies);
-  const section = async (name: string, more: object = {}) => ({ port: await freePort(), ...more, ...config[name] });
+  const ports = await onFreePorts();
+  const section = (name: keyof typeof ports, more: object = {}) => ({ ...ports[name], ...more, ...config[name] });
   const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
   const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
   return {
@@ -28,11 +29,11 @@ export async function stackConfig(
       files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
       ...mcpServers,
     },
-    gateway: await section('gateway', { pollIntervalMs: 100, executionTimeoutSeconds: 5 }),
+    gateway: section('gateway', { pollIntervalMs: 100, executionTimeoutSeconds: 5 }),
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
-    pdp: await section('pdp', { policies: './policies' }),
-    approvals: await section('approvals'),
-    audit: await section('audit'),
-    identity: await section('identity'),
+    pdp: section('pdp', { policies: './policies' }),
+    approvals: section('approvals'),
+    audit: section('audit'),
+    identity: section('identity'),
   };
 }

@@ -1,6 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
 import { pino } from 'pino';
@@ -9,6 +6,7 @@ import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
 const KEY_ID = 'test-key';
@@ -18,14 +16,12 @@ const DAY_SECONDS = 86_400;
 async function startIssuer() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = { ...(await exportJWK(publicKey)), kid: KEY_ID, alg: 'ES256', use: 'sig' };
-  const server: Server = createServer((request, response) => {
-    const metadata = { issuer, jwks_uri: `${issuer}/jwks` };
+  const server = await serve((request, response) => {
+    const metadata = { issuer: server.url, jwks_uri: `${server.url}/jwks` };
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(request.url === '/jwks' ? { keys: [jwk] } : metadata));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { issuer, privateKey, server };
+  });
+  return { issuer: server.url, privateKey, server };
 }
 
 let issuer: Awaited<ReturnType<typeof startIssuer>>;
@@ -42,8 +38,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await audit.stop();
-  issuer.server.close();
-  issuer.server.closeAllConnections();
+  await issuer.server.close();
   await database.drop();
 });
 

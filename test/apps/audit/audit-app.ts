@@ -1,12 +1,10 @@
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
 import { pino } from 'pino';
 import { auditAssets } from '../../../apps/audit/assets.ts';
 import { createAuditApp, type Visitor } from '../../../apps/audit/http.ts';
 import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
 import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
 export type AuditUnderTest = Awaited<ReturnType<typeof startAuditApp>>;
@@ -23,9 +21,8 @@ export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 
     url: 'http://audit.test',
     log: pino({ level: 'silent' }),
   });
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = await serve(app);
+  const base = server.url;
 
   async function get(path: string, { accept = '*/*' }: { accept?: string } = {}) {
     const response = await fetch(`${base}${path}`, { headers: { accept }, redirect: 'manual' });
@@ -42,9 +39,7 @@ export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 
       return { ...answer, body: JSON.parse(text) };
     },
     async stop() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      await server.close();
       await readOnly.end();
       await database.drop();
     },

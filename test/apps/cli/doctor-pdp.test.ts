@@ -1,20 +1,19 @@
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { checkPdp } from '../../../apps/cli/commands/doctor/pdp.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
+import type { HttpServer } from '../../../apps/shared/http/listen.ts';
+import { serve } from '../../support/serve.ts';
 
-let server: Server | undefined;
-afterEach(() => {
-  server?.close();
-  server?.closeAllConnections();
+let server: HttpServer | undefined;
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
 });
 
 /** A PDP with this metadata that answers every evaluation alike. */
 async function aPdp({ metadata = {}, decision = false }: { metadata?: object; decision?: unknown } = {}) {
   const asked: string[] = [];
-  const started: Server = createServer((request, response) => {
+  const started = await serve((request, response) => {
     if (request.method === 'POST') asked.push(request.headers.authorization ?? '');
     const documents: Record<string, unknown> = {
       '/.well-known/authzen-configuration': {
@@ -30,10 +29,9 @@ async function aPdp({ metadata = {}, decision = false }: { metadata?: object; de
     };
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(documents[request.url ?? ''] ?? null));
-  }).listen(0, '127.0.0.1');
+  });
   server = started;
-  await once(started, 'listening');
-  const url = `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
+  const { url } = started;
   const config = parseConfig({ pdp: { url } }, { baseDir: '/', stateDir: '/' });
   return { asked, config };
 }

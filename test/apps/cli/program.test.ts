@@ -1,22 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import { onFreePorts } from '../../support/config.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
+import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
 
 let desk: Desk | undefined;
 afterEach(() => desk?.clear());
 const at = (config: object | string = {}) => (desk = new Desk(config));
-
-/** A configuration on ports that nobody uses. */
-async function onFreePorts(): Promise<Record<string, { port: number }>> {
-  const sections = ['gateway', 'pdp', 'approvals', 'audit', 'identity'];
-  return Object.fromEntries(await Promise.all(sections.map(async (name) => [name, { port: await freePort() }])));
-}
 
 describe('the command line', () => {
   const COMMANDS = [
@@ -76,9 +69,8 @@ describe('the command line', () => {
 describe('up', () => {
   it('names the port that is taken, its setting and what to do, before anything starts', async () => {
     const config = await onFreePorts();
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const server = await serve(() => undefined);
+    const port = Number(new URL(server.url).port);
     try {
       const { code, out, err } = await at({ ...config, approvals: { port } }).run(['up']);
       expect([code, out]).toEqual([1, '']);
@@ -86,7 +78,7 @@ describe('up', () => {
         `countersign: port ${port} (approvals.port) is in use by another program; stop that, or set approvals.port in countersign.yaml`,
       );
     } finally {
-      server.close();
+      await server.close();
     }
   });
 
@@ -188,15 +180,14 @@ describe('doctor', () => {
   });
 
   it('says which port is taken, and by which setting', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    const server = await serve(() => undefined);
+    const port = Number(new URL(server.url).port);
     try {
       const { code, out } = await at({ ...(await onFreePorts()), pdp: { port } }).run(['doctor']);
       expect(code).toBe(1);
       expect(out).toMatch(new RegExp(`fail +ports +port ${port} \\(pdp.port\\) is in use`));
     } finally {
-      server.close();
+      await server.close();
     }
   });
 

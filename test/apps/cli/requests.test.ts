@@ -1,8 +1,6 @@
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
 
 const REQUEST = {
@@ -31,7 +29,7 @@ interface Received {
 /** An approvals service that notes what it is asked. */
 async function startStub() {
   const received: Received[] = [];
-  const server: Server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     void text(request).then((body) => {
       const { method = '', url = '', headers } = request;
       received.push({ method, url, authorization: headers.authorization, body });
@@ -41,9 +39,8 @@ async function startStub() {
       const answer = url.startsWith('/requests?') ? { requests: [REQUEST] } : { request: REQUEST };
       response.end(JSON.stringify(known ? answer : { title: 'There is no such request', detail: 'Look again.' }));
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { received, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  });
+  return { received, server, url: server.url };
 }
 
 let stub: Awaited<ReturnType<typeof startStub>>;
@@ -53,9 +50,8 @@ beforeAll(async () => {
   desk = new Desk({ approvals: { url: stub.url } });
 });
 beforeEach(() => void stub.received.splice(0));
-afterAll(() => {
-  stub.server.close();
-  stub.server.closeAllConnections();
+afterAll(async () => {
+  await stub.server.close();
   desk.clear();
 });
 

@@ -1,28 +1,25 @@
 import { spawnSync } from 'node:child_process';
-import { createServer, type Server } from 'node:http';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { findStack, removeStack, writeStack, type Stack } from '../../../apps/cli/stack.ts';
+import type { HttpServer } from '../../../apps/shared/http/listen.ts';
+import { serve } from '../../support/serve.ts';
 
 let stateDir: string;
-let server: Server;
+let server: HttpServer;
 let gateway: string;
 beforeEach(async () => {
   stateDir = mkdtempSync(join(tmpdir(), 'countersign-run-'));
-  server = createServer((request, response) => {
+  server = await serve((request, response) => {
     response.statusCode = request.url === '/healthz' ? 200 : 404;
     response.end();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  gateway = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  gateway = server.url;
 });
-afterEach(() => {
-  server.close();
-  server.closeAllConnections();
+afterEach(async () => {
+  await server.close();
   rmSync(stateDir, { recursive: true });
 });
 
