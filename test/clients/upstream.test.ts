@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { pino } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const log = pino({ level: 'silent' });
 const SERVERS = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
@@ -13,16 +14,6 @@ const EVERYTHING = `${SERVERS}server-everything/dist/index.js`;
 const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
 const program = (...args: string[]) => ({ command: process.execPath, args, env: {} });
 const never = () => new AbortController().signal;
-
-async function until<T>(look: () => Promise<T | undefined> | T | undefined, ms = 20_000): Promise<T> {
-  const end = Date.now() + ms;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error('the awaited condition did not come about');
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
 
 let pool: UpstreamPool | undefined;
 afterEach(async () => {
@@ -110,7 +101,7 @@ describe('upstreams over standard input and output', () => {
       );
       return answer.kind === 'result' ? JSON.stringify(answer.result) : undefined;
     };
-    expect(await until(pid)).toContain('text');
+    expect(await waitFor(pid)).toContain('text');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__die');
   });
 
@@ -120,7 +111,7 @@ describe('upstreams over standard input and output', () => {
     let changes = 0;
     upstreams.onChange(() => (changes += 1));
     await upstreams.call({ upstream: 'crash', upstreamTool: 'change', arguments: {} }, { signal: never() });
-    await until(() => (changes > 0 ? true : undefined));
+    await waitFor(() => changes > 0);
     const after = await upstreams.find('crash__odd');
     expect(after?.digest).not.toBe(before?.digest);
     expect(after?.definition).toMatchObject({ description: 'changed' });
@@ -163,10 +154,7 @@ describe('upstreams over HTTP', () => {
       env: { PATH: process.env['PATH'], PORT: String(port) },
       stdio: 'ignore',
     });
-    await until(async () => {
-      const answer = await fetch(`http://127.0.0.1:${port}/mcp`).catch(() => undefined);
-      return answer === undefined ? undefined : true;
-    });
+    await waitFor(() => fetch(`http://127.0.0.1:${port}/mcp`).catch(() => undefined));
   };
   const stop = async () => {
     const child = server;
@@ -189,7 +177,7 @@ describe('upstreams over HTTP', () => {
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('web__get-sum');
     expect(await sum()).toMatchObject({ kind: 'result', isError: false });
     await stop();
-    const refused = await until(async () => {
+    const refused = await waitFor(async () => {
       const answer = await sum();
       return answer.kind === 'not_sent' ? answer : undefined;
     });
@@ -197,7 +185,7 @@ describe('upstreams over HTTP', () => {
     expect(await upstreams.tools()).toEqual([]);
     expect(await upstreams.find('web__get-sum')).toBeDefined();
     await start();
-    const again = await until(async () => {
+    const again = await waitFor(async () => {
       const answer = await sum();
       return answer.kind === 'result' ? answer : undefined;
     });
