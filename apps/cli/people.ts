@@ -1,7 +1,6 @@
-import { requestToken } from '../shared/auth/client-credentials.ts';
-import { resourcesOf } from '../shared/auth/resources.ts';
+import { requestPersonToken } from '../shared/auth/person-token.ts';
 import type { Config, Person } from '../shared/config/config.ts';
-import { clientSecretOf, loadDevelopmentSecrets } from '../shared/config/development-secrets.ts';
+import { loadDevelopmentSecrets } from '../shared/config/development-secrets.ts';
 import { requireStack } from './context.ts';
 import type { Io } from './io.ts';
 import { CliError, EXIT } from './output.ts';
@@ -36,13 +35,8 @@ export async function signIn(io: Io, config: Config, as: As): Promise<SignedIn> 
   }
   const { name } = findPerson(people, as);
   const { urls } = await requireStack(config);
-  const { identity } = await loadDevelopmentSecrets(config.stateDir);
-  const { accessToken } = await requestToken({
-    issuer: urls.issuer,
-    clientId: name,
-    clientSecret: clientSecretOf(identity, name),
-    resource: resourcesOf({ urls })[as.audience],
-  });
+  const secrets = await loadDevelopmentSecrets(config.stateDir);
+  const { accessToken } = await requestPersonToken({ urls }, secrets, { name, audience: as.audience });
   return { token: accessToken, urls };
 }
 

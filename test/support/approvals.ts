@@ -6,14 +6,9 @@ import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { publicKey } from '../../apps/approvals/access-requests/approval-state.ts';
-import { requestToken } from '../../apps/shared/auth/client-credentials.ts';
-import { resourcesOf } from '../../apps/shared/auth/resources.ts';
+import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
-import {
-  clientSecretOf,
-  loadDevelopmentSecrets,
-  type DevelopmentSecrets,
-} from '../../apps/shared/config/development-secrets.ts';
+import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
@@ -135,14 +130,8 @@ export class ApprovalsUnderTest {
     return this.asGateway(`/access/v1/requests/${id}`);
   }
 
-  async token(name: string, resource: 'approvals' | 'mcp' = 'approvals'): Promise<string> {
-    const { accessToken } = await requestToken({
-      issuer: this.config.urls.issuer,
-      clientId: name,
-      clientSecret: clientSecretOf(this.#keys.identity, name),
-      resource: resourcesOf(this.config)[resource],
-    });
-    return accessToken;
+  async token(name: string, audience: 'approvals' | 'mcp' = 'approvals'): Promise<string> {
+    return (await requestPersonToken(this.config, this.#keys, { name, audience })).accessToken;
   }
 
   /** As a person with a program. */

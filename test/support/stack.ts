@@ -14,14 +14,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { stringify } from 'yaml';
-import { requestToken } from '../../apps/shared/auth/client-credentials.ts';
-import { resourcesOf } from '../../apps/shared/auth/resources.ts';
+import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
-import {
-  clientSecretOf,
-  loadDevelopmentSecrets,
-  type DevelopmentSecrets,
-} from '../../apps/shared/config/development-secrets.ts';
+import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -157,13 +152,7 @@ export class Stack {
   }
 
   async #requestToken(name: string, audience: 'mcp' | 'approvals' | 'audit'): Promise<string> {
-    const { accessToken } = await requestToken({
-      issuer: this.config.urls.issuer,
-      clientId: name,
-      clientSecret: clientSecretOf(this.#secrets.identity, name),
-      resource: resourcesOf(this.config)[audience],
-    });
-    return accessToken;
+    return (await requestPersonToken(this.config, this.#secrets, { name, audience })).accessToken;
   }
 
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<RpcAnswer> {

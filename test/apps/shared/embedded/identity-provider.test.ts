@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { pino } from 'pino';
 import { requestToken } from '../../../../apps/shared/auth/client-credentials.ts';
+import { requestPersonToken } from '../../../../apps/shared/auth/person-token.ts';
 import { resourcesOf } from '../../../../apps/shared/auth/resources.ts';
 import { createTokenVerifier } from '../../../../apps/shared/auth/token-verifier.ts';
 import type { Config } from '../../../../apps/shared/config/config.ts';
@@ -41,13 +42,8 @@ async function restart(): Promise<void> {
   provider = await startIdentityProvider(config, await loadDevelopmentSecrets(stateDir), log);
 }
 
-const tokenFor = (name: string, resource: keyof ReturnType<typeof resourcesOf> = 'mcp') =>
-  requestToken({
-    issuer: config.urls.issuer,
-    clientId: name,
-    clientSecret: clientSecretOf(secrets.identity, name),
-    resource: resourcesOf(config)[resource],
-  });
+const tokenFor = (name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp') =>
+  requestPersonToken(config, secrets, { name, audience });
 
 describe('tokens for programs', () => {
   it('are JWTs for one resource that say who, in which roles', async () => {
@@ -157,12 +153,7 @@ describe('startIdentityProvider', () => {
       { identity: { rolesClaim: 'https://x.example/roles' } },
     );
     others.push(await startIdentityProvider(other, secrets, log));
-    const { accessToken } = await requestToken({
-      issuer: other.urls.issuer,
-      clientId: 'olivia',
-      clientSecret: clientSecretOf(secrets.identity, 'olivia'),
-      resource: resourcesOf(other).audit,
-    });
+    const { accessToken } = await requestPersonToken(other, secrets, { name: 'olivia', audience: 'audit' });
     expect((await createTokenVerifier(other, other.urls.audit).verify(accessToken)).roles).toEqual(['auditor']);
   });
 });
