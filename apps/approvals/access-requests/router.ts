@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { bearerOnly } from '../../shared/http/bearer.ts';
 import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
+import { noStore } from '../../shared/http/page-headers.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { ApprovalStateOf } from './approval-state.ts';
 import { Problem, sendProblem } from './problem.ts';
@@ -80,11 +81,6 @@ async function sendStatus(http: AccessRequestHttp, response: Response, request: 
   const state = request.status === 'approved' ? await http.approvalState(request) : undefined;
   response.json(statusBody(request, state, http.urls));
 }
-
-const noStore: RequestHandler = (_request, response, next) => {
-  response.set('Cache-Control', 'no-store');
-  next();
-};
 
 function authenticate({ token, urls }: AccessRequestHttp): RequestHandler {
   return bearerOnly({ token, realm: urls.accessRequests }, (_why, _response, next) => next(new Problem(401)));

@@ -2,32 +2,34 @@ import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
 /**
- * Headers of every page: only our own style, script and icon are used, nothing is inline, nobody frames us, forms go
- * nowhere else, no address leaks to other sites, and nothing stays in a shared machine's cache.
+ * Headers of every page: only our own style, script and icon are used, nothing is inline, nobody frames us, no address
+ * leaks to other sites. Forms go nowhere else but to `formTargets`, which has redirects that answer a form in it, too.
  */
-export function pageHeaders(baseUrl: string): RequestHandler[] {
-  const isHttps = new URL(baseUrl).protocol === 'https:';
-  return [
-    helmet({
-      contentSecurityPolicy: {
-        useDefaults: false,
-        directives: {
-          defaultSrc: ["'none'"],
-          scriptSrc: ["'self'"],
-          styleSrc: ["'self'"],
-          imgSrc: ["'self'"],
-          formAction: ["'self'"],
-          frameAncestors: ["'none'"],
-          baseUri: ["'none'"],
-          requireTrustedTypesFor: ["'script'"],
-        },
+export function securityHeaders(baseUrl: string, formTargets: readonly string[] = []): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'"],
+        formAction: ["'self'", ...formTargets],
+        frameAncestors: ["'none'"],
+        baseUri: ["'none'"],
+        requireTrustedTypesFor: ["'script'"],
       },
-      referrerPolicy: { policy: 'no-referrer' },
-      strictTransportSecurity: isHttps,
-    }),
-    (_request, response, next) => {
-      response.set('Cache-Control', 'no-store');
-      next();
     },
-  ];
+    referrerPolicy: { policy: 'no-referrer' },
+    strictTransportSecurity: new URL(baseUrl).protocol === 'https:',
+  });
 }
+
+/** Nothing that is answered stays in the cache of a machine that people share. */
+export const noStore: RequestHandler = (_request, response, next) => {
+  response.set('Cache-Control', 'no-store');
+  next();
+};
+
+/** The headers of a site whose pages are all for somebody who signed in. */
+export const pageHeaders = (baseUrl: string): RequestHandler[] => [securityHeaders(baseUrl), noStore];

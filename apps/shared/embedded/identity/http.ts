@@ -1,8 +1,8 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import helmet from 'helmet';
 import { errors, type Provider } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
+import { noStore, securityHeaders } from '../../http/page-headers.ts';
 import { assetsRouter } from '../../pages/assets.ts';
 import { SESSION_COOKIE } from './provider.ts';
 import { problemPage, SIGN_IN, signInPage, signInPath } from './sign-in-page.tsx';
@@ -19,9 +19,11 @@ export function createIdentityApp({
 }): Express {
   const app = express();
   app.disable('x-powered-by');
-  app.use(securityHeaders(config));
+  const { urls } = config;
+  // The form on which people say who they are ends on the pages that they came from: its answer redirects there.
+  app.use(securityHeaders(urls.issuer, [new URL(urls.approvals).origin, new URL(urls.audit).origin]));
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
-  app.get('/', (_request, response) => response.redirect(303, config.urls.approvals));
+  app.get('/', (_request, response) => response.redirect(303, urls.approvals));
   app.use(assetsRouter());
   app.use(signInRoutes(provider, config));
   app.use('/auth', forgetLastPerson);
@@ -34,10 +36,7 @@ export function createIdentityApp({
 function signInRoutes(provider: Provider, config: Config) {
   const people = config.identity.people.filter((person) => person.roles.some((role) => role !== 'agent'));
   const router = express.Router();
-  router.use(SIGN_IN, (_request, response, next) => {
-    response.set('Cache-Control', 'no-store');
-    next();
-  });
+  router.use(SIGN_IN, noStore);
   router.get(`${SIGN_IN}/:uid`, async (request, response) => {
     const { uid } = await provider.interactionDetails(request, response);
     response.send(signInPage({ action: signInPath(uid), people }));
@@ -60,26 +59,6 @@ const forgetLastPerson: RequestHandler = (request, _response, next) => {
   request.headers.cookie = cookies?.join('; ');
   next();
 };
-
-/** Nothing inline, nothing foreign; the sign-in form ends on the pages it was begun from, which is a redirect to them. */
-function securityHeaders({ urls }: Config): RequestHandler {
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'"],
-        formAction: ["'self'", new URL(urls.approvals).origin, new URL(urls.audit).origin],
-        frameAncestors: ["'none'"],
-        baseUri: ["'none'"],
-      },
-    },
-    referrerPolicy: { policy: 'no-referrer' },
-    strictTransportSecurity: urls.issuer.startsWith('https:'),
-  });
-}
 
 function toPage(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
