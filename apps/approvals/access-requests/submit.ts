@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
@@ -59,7 +60,7 @@ async function existing(store: AccessRequestStore, id: string): Promise<AccessRe
 /** Equal for equal bodies, whatever their white space and member order. Throws a `Problem` for one with no canonical form. */
 function digestOf(body: JsonObject): string {
   try {
-    return createHash('sha256').update(canonicalJson(body)).digest('hex');
+    return sha256(canonicalJson(body));
   } catch (error) {
     if (error instanceof RangeError) throw new Problem(400, 'the body is nested too deeply or has an invalid string');
     throw error;

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import express, { type Router } from 'express';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
@@ -6,6 +5,7 @@ import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
+import { sha256 } from '../../shared/sha256.ts';
 import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { FindApprover } from './directory.ts';
@@ -53,7 +53,7 @@ export function decisionWebhookRouter({ store, castVote, findApprover, secret, l
       const { requestId, approver } = decision;
       const known = findApprover({ issuer: approver.issuer, subject: approver.subject });
       if (known === undefined) throw new Refusal(403, 'This approver is not known', 'Name one who has the role.');
-      const bodyDigest = createHash('sha256').update(message.text).digest('hex');
+      const bodyDigest = sha256(message.text);
       const outcome = await castVote({
         ...decision,
         approver: known,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
-
+import { until } from '../../shared/embedded/process-tools.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { Api } from '../api.ts';
@@ -38,14 +38,15 @@ export function createScriptedApprover(options: {
   return {
     async approve(expected) {
       const digest = callDigest(expected, sha256);
-      const giveUpAt = performance.now() + PATIENCE_MS;
-      while (performance.now() < giveUpAt) {
+      const look = async () => {
         const { requests } = await options.inbox.get('/requests?status=pending', openRequests);
-        const request = requests.find((one) => one.callDigest === digest);
-        if (request !== undefined) return decide(options, request);
-        await pause(LOOK_MS);
+        return requests.find((one) => one.callDigest === digest);
+      };
+      const request = await until(look, { withinMs: PATIENCE_MS, everyMs: LOOK_MS });
+      if (request === undefined) {
+        throw new CliError(`no request for this call of ${expected.tool} came up; look at the inbox`);
       }
-      throw new CliError(`no request for this call of ${expected.tool} came up; look at the inbox`);
+      await decide(options, request);
     },
   };
 }

@@ -27,6 +27,15 @@ export interface ClusterPaths {
   readonly log: string;
 }
 
+/** How a cluster is made and run. */
+export interface ClusterOptions {
+  readonly binaries: PostgresBinaries;
+  readonly launch: Launch;
+  readonly password: string;
+  /** `false` lets nothing be synced to disk. */
+  readonly durable: boolean;
+}
+
 /** A server that answers on 127.0.0.1. */
 export interface ClusterServer {
   readonly port: number;
@@ -77,12 +86,7 @@ export function clusterMajor(paths: ClusterPaths): number | undefined {
  */
 export function createCluster(
   paths: ClusterPaths,
-  {
-    binaries,
-    launch,
-    password,
-    durable,
-  }: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
+  { binaries, launch, password, durable }: ClusterOptions,
 ): string | undefined {
   const made = mkdtempSync(join(paths.home, 'new-'));
   const secret = join(mkdtempSync(join(tmpdir(), 'countersign-')), 'password');
@@ -113,12 +117,7 @@ export function createCluster(
 /** Starts the server and waits for its first answer. Answers what went wrong as text. */
 export async function startCluster(
   paths: ClusterPaths,
-  {
-    binaries,
-    launch,
-    password,
-    durable,
-  }: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
+  { binaries, launch, password, durable }: ClusterOptions,
 ): Promise<ClusterServer | string> {
   // The port of the last time, so that clients of a server that died find the new one.
   const port = await freePort(lastPort(paths));

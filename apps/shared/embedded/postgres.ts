@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import { findPostgresBinaries } from './postgres-binaries.ts';
 import {
   adoptCluster,
   clusterMajor,
@@ -9,12 +9,13 @@ import {
   clusterUrl,
   createCluster,
   startCluster,
+  type ClusterOptions,
   type ClusterPaths,
   type ClusterServer,
 } from './postgres-cluster.ts';
 import { until } from './process-tools.ts';
 import { withStartLock } from './start-lock.ts';
-import { launches, type Launch } from './unprivileged.ts';
+import { launches } from './unprivileged.ts';
 import { errorCode } from '../error-code.ts';
 
 export interface PostgresOptions {
@@ -105,10 +106,7 @@ async function startAny(
   );
 }
 
-async function start(
-  paths: ClusterPaths,
-  how: { binaries: PostgresBinaries; launch: Launch; password: string; durable: boolean },
-): Promise<ClusterServer | string> {
+async function start(paths: ClusterPaths, how: ClusterOptions): Promise<ClusterServer | string> {
   if (clusterMajor(paths) === undefined) {
     const trouble = createCluster(paths, how);
     if (trouble !== undefined) return trouble;
