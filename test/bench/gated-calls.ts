@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { OpenRequest, Stack } from '../support/stack.ts';
+import type { OpenRequest } from '../support/decisions.ts';
+import type { Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summarise, type Sample } from './stats.ts';

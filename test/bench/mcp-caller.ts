@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { send } from '../support/gateway-wire.ts';
 
 /** Calls a tool with the official client and throws when the answer is an error. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<unknown>;
@@ -27,42 +28,14 @@ export async function connectClients(
   };
 }
 
-const PROTOCOL_VERSION = '2026-07-28';
-const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-let requestId = 0;
-
 /** One bare `tools/call` of a client with tasks, without the cost of a client library. Answers the result. */
 export async function callBare(
   url: string,
   token: string,
   call: { name: string; arguments: Record<string, unknown> },
 ): Promise<{ resultType?: string; taskId?: string; isError?: boolean; content?: unknown }> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': PROTOCOL_VERSION,
-      'mcp-method': 'tools/call',
-      'mcp-name': call.name,
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: (requestId += 1),
-      method: 'tools/call',
-      params: {
-        ...call,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': PROTOCOL_VERSION,
-          'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
-          'io.modelcontextprotocol/clientCapabilities': TASKS,
-        },
-      },
-    }),
-  });
-  const body = (await response.json()) as { result?: object; error?: { message: string } };
-  if (body.result === undefined) throw new Error(`${response.status}: ${body.error?.message ?? 'no result'}`);
+  const { status, body } = await send({ mcpUrl: url }, 'tools/call', call, { token });
+  if (body.result === undefined) throw new Error(`${status}: ${body.error?.message ?? 'no result'}`);
   return body.result;
 }
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startStack, type OpenRequest, type Part, type Stack } from '../support/stack.ts';
+import type { OpenRequest } from '../support/decisions.ts';
+import { startStack, type Part, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 interface Victim {

@@ -21,11 +21,10 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
+import { send, type Sent } from './gateway-wire.ts';
 import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
 import { decisionBody, listOpenRequests, postSigned, type OpenRequest, type WebhookDecision } from './decisions.ts';
-export type { OpenRequest } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
-import { sendRpc, type RpcAnswer } from './rpc.ts';
 import { waitFor } from './wait-for.ts';
 
 export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
@@ -155,8 +154,8 @@ export class Stack {
     return (await requestPersonToken(this.config, this.#secrets, { name, audience })).accessToken;
   }
 
-  rpc(token: string, method: string, params: Record<string, unknown>): Promise<RpcAnswer> {
-    return sendRpc(this.config.urls.mcp, token, { method, params });
+  rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
+    return send({ mcpUrl: this.config.urls.mcp }, method, params, { token });
   }
 
   /** Waits until this many requests are open and answers them. */
