@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type { GatedCalls } from '../../workflows/domain/ports.ts';
+import { readSignedMessage } from '../shared/http/webhook-signature.ts';
+import { sha256 } from '../shared/sha256.ts';
 import { callbackBody } from './wire/schemas.ts';
 
 /**
@@ -17,21 +18,20 @@ export function receiveCallback(deps: {
   const webhook = new Webhook(deps.callbackSecret);
 
   return async (request, response) => {
-    const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const webhookId = request.get('webhook-id') ?? '';
-    if (!isAuthentic(webhook, raw, request.headers)) {
+    const message = readSignedMessage(webhook, request.body, request.headers);
+    if (message === undefined) {
       deps.log.warn('a callback without a valid signature was refused');
       response.status(401).json({ error: 'the signature is not valid' });
       return;
     }
-    const body = callbackBody.safeParse(parseJson(raw));
+    const body = callbackBody.safeParse(parseJson(message.text));
     if (!body.success) {
       response.status(400).json({ error: 'the body names no task' });
       return;
     }
     const verdict = await deps.gatedCalls.acceptCallback({
-      webhookId,
-      bodyDigest: `sha-256:${createHash('sha256').update(raw).digest('hex')}`,
+      webhookId: message.webhookId,
+      bodyDigest: `sha-256:${sha256(message.text)}`,
       accessRequestId: body.data.task.id,
     });
     if (verdict === 'conflict') {
@@ -44,20 +44,9 @@ export function receiveCallback(deps: {
   };
 }
 
-/** Signature over the raw bytes, and not older or newer than five minutes. @see Standard Webhooks */
-function isAuthentic(webhook: Webhook, raw: Buffer, headers: Record<string, string | string[] | undefined>): boolean {
-  const single = Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+function parseJson(text: string): unknown {
   try {
-    webhook.verify(raw, Object.fromEntries(single), { jsonParse: false });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function parseJson(raw: Buffer): unknown {
-  try {
-    return JSON.parse(raw.toString('utf8'));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -175,6 +175,7 @@ describe('a callback', () => {
     ['was altered', `${body} `, signed(body)],
     ['has another id than was signed', body, signed(body, { 'webhook-id': 'msg_2' })],
     ['is ten minutes old', body, signed(body, {}, new Date(Date.now() - 600_000))],
+    ['has junk after its time', body, signed(body, { 'webhook-timestamp': `${Math.floor(Date.now() / 1_000)}junk` })],
     ['is of ten minutes from now', body, signed(body, {}, new Date(Date.now() + 600_000))],
   ])('that %s changes nothing', async (_case, text, headers) => {
     expect(await callBack(text, headers as Record<string, string>)).toBe(401);
