@@ -146,7 +146,7 @@ describe('the workflow of a gated call', () => {
       await start();
       await result();
     });
-    expect(steps).not.toContain('invokeTool');
+    expect(steps).toEqual(['readResolution', 'reEvaluate', 'claimExecution']);
   });
 
   it('leaves a failed invocation to settling, and tries again only when no permit was given', async () => {

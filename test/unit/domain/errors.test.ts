@@ -4,12 +4,8 @@ import { CountersignError, ERROR_FACTS, type ErrorCode } from '../../../workflow
 const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
 
 describe('CountersignError', () => {
-  it.each(CODES)('knows whether %s may be tried again', (code) => {
-    expect(new CountersignError(code, 'a message').retryable).toBe(ERROR_FACTS[code].retryable);
-  });
-
   it('says that exactly what is unavailable may be tried again', () => {
-    expect(CODES.filter((code) => ERROR_FACTS[code].retryable)).toEqual(
+    expect(CODES.filter((code) => new CountersignError(code, 'a message').retryable)).toEqual(
       CODES.filter((code) => code.endsWith('_UNAVAILABLE')),
     );
   });

@@ -15,9 +15,9 @@ import {
   type DevelopmentSecrets,
 } from '../../../../apps/shared/config/development-secrets.ts';
 import { startIdentityProvider } from '../../../../apps/shared/embedded/identity-provider.ts';
-import { until } from '../../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../../apps/shared/lifecycle.ts';
 import { testConfig } from '../../../support/config.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const log = pino({ level: 'silent' });
 let stateDir: string;
@@ -113,8 +113,8 @@ describe('verification', () => {
     await restart();
     const verifier = createTokenVerifier(config, config.urls.mcp);
     // A connection from before may still look open to the client.
-    const verified = await until(() => verifier.verify(accessToken).catch(() => undefined), { withinMs: 5_000 });
-    expect(verified?.principal.subject).toBe('agent');
+    const verified = await waitFor(() => verifier.verify(accessToken).catch(() => undefined));
+    expect(verified.principal.subject).toBe('agent');
   });
 
   it('says that it cannot know when the provider is away', async () => {

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { until } from '../../../../apps/shared/embedded/process-tools.ts';
 import { createLogger } from '../../../../apps/shared/logger.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 let stateDir: string;
 let shown: string;
@@ -24,7 +24,7 @@ afterEach(() => {
 
 const file = () => join(stateDir, 'logs', 'countersign.log');
 const content = () => (existsSync(file()) ? readFileSync(file(), 'utf8') : '');
-const logged = (text: string) => until(() => (content().includes(text) ? content() : undefined), { withinMs: 5_000 });
+const logged = (text: string) => waitFor(() => (content().includes(text) ? content() : undefined));
 
 describe('createLogger', () => {
   it('keeps what it is told to keep, and takes no level that there is not', async () => {
@@ -59,7 +59,7 @@ describe('createLogger', () => {
       { req, params: { arguments: { path: 'hunter2' } }, token: 'hunter2', headers: { 'set-cookie': 'hunter2' } },
       'refused',
     );
-    const text = (await logged('refused')) ?? '';
+    const text = await logged('refused');
     expect(text + shown).not.toContain('hunter2');
     expect(text.match(/\[redacted\]/g)).toHaveLength(5);
   });
