@@ -3,7 +3,7 @@ import helmet from 'helmet';
 
 /**
  * Headers of every page: only our own style, script and icon are used, nothing is inline, nobody frames us, no address
- * leaks to other sites. Forms go nowhere else but to `formTargets`, which has redirects that answer a form in it, too.
+ * leaks to other sites. Forms, and redirects that answer them, lead to ourselves and to `formTargets` alone.
  */
 export function securityHeaders(baseUrl: string, formTargets: readonly string[] = []): RequestHandler {
   return helmet({
