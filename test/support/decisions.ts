@@ -35,11 +35,19 @@ export function decisionBody(request: OpenRequest | undefined, decision: Webhook
   });
 }
 
+export interface Signing {
+  readonly id: string;
+  readonly secret: string;
+  readonly at?: Date;
+  /** What the signature is for, when it is not for the body. */
+  readonly signed?: string;
+}
+
 /** Posts a body signed as Standard Webhooks asks. */
 export function postSigned(
   url: string,
   body: string,
-  { secret, ...message }: { id: string; secret: string; at?: Date },
+  { secret, signed = body, ...message }: Signing,
 ): Promise<Response> {
-  return fetch(url, { method: 'POST', headers: signedHeaders(new Webhook(secret), { ...message, body }), body });
+  return fetch(url, { method: 'POST', headers: signedHeaders(new Webhook(secret), { ...message, body: signed }), body });
 }

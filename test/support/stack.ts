@@ -23,7 +23,8 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { send, type Sent } from './gateway-wire.ts';
 import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
-import { decisionBody, listOpenRequests, postSigned, type OpenRequest, type WebhookDecision } from './decisions.ts';
+import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
+import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -173,7 +174,7 @@ export class Stack {
   }
 
   /** Posts a body to the decision webhook, signed with the right secret unless another one is given. */
-  postDecision(body: string, of: { id: string; secret?: string; at?: Date }): Promise<Response> {
+  postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
     const secret = this.#secrets.secrets.decisionWebhookSecret;
     return postSigned(`${this.config.urls.approvals}/webhooks/decisions`, body, { secret, ...of });
   }
