@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { OpenRequest } from '../support/decisions.ts';
+import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Part, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -17,48 +16,9 @@ const APART: readonly Victim[] = [
   { name: 'all of them', parts: ['gateway', 'worker', 'temporal', 'pdp', 'approvals', 'audit'] },
 ];
 
-/** What the tests below do with a stack, whichever way its parts run. */
-function onStack(stack: () => Stack) {
-  let count = 0;
-  return {
-    /** Makes a call that has to wait for an approval. */
-    async hold(): Promise<{ taskId: string; path: string; request: OpenRequest }> {
-      const path = join(stack().files, `kill-${(count += 1)}.txt`);
-      const call = { name: 'files__write_file', arguments: { path, content: path } };
-      const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
-      const taskId = String(body.result?.['taskId']);
-      const [request] = await stack().openRequests(1);
-      if (request === undefined) throw new Error('no request');
-      return { taskId, path, request };
-    },
-    async approve(request: OpenRequest): Promise<void> {
-      expect((await stack().decide(request, { verdict: 'approve' })).status).toBe(200);
-    },
-    async end(taskId: string): Promise<{ status: string; disposition: unknown }> {
-      const token = await stack().token('agent');
-      return waitFor(
-        async () => {
-          const { body } = await stack().rpc(token, 'tasks/get', { taskId });
-          if (body.result === undefined || body.result['status'] === 'working') return undefined;
-          const result = (body.result['result'] ?? {}) as { _meta?: Record<string, unknown> };
-          return {
-            status: String(body.result['status']),
-            disposition: result._meta?.['io.modelcontextprotocol/tool-approval-disposition'],
-          };
-        },
-        { timeoutMs: 60_000 },
-      );
-    },
-    writes: (path: string) =>
-      stack()
-        .upstreamCalls()
-        .filter((call) => call.arguments['path'] === path).length,
-  };
-}
-
 describe('kill -9 of parts that run apart', () => {
   let stack!: Stack;
-  const { hold, approve, end, writes } = onStack(() => stack);
+  const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'apart' });
   }, 180_000);
@@ -111,7 +71,7 @@ describe('kill -9 of parts that run apart', () => {
 
 describe('kill -9 of everything that one process started', () => {
   let stack!: Stack;
-  const { hold, approve, end, writes } = onStack(() => stack);
+  const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'together' });
   }, 180_000);

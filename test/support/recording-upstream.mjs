@@ -1,6 +1,7 @@
 // Runs a real stdio MCP server and notes every tools/call that reaches it, before it is handed on.
 //   node recording-upstream.mjs FOLDER COMMAND [ARG …]
-// FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold exists, calls are noted but kept back.
+// FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold exists, calls are noted but kept back. While
+// FOLDER/down exists, it is dead: what runs is killed without a chance to clean up, and what is started ends at once.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, fsyncSync, mkdirSync, openSync, watch } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +9,8 @@ import { createInterface } from 'node:readline';
 
 const [folder, command, ...args] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
+const isDown = () => existsSync(join(folder, 'down'));
+if (isDown()) process.exit(1);
 const journal = openSync(join(folder, 'calls.jsonl'), 'a');
 const server = spawn(command, args, { stdio: ['pipe', 'inherit', 'inherit'] });
 server.on('exit', (code) => process.exit(code ?? 1));
@@ -15,6 +18,10 @@ server.on('exit', (code) => process.exit(code ?? 1));
 const held = [];
 const isHeld = () => existsSync(join(folder, 'hold'));
 watch(folder, () => {
+  if (isDown()) {
+    server.kill('SIGKILL');
+    process.kill(process.pid, 'SIGKILL');
+  }
   while (held.length > 0 && !isHeld()) server.stdin.write(held.shift());
 });
 

@@ -69,7 +69,7 @@ export class Stack {
     const startsBefore = this.#workerStarts();
     await waitFor(
       async () => {
-        if (child.exitCode !== null) throw new Error(`${part} ended: ${this.log(part)}`);
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${part} ended: ${this.log(part)}`);
         return part === 'worker' ? this.#workerStarts() > startsBefore : this.#isReady(part);
       },
       { timeoutMs: 90_000 },

@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import type { OpenRequest, Stack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+/** What tests do with calls that wait for an approval, on a stack whose parts may come and go. */
+export function heldCalls(stack: () => Stack) {
+  let count = 0;
+  return {
+    /** Makes a call that has to wait for an approval. */
+    async hold(): Promise<{ taskId: string; path: string; request: OpenRequest }> {
+      const path = join(stack().files, `held-${(count += 1)}.txt`);
+      const call = { name: 'files__write_file', arguments: { path, content: path } };
+      const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
+      const taskId = String(body.result?.['taskId']);
+      const [request] = await stack().openRequests(1);
+      if (request === undefined) throw new Error('no request');
+      return { taskId, path, request };
+    },
+    async approve(request: OpenRequest): Promise<void> {
+      const { status } = await stack().decide(request, { verdict: 'approve' });
+      if (status !== 200) throw new Error(`the approval was answered with ${status}`);
+    },
+    async end(taskId: string): Promise<{ status: string; disposition: unknown }> {
+      const token = await stack().token('agent');
+      return waitFor(
+        async () => {
+          const { body } = await stack().rpc(token, 'tasks/get', { taskId });
+          if (body.result === undefined || body.result['status'] === 'working') return undefined;
+          const result = (body.result['result'] ?? {}) as { _meta?: Record<string, unknown> };
+          return {
+            status: String(body.result['status']),
+            disposition: result._meta?.['io.modelcontextprotocol/tool-approval-disposition'],
+          };
+        },
+        { timeoutMs: 60_000 },
+      );
+    },
+    writes: (path: string) =>
+      stack()
+        .upstreamCalls()
+        .filter((call) => call.arguments['path'] === path).length,
+  };
+}
