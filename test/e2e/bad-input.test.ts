@@ -6,7 +6,8 @@ import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, UnsecuredJWT } fr
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { decisionBody } from '../support/decisions.ts';
 import { post, send, type Sent } from '../support/gateway-wire.ts';
-import { startStack, type OpenRequest, type Stack } from '../support/stack.ts';
+import type { OpenRequest } from '../support/decisions.ts';
+import { startStack, type Stack } from '../support/stack.ts';
 import { openWork, tracesIn } from '../support/traces.ts';
 import { waitFor } from '../support/wait-for.ts';
 

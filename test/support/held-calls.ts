@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { OpenRequest, Stack } from './stack.ts';
+import type { OpenRequest } from './decisions.ts';
+import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
 /** What tests do with calls that wait for an approval, on a stack whose parts may come and go. */
