@@ -13,6 +13,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import type { Logger } from 'pino';
 import type { Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
+import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
@@ -85,23 +86,21 @@ function resourceMetadata({ mode, urls }: GatewayHttp['config'], resource: URL) 
   });
 }
 
-/** What express's body parser calls the faults of a body. */
-const BODY_FAULTS: ReadonlyMap<string, readonly [status: number, code: number, message: string]> = new Map([
-  ['entity.parse.failed', [400, PARSE_ERROR, 'Parse error: the body is not JSON']],
-  ['entity.too.large', [413, INVALID_REQUEST, 'Invalid request: the body is too large']],
-  ['encoding.unsupported', [415, INVALID_REQUEST, 'Invalid request: the content encoding is not supported']],
-  ['charset.unsupported', [415, INVALID_REQUEST, 'Invalid request: the character set is not supported']],
-  ['request.aborted', [400, INVALID_REQUEST, 'Invalid request: the body is not complete']],
-  ['request.size.invalid', [400, INVALID_REQUEST, 'Invalid request: the body is not as long as announced']],
-]);
-
 /** The one place where errors become responses. Nothing of an unexpected error but its place in the log is shown. */
 function toErrorResponse(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
-    const fault = BODY_FAULTS.get((error as { type?: string } | null)?.type ?? '');
+    const fault = bodyFaultOf(error);
     if (fault === undefined) log.error({ err: error }, 'unexpected error while serving a request');
-    const [status, code, message] = fault ?? [500, INTERNAL_ERROR, 'Internal error'];
+    const [status, code, message] = readableFault(fault);
     response.status(status).json({ jsonrpc: '2.0', id: null, error: { code, message } });
   };
+}
+
+function readableFault(fault: BodyFault | undefined): [status: number, code: number, message: string] {
+  if (fault === undefined) return [500, INTERNAL_ERROR, 'Internal error'];
+  const { kind, status, message } = fault;
+  return kind === 'malformed'
+    ? [status, PARSE_ERROR, `Parse error: ${message}`]
+    : [status, INVALID_REQUEST, `Invalid request: ${message}`];
 }
