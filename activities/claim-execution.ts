@@ -1,36 +1,52 @@
 import { createHash } from 'node:crypto';
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
+import { createReadResolution } from './read-resolution.ts';
+import type { StoredCall } from './stores/stored-call.ts';
 
 /**
- * Takes the one irrevocable right to execute, for a decision that was asked for just now; cancel and expiry compete for
- * the same row and exactly one wins.
+ * Takes the one irrevocable right to execute: once the access request is granted, and for a decision that was asked for
+ * just now. Cancel and expiry compete for the same row and exactly one wins.
  */
 export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimExecution'] {
+  const { store } = deps;
+  const readResolution = createReadResolution(deps);
+  const claim = createClaim(deps);
+
+  return async ({ gatedCallId }, look) => {
+    const call = await store.load(gatedCallId);
+    if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
+    if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
+    if (call.remainingMs <= 0) {
+      await store.expire(gatedCallId);
+      return { kind: 'ended' };
+    }
+    if (call.state === 'granted') return claim(call, look);
+    const resolution = await readResolution(call, look);
+    return resolution.kind === 'granted' ? claim(await store.load(gatedCallId), 1) : resolution;
+  };
+}
+
+/** Exchanges a fresh "allow" for the claim. */
+function createClaim(deps: ActivityDeps) {
   const { store, settings } = deps;
   const reEvaluate = createReEvaluate(deps);
-  const expired = async (gatedCallId: string) => {
-    await store.expire(gatedCallId);
-    return { kind: 'ended' } as const;
-  };
 
-  return async ({ gatedCallId }, attempt) => {
-    const call = await store.load(gatedCallId);
-    const { state, approval, generation } = call;
-    if (state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
-    if (state !== 'granted' || approval === undefined) return { kind: 'ended' };
-    if (call.remainingMs <= 0) return expired(gatedCallId);
-    const answer = await reEvaluate({ ...call, approval }, attempt);
+  return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
+    const { gatedCallId, generation, approval } = call;
+    if (approval === undefined) return { kind: 'ended' };
+    const answer = await reEvaluate({ ...call, approval }, look);
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;
     const claimId = claimIdOf(gatedCallId, generation);
     const { decisionId } = answer;
     const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, executionTimeoutMs });
+    if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
+    if (outcome === 'stale') return putOff(call, look);
     // Lost to a deadline means that the deadline has to be carried out.
-    if (outcome === 'lost') return expired(gatedCallId);
-    if (outcome === 'stale') return putOff(call, attempt);
-    return { kind: 'claimed', executionTimeoutMs };
+    await store.expire(gatedCallId);
+    return { kind: 'ended' };
   };
 }
 

@@ -3,7 +3,7 @@ import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
-import type { Ended, Wait } from '../workflows/activity-ports.ts';
+import type { Awaiting, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
@@ -23,14 +23,14 @@ export interface Allowed {
  */
 export function createReEvaluate(
   deps: ActivityDeps,
-): (call: StoredCall & { approval: Approval }, attempt: number) => Promise<Allowed | Wait | Ended> {
+): (call: StoredCall & { approval: Approval }, look: number) => Promise<Allowed | Awaiting | Ended> {
   const { store } = deps;
   const deny = async (call: StoredCall, reason: EndReason) => {
     await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
     return { kind: 'ended' } as const;
   };
 
-  return async (call, attempt) => {
+  return async (call, look) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
       // Two questions that do not wait for each other; an answer to the second counts only with the right one to the first.
@@ -41,26 +41,26 @@ export function createReEvaluate(
       if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
       const decisionId = await store.recordDecision(call, decision);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
-      if (decision.kind === 'retry') return putOff(call, attempt, decision.retryAfterMs);
+      if (decision.kind === 'retry') return putOff(call, look, decision.retryAfterMs);
       // One generation per gated call: a further request that the PDP would accept is not opened.
       return await deny(call, decision.kind === 'requestable' ? 'chain_limit' : 'policy_denied');
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');
-      return putOff(call, attempt);
+      return putOff(call, look);
     }
   };
 }
 
 /** Never past the approval: when that ends, so does the waiting. */
-export function putOff(call: StoredCall, attempt: number, askedMs?: number): Wait {
+export function putOff(call: StoredCall, look: number, askedMs?: number): Awaiting {
   const waitMs = pauseMs({
-    attempt,
+    attempt: look,
     minMs: RETRY_MIN_MS,
     maxMs: RETRY_MAX_MS,
     remainingMs: Math.max(call.remainingMs, 0) + 1,
     random: Math.random(),
     askedMs,
   });
-  return { kind: 'wait', waitMs };
+  return { kind: 'wait', awaits: 'decision', waitMs };
 }

@@ -2,7 +2,7 @@ import { CountersignError } from '../workflows/domain/errors.ts';
 import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ResolutionStatus } from '../workflows/domain/ports.ts';
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import type { Awaiting, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
@@ -14,13 +14,16 @@ const ENDS = {
   failed: { to: 'failed', reason: 'resolution_failed' },
 } as const satisfies Record<string, { to: 'denied' | 'cancelled' | 'failed'; reason: EndReason }>;
 
-/** Asks the authoritative source how the access request stands, and moves the call on by what it says. */
-export function createReadResolution(deps: ActivityDeps): ActivityPorts['readResolution'] {
+/** Asks the authoritative source how the access request stands, and moves a pending call on by what it says. */
+export function createReadResolution(
+  deps: ActivityDeps,
+): (call: StoredCall, look: number) => Promise<{ readonly kind: 'granted' } | Awaiting | Ended> {
   const { store, accessRequests, settings } = deps;
 
   const lookAgain = (call: StoredCall, look: number, askedMs?: number) =>
     ({
       kind: 'wait',
+      awaits: 'resolution',
       waitMs: pauseMs({
         attempt: look,
         minMs: settings.pollMinMs,
@@ -45,19 +48,12 @@ export function createReadResolution(deps: ActivityDeps): ActivityPorts['readRes
     }
   }
 
-  return async ({ gatedCallId }, look) => {
-    const call = await store.load(gatedCallId);
-    if (call.state === 'granted') return { kind: 'granted' };
-    if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
-    if (call.state !== 'pending' && call.state !== 'input_required') return { kind: 'ended' };
-    if (call.remainingMs <= 0) {
-      await store.expire(gatedCallId);
-      return { kind: 'ended' };
-    }
+  return async (call, look) => {
+    const { gatedCallId, generation } = call;
     const status = await statusOf(call);
     if (status.kind === 'pending') return lookAgain(call, look, status.retryAfterMs);
     if (status.kind === 'granted') {
-      const state = await store.grant(gatedCallId, call.generation, status.approval);
+      const state = await store.grant(gatedCallId, generation, status.approval);
       return state === 'granted' ? { kind: 'granted' } : { kind: 'ended' };
     }
     const end = ENDS[status.kind];

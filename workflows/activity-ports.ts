@@ -17,8 +17,9 @@ export interface Claimed {
   readonly kind: 'claimed';
   readonly executionTimeoutMs: number;
 }
-export interface Granted {
-  readonly kind: 'granted';
+/** There is no claim yet. Each thing that is waited for has pauses of its own, which grow with each look at it. */
+export interface Awaiting extends Wait {
+  readonly awaits: 'resolution' | 'decision';
 }
 
 /**
@@ -26,13 +27,11 @@ export interface Granted {
  * found, so that a step repeated after a crash, a reset or a duplicate signal changes nothing but time.
  */
 export interface ActivityPorts {
-  /** Asks the access request service how the current generation stands. `look` counts from 1 and stretches the pause. */
-  readResolution(call: GatedCallRef, look: number): Promise<Wait | Granted | Claimed | Ended>;
   /**
-   * Asks the PDP again, with the approval as input, and exchanges a fresh "allow" for the claim. `attempt` counts from 1
-   * and stretches the pause while neither an "allow" nor a denial can be had.
+   * Takes the call as far towards its execution as it may go now: reads the resolution, asks the PDP again with the
+   * approval as input, and exchanges a fresh "allow" for the claim. `look` counts from 1 for what is awaited.
    */
-  claimExecution(call: GatedCallRef, attempt: number): Promise<Claimed | Wait | Ended>;
+  claimExecution(call: GatedCallRef, look: number): Promise<Claimed | Awaiting | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
   /** Says what is known of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */

@@ -7,7 +7,7 @@ import type { ActivityPorts } from './activity-ports.ts';
  * durable timer instead of a held task.
  */
 export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
-  startToCloseTimeout: '30 seconds',
+  startToCloseTimeout: '1 minute',
   localRetryThreshold: '2 seconds',
   retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
 });

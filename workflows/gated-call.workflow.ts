@@ -1,5 +1,5 @@
 import { condition, continueAsNew, ActivityFailure, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
-import type { Claimed, Ended, GatedCallRef, Granted } from './activity-ports.ts';
+import type { Awaiting, Claimed, Ended, GatedCallRef } from './activity-ports.ts';
 import { idempotent, once } from './activity-proxies.ts';
 import { pokeSignal } from './gated-call.messages.ts';
 
@@ -7,25 +7,18 @@ import { pokeSignal } from './gated-call.messages.ts';
 export async function gatedCallWorkflow(call: GatedCallRef): Promise<void> {
   const bell = listenForPokes();
 
-  let step = await awaitResolution(call, bell);
-  if (step.kind === 'granted') step = await claimOnceAllowed(call, bell);
+  const step = await awaitClaim(call, bell);
   if (step.kind === 'claimed') await executeOnce(call, step);
 }
 
-async function awaitResolution(call: GatedCallRef, bell: Bell): Promise<Granted | Claimed | Ended> {
+/** A resolution, then a decision, then the claim: one step as far as it goes, because a decision is fresh for seconds only. */
+async function awaitClaim(call: GatedCallRef, bell: Bell): Promise<Claimed | Ended> {
+  let awaited: Awaiting['awaits'] = 'resolution';
   for (let look = 1; ; look += 1) {
-    const found = await idempotent.readResolution(call, look);
+    const found = await idempotent.claimExecution(call, look);
     if (found.kind !== 'wait') return found;
+    if (found.awaits !== awaited) [awaited, look] = [found.awaits, 1];
     await bell.waitAtMost(found.waitMs);
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof gatedCallWorkflow>(call);
-  }
-}
-
-async function claimOnceAllowed(call: GatedCallRef, bell: Bell): Promise<Claimed | Ended> {
-  for (let attempt = 1; ; attempt += 1) {
-    const claim = await idempotent.claimExecution(call, attempt);
-    if (claim.kind !== 'wait') return claim;
-    await bell.waitAtMost(claim.waitMs);
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof gatedCallWorkflow>(call);
   }
 }

@@ -63,10 +63,19 @@ describe('the steps of a gated call', () => {
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
-    it('grants on an authenticated approval', async () => {
+    it('grants on an authenticated approval, and claims in the same step', async () => {
       const call = await fixture.pending();
-      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).readResolution(call, 1);
-      expect(found).toEqual({ kind: 'granted' });
+      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call, 1);
+      expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
+      expect(await stateOf(call.gatedCallId)).toBe('claimed');
+    });
+
+    it('has granted when there is no decision yet, and begins with the shortest pause for that', async () => {
+      const call = await fixture.pending();
+      const world: World = { status: { kind: 'granted', approval: anApproval() }, decision: unavailable };
+      const found = await steps(world).claimExecution(call, 9);
+      expect(found).toMatchObject({ kind: 'wait', awaits: 'decision' });
+      expect(found.kind === 'wait' && found.waitMs).toBeLessThanOrEqual(500);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
 
@@ -77,7 +86,7 @@ describe('the steps of a gated call', () => {
       ['failed', 'failed'],
     ] as const)('ends the call when the request is %s', async (kind, state) => {
       const call = await fixture.pending();
-      expect(await steps({ status: { kind } }).readResolution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps({ status: { kind } }).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe(state);
     });
 
@@ -86,7 +95,7 @@ describe('the steps of a gated call', () => {
       const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
       const waits: number[] = [];
       for (const look of [1, 2, 3, 9]) {
-        const found = await steps({ status: away }).readResolution(call, look);
+        const found = await steps({ status: away }).claimExecution(call, look);
         if (found.kind === 'wait') waits.push(found.waitMs);
       }
       expect(waits[0]).toBeLessThanOrEqual(100);
@@ -99,13 +108,13 @@ describe('the steps of a gated call', () => {
       const short = gatedCallFixture(db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
-      expect(await steps(granted).readResolution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps(granted).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('goes straight on to the execution of a call that is already claimed', async () => {
       const call = await fixture.claimed();
-      expect(await steps({}).readResolution(call, 1)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
     });
   });
 

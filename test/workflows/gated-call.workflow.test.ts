@@ -12,26 +12,28 @@ import { testTemporal } from '../support/temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HOUR = 3_600_000;
+const awaiting = (awaits: 'resolution' | 'decision', waitMs: number) => ({ kind: 'wait', awaits, waitMs }) as const;
 
 /** Activities that answer from scripts, the last answer for ever, and note every step taken. */
 function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
   const steps: string[] = [];
+  const looks: (number | undefined)[] = [];
   const step = <T>(name: keyof ActivityPorts, answers: readonly T[]) => {
     let turn = 0;
-    return async (): Promise<T> => {
+    return async (_call: unknown, look?: number): Promise<T> => {
       steps.push(name);
+      if (name === 'claimExecution') looks.push(look);
       const answer = answers[Math.min(turn++, answers.length - 1)];
       if (answer instanceof Error) throw answer;
       return answer as T;
     };
   };
   const activities: ActivityPorts = {
-    readResolution: step('readResolution', script.readResolution ?? [{ kind: 'granted' }]),
     claimExecution: step('claimExecution', script.claimExecution ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
     invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
     settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
   };
-  return { activities, steps };
+  return { activities, steps, looks };
 }
 
 describe('the workflow of a gated call', () => {
@@ -73,46 +75,46 @@ describe('the workflow of a gated call', () => {
     handle(): ReturnType<Client['workflow']['getHandle']>;
   }
 
-  it('goes from grant to execution in order', async () => {
+  it('goes from claim to execution in order', async () => {
     const { activities, steps } = scripted({});
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['readResolution', 'claimExecution', 'invokeTool', 'settle']);
+    expect(steps).toEqual(['claimExecution', 'invokeTool', 'settle']);
   });
 
   it('does nothing more for a call that is over', async () => {
-    const { activities, steps } = scripted({ readResolution: [{ kind: 'ended' }] });
+    const { activities, steps } = scripted({ claimExecution: [{ kind: 'ended' }] });
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['readResolution']);
+    expect(steps).toEqual(['claimExecution']);
   });
 
   it('looks again by itself when no callback comes', async () => {
-    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: 10 }, { kind: 'ended' }] });
+    const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', 10), { kind: 'ended' }] });
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['readResolution', 'readResolution']);
+    expect(steps).toEqual(['claimExecution', 'claimExecution']);
   });
 
   it('looks at once when poked during a long wait', async () => {
-    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: HOUR }, { kind: 'ended' }] });
+    const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', HOUR), { kind: 'ended' }] });
     await beside(activities, async ({ start, poke, result }) => {
       await start();
       await waitFor(() => steps.length === 1);
       await poke();
       await result();
     });
-    expect(steps).toEqual(['readResolution', 'readResolution']);
+    expect(steps).toEqual(['claimExecution', 'claimExecution']);
   });
 
   it('rests in the engine until its first look is due, and wakes from that by a poke as well', async () => {
-    const { activities, steps } = scripted({ readResolution: [{ kind: 'ended' }] });
+    const { activities, steps } = scripted({ claimExecution: [{ kind: 'ended' }] });
     await beside(
       activities,
       async ({ start, poke, result }) => {
@@ -123,30 +125,22 @@ describe('the workflow of a gated call', () => {
       },
       HOUR,
     );
-    expect(steps).toEqual(['readResolution']);
+    expect(steps).toEqual(['claimExecution']);
   });
 
-  it('waits on re-evaluation that is put off', async () => {
-    const { activities, steps } = scripted({
+  it('counts its looks afresh when it awaits a decision and no longer a resolution', async () => {
+    const { activities, looks } = scripted({
       claimExecution: [
-        { kind: 'wait', waitMs: 5 },
-        { kind: 'claimed', executionTimeoutMs: 5_000 },
+        ...[awaiting('resolution', 5), awaiting('resolution', 5)],
+        ...[awaiting('decision', 5), awaiting('decision', 5)],
+        { kind: 'ended' },
       ],
     });
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['readResolution', 'claimExecution', 'claimExecution', 'invokeTool', 'settle']);
-  });
-
-  it('never invokes when the claim was lost', async () => {
-    const { activities, steps } = scripted({ claimExecution: [{ kind: 'ended' }] });
-    await beside(activities, async ({ start, result }) => {
-      await start();
-      await result();
-    });
-    expect(steps).toEqual(['readResolution', 'reEvaluate', 'claimExecution']);
+    expect(looks).toEqual([1, 2, 3, 2, 3]);
   });
 
   it('leaves a failed invocation to settling, and tries again only when no permit was given', async () => {
@@ -163,7 +157,9 @@ describe('the workflow of a gated call', () => {
   });
 
   it('is started and woken any number of times without running twice', async () => {
-    const { activities, steps } = scripted({ readResolution: [{ kind: 'wait', waitMs: HOUR }, { kind: 'granted' }] });
+    const { activities, steps } = scripted({
+      claimExecution: [awaiting('resolution', HOUR), { kind: 'claimed', executionTimeoutMs: 5_000 }],
+    });
     const runs = await beside(activities, async ({ start, poke, result, handle }) => {
       await Promise.all([start(), start(), start()]);
       await waitFor(() => steps.length === 1);
