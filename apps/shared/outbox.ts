@@ -71,8 +71,10 @@ function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions
 
   const start = (row: Row): void => {
     const work = handle(row, { rows, handlers, log }).finally(() => {
+      const wasFull = inHand.size >= concurrency;
       inHand.delete(work);
-      look();
+      // Only when every hand was full may there be rows that were left where they are.
+      if (wasFull) look();
     });
     inHand.add(work);
   };

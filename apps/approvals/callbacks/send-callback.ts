@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
-const TIMEOUT_MS = 15_000;
+const TIMEOUTS = { headersTimeout: 15_000, bodyTimeout: 15_000 } as const;
 /** A callback only makes the other side look earlier. After a day it has looked by itself. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
@@ -42,13 +43,8 @@ async function post(
   webhook: Webhook,
   { endpoint, id, body }: { endpoint: string; id: string; body: string },
 ): Promise<number> {
-  const response = await fetch(endpoint, {
-    method: 'POST',
-    redirect: 'manual',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    headers: signedHeaders(webhook, { id, body }),
-    body,
-  });
-  await response.body?.cancel();
-  return response.status;
+  const headers = signedHeaders(webhook, { id, body });
+  const answer = await request(endpoint, { method: 'POST', headers, body, ...TIMEOUTS });
+  await answer.body.dump();
+  return answer.statusCode;
 }
