@@ -35,6 +35,8 @@ export function createEnsureSubmitted(deps: {
         throw error;
       }
       await store.end(gatedCallId, 'failed', 'submission_refused', 'submission');
+      // Only late: a fresh denial can be submitted.
+      if (error.code === 'ERR_DENIAL_EXPIRED') throw error;
       throw new CountersignError('ERR_NOT_REQUESTABLE', error.message, { cause: error });
     }
   }
@@ -45,9 +47,8 @@ export function createEnsureSubmitted(deps: {
       const taken = await store.takeSubmission(gatedCallId, LEASE_MS);
       if (taken !== undefined) return submit(gatedCallId, taken);
       const { state } = await store.load(gatedCallId);
-      if (state === 'failed' || state === 'cancelled') {
-        throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened; the call may be repeated');
-      }
+      if (state === 'failed') throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened');
+      if (state === 'cancelled') throw new CountersignError('ERR_DENIAL_EXPIRED', 'the call was given up meanwhile');
       if (state !== 'preparing') return;
       await pause(JOIN_LOOK_MS);
     } while (performance.now() < giveUpAt);

@@ -34,12 +34,15 @@ async function stateAfter(pool: Pool, name: string, text: string, values: unknow
 
 function submissionSteps(pool: Pool) {
   return {
-    /** Wins the right to contact the access request service, for this long; undefined when somebody else has it. */
+    /**
+     * Wins the right to contact the access request service, for this long; undefined when somebody else has it. Does not
+     * wait for the disk: should a crash take the lease back, the same key and body open nothing twice.
+     */
     async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
       const [row] = await query<{ generation: number; endpoint: string; idempotency_key: string; body: string }>(
         pool,
         'take-submission',
-        'SELECT * FROM gateway.take_submission($1, $2)',
+        `SELECT t.* FROM gateway.take_submission($1, $2) AS t, set_config('synchronous_commit', 'off', true)`,
         [gatedCallId, leaseMs],
       );
       return (

@@ -73,7 +73,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     const bound = bind(deps, call, tool);
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
     const answer = await decideAndAct(deps, call, bound);
-    // The identical call that this one would have joined ended in this very moment: the decision is taken once more.
+    // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
     return answer ?? (await decideAndAct(deps, call, bound)) ?? busy();
   };
 }
@@ -166,7 +166,9 @@ async function openTask(
   try {
     await deps.ensureSubmitted(opened.gatedCallId);
   } catch (error) {
-    if (error instanceof CountersignError && error.code === 'ERR_NOT_REQUESTABLE') return { kind: 'denied' };
+    if (!(error instanceof CountersignError)) throw error;
+    if (error.code === 'ERR_NOT_REQUESTABLE') return { kind: 'denied' };
+    if (error.code === 'ERR_DENIAL_EXPIRED') return undefined;
     throw error;
   }
   const view = await deps.gatedCalls.findTask(opened.taskId, ownerKey(binding.caller));

@@ -82,10 +82,11 @@ function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions
   const takeAll = async (): Promise<void> => {
     while (again && !stopped && inHand.size < concurrency) {
       again = false;
-      for (const row of await rows.take(concurrency - inHand.size)) {
-        again = true;
-        start(row);
-      }
+      const free = concurrency - inHand.size;
+      const taken = await rows.take(free);
+      taken.forEach(start);
+      // As many as were asked for: there may be more.
+      if (taken.length === free) again = true;
     }
   };
 

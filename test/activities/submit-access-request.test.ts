@@ -63,6 +63,17 @@ describe('submitting an access request', () => {
     expect(await stateOf(gatedCallId)).toBe('failed');
   });
 
+  it('tells apart a denial that only got too old, and a call that was given up meanwhile', async () => {
+    const late = service([new CountersignError('ERR_DENIAL_EXPIRED', 'late')]);
+    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: late });
+    const first = await fixture.opened();
+    await expect(ensureSubmitted(first.gatedCallId)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
+    expect(await stateOf(first.gatedCallId)).toBe('failed');
+    const second = await fixture.opened();
+    await fixture.lifecycle.end(second.gatedCallId, 'cancelled', 'abandoned', 'sweeper');
+    await expect(ensureSubmitted(second.gatedCallId)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
+  });
+
   it('fails closed when the service gives another handle for the same key', async () => {
     const { gatedCallId } = await fixture.opened();
     const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });

@@ -7,8 +7,8 @@ import type { Ledger } from './ledger-server.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summarise, type Sample } from './stats.ts';
 
-/** Looks double their distance: this falls into a long pause between two of them, as nearly all of a long wait does. */
-const WAITING_MS = 8_500;
+/** The first look is over by then and the second far away: a pause between two looks is what nearly all of a wait is. */
+const WAITING_MS = 12_000;
 
 const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
 

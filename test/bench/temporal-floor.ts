@@ -7,6 +7,8 @@ import pino from 'pino';
 import { installRuntime } from '../../apps/worker/worker.ts';
 import { summarise, type Sample } from './stats.ts';
 
+const WARM_UP = 40;
+
 /** Signal → activity started, bare, on the same Temporal server as the product under test. One at a time. */
 export async function measureTemporalFloor(address: string, count: number): Promise<Sample> {
   installRuntime(pino({ enabled: false }));
@@ -24,7 +26,7 @@ export async function measureTemporalFloor(address: string, count: number): Prom
   });
   const durations: number[] = [];
   await worker.runUntil(async () => {
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < WARM_UP + count; index += 1) {
       const id = randomUUID();
       const handle = await workflow.start('floorWorkflow', { workflowId: id, taskQueue, args: [id] });
       // The first task has to be over, as it is when a person decides minutes after the call was made.
@@ -32,7 +34,8 @@ export async function measureTemporalFloor(address: string, count: number): Prom
       const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
       const signalled = performance.now();
       await handle.signal('release');
-      durations.push((await arrived) - signalled);
+      const took = (await arrived) - signalled;
+      if (index >= WARM_UP) durations.push(took);
       await handle.result();
     }
   });

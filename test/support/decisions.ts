@@ -49,5 +49,9 @@ export function postSigned(
   body: string,
   { secret, signed = body, ...message }: Signing,
 ): Promise<Response> {
-  return fetch(url, { method: 'POST', headers: signedHeaders(new Webhook(secret), { ...message, body: signed }), body });
+  return fetch(url, {
+    method: 'POST',
+    headers: signedHeaders(new Webhook(secret), { ...message, body: signed }),
+    body,
+  });
 }

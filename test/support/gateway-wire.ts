@@ -1,3 +1,5 @@
+import { request } from 'undici';
+
 export interface Sent {
   readonly status: number;
   readonly text: string;
@@ -51,14 +53,16 @@ export async function post(
   body: string,
   headers: Record<string, string>,
 ): Promise<Sent> {
-  const response = await fetch(gateway.mcpUrl, {
+  const answer = await request(gateway.mcpUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
     body,
   });
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.includes('json');
-  return { status: response.status, text, headers: response.headers, body: isJson ? JSON.parse(text) : {} };
+  const text = await answer.body.text();
+  const received = new Headers();
+  for (const [name, value] of Object.entries(answer.headers)) received.set(name, String(value));
+  const isJson = received.get('content-type')?.includes('json');
+  return { status: answer.statusCode, text, headers: received, body: isJson ? JSON.parse(text) : {} };
 }
 
 export const transfer = (changes: Record<string, unknown> = {}) => ({

@@ -72,7 +72,9 @@ export interface GatedCalls {
 /**
  * Contacts the access request service for a gated call that is still `preparing`, or waits for the one who does, and
  * records the handle. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there is no handle yet (the same call may
- * be repeated), `ERR_NOT_REQUESTABLE` when the service refused it for good (the gated call has then failed).
+ * be repeated), `ERR_NOT_REQUESTABLE` when the service refused it for good (the gated call has then failed), and
+ * `ERR_DENIAL_EXPIRED` when only the denial was too old to be submitted: the call has ended, and a new decision on it can
+ * open another one.
  */
 export type EnsureSubmitted = (gatedCallId: string) => Promise<void>;
 

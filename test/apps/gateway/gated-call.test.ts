@@ -105,6 +105,14 @@ describe('a call that needs an approval', () => {
     expect(world.evaluations).toHaveLength(2);
   });
 
+  it('is decided on once more when the denial was too old to be submitted', async () => {
+    world.submission = new CountersignError('ERR_DENIAL_EXPIRED', 'late');
+    const decisions = [requestable(), { kind: 'deny' } as const];
+    world.decision = async () => decisions.shift() ?? requestable();
+    expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
+    expect(world.evaluations).toHaveLength(2);
+  });
+
   it('gives up when identical calls keep ending', async () => {
     world.opened = { kind: 'gone' };
     expect((await call()).body.error).toMatchObject({ code: -32_603 });
