@@ -23,32 +23,38 @@ export interface AuthenticSubmission extends ShapedSubmission {
 }
 
 /**
- * Opens an access request, or finds the one that the same key and body opened before. A known key is answered before
- * anything else is looked at, so that a repeated submission never fails for the age or the use of its denial (PRJ-09).
- * Throws a `Problem`.
+ * Opens an access request, or finds the one that the same key and body opened before. A repeated submission never fails
+ * for the age or the use of its denial (PRJ-09). Throws a `Problem`.
  */
 export function createSubmit({ store, trust, requestTtlMs, quorum }: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<AccessRequest> => {
     const bodyDigest = digestOf(submitted.body);
-    const known = await store.findByKey(submitted.clientId, submitted.idempotencyKey);
-    if (known !== undefined) {
-      if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
-      return existing(store, known.id);
-    }
-    const denial = await verifyDenial(submitted.submission, trust);
-    if (denial.requester !== undefined && denial.requester !== submitted.clientId) {
-      throw new Problem(403, 'the denial was given to another client');
-    }
-    const { outcome, id } = await store.create({
-      ...newRequest(submitted, denial),
-      bodyDigest,
-      quorum,
-      ttlMs: requestTtlMs,
-    });
+    const denial = await verified(submitted, trust).catch((problem: unknown) => problem as Error);
+    if (denial instanceof Error) return repeated(store, { ...submitted, bodyDigest }, denial);
+    const request = { ...newRequest(submitted, denial), bodyDigest, quorum, ttlMs: requestTtlMs };
+    const { outcome, id } = await store.create(request);
     if (outcome === 'conflict') throw new Problem('duplicate_request');
     if (outcome === 'replayed') throw new Problem('invalid_denial_binding', 'the denial was used before');
     return existing(store, id);
   };
+}
+
+async function verified({ submission, clientId }: AuthenticSubmission, trust: DenialTrust): Promise<VerifiedDenial> {
+  const denial = await verifyDenial(submission, trust);
+  if (denial.requester === undefined || denial.requester === clientId) return denial;
+  throw new Problem(403, 'the denial was given to another client');
+}
+
+/** What the same key opened before; `otherwise` is thrown when it opened nothing. */
+async function repeated(
+  store: AccessRequestStore,
+  { clientId, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
+  otherwise: Error,
+): Promise<AccessRequest> {
+  const known = await store.findByKey(clientId, idempotencyKey);
+  if (known === undefined) throw otherwise;
+  if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
+  return existing(store, known.id);
 }
 
 async function existing(store: AccessRequestStore, id: string): Promise<AccessRequest> {
