@@ -24,7 +24,7 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
     }
     if (call.state === 'granted') return claim(call, look);
     const resolution = await readResolution(call, look);
-    return resolution.kind === 'granted' ? claim(await store.load(gatedCallId), 1) : resolution;
+    return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }, 1) : resolution;
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../workflows/domain/errors.ts';
 import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
@@ -14,10 +15,16 @@ const ENDS = {
   failed: { to: 'failed', reason: 'resolution_failed' },
 } as const satisfies Record<string, { to: 'denied' | 'cancelled' | 'failed'; reason: EndReason }>;
 
+/** The access request was granted; the approval is kept, and is what the PDP is asked with. */
+export interface Granted {
+  readonly kind: 'granted';
+  readonly approval: Approval;
+}
+
 /** Asks the authoritative source how the access request stands, and moves a pending call on by what it says. */
 export function createReadResolution(
   deps: ActivityDeps,
-): (call: StoredCall, look: number) => Promise<{ readonly kind: 'granted' } | Awaiting | Ended> {
+): (call: StoredCall, look: number) => Promise<Granted | Awaiting | Ended> {
   const { store, accessRequests, settings } = deps;
 
   const lookAgain = (call: StoredCall, look: number, askedMs?: number) =>
@@ -54,7 +61,7 @@ export function createReadResolution(
     if (status.kind === 'pending') return lookAgain(call, look, status.retryAfterMs);
     if (status.kind === 'granted') {
       const state = await store.grant(gatedCallId, generation, status.approval);
-      return state === 'granted' ? { kind: 'granted' } : { kind: 'ended' };
+      return state === 'granted' ? { kind: 'granted', approval: status.approval } : { kind: 'ended' };
     }
     const end = ENDS[status.kind];
     await store.end(gatedCallId, end.to, end.reason, 'resolution');

@@ -39,20 +39,14 @@ function submissionSteps(pool: Pool) {
      * wait for the disk: should a crash take the lease back, the same key and body open nothing twice.
      */
     async takeSubmission(gatedCallId: string, leaseMs: number): Promise<TakenSubmission | undefined> {
-      const [row] = await query<{ generation: number; endpoint: string; idempotency_key: string; body: string }>(
+      const [row] = await query<TakenSubmission>(
         pool,
         'take-submission',
-        `SELECT t.* FROM gateway.take_submission($1, $2) AS t, set_config('synchronous_commit', 'off', true)`,
+        `SELECT t.generation, t.endpoint, t.idempotency_key AS "idempotencyKey", t.body
+         FROM gateway.take_submission($1, $2) AS t, set_config('synchronous_commit', 'off', true)`,
         [gatedCallId, leaseMs],
       );
-      return (
-        row && {
-          generation: row.generation,
-          endpoint: row.endpoint,
-          idempotencyKey: row.idempotency_key,
-          body: row.body,
-        }
-      );
+      return row;
     },
 
     /** Gives the right back, so that the next caller need not wait for the lease to run out. */

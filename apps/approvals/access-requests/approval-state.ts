@@ -14,7 +14,7 @@ export interface ApprovalStateOptions {
   readonly issuer: string;
   /** Identifier of the PDP that verifies it. */
   readonly audience: string;
-  readonly store: Pick<AccessRequestStore, 'approvalState' | 'keepApprovalState'>;
+  readonly store: Pick<AccessRequestStore, 'keepApprovalState'>;
 }
 
 /** Signs the proof of an approval at the first read and answers the same text at every other, in every process. */
@@ -27,10 +27,9 @@ export async function createApprovalState({
   const signingKey = await importJWK(key, 'ES256');
   const { kid } = publicKey(key);
   return async (request) => {
-    const kept = await store.approvalState(request.id);
-    if (kept !== undefined) return kept;
     const { approval } = request;
     if (approval === undefined) throw new Error(`access request ${request.id} is not approved`);
+    if (approval.state !== undefined) return approval.state;
     const signed = await new SignJWT({
       approval_id: approval.id,
       task_id: request.id,

@@ -36,6 +36,7 @@ export interface AccessRequestRow {
   readonly approval_id: string | null;
   readonly approved_at: Date | null;
   readonly approved_until: Date | null;
+  readonly approval_state: string | null;
   /** Pending although its deadline has passed, by the database's clock. */
   readonly overdue: boolean;
   readonly votes: readonly {
@@ -53,7 +54,7 @@ const select = (context: string) => `
   SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.quorum, r.created_at, r.expires_at, r.ended_at,
-    r.approval_id, r.approved_at, r.approved_until,
+    r.approval_id, r.approved_at, r.approved_until, r.approval_state,
     r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
       SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
@@ -110,13 +111,15 @@ function voteFrom({ issuer, subject, verdict, reason, via, at }: AccessRequestRo
   return { approver, verdict, ...(reason !== null && { reason }), via, at: new Date(at).toISOString() };
 }
 
-function approvalFrom({ approval_id, approved_at, approved_until }: AccessRequestRow): Pick<AccessRequest, 'approval'> {
+function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {
+  const { approval_id, approved_at, approved_until, approval_state } = row;
   if (approval_id === null || approved_at === null || approved_until === null) return {};
   return {
     approval: {
       id: approval_id,
       approvedAt: approved_at.toISOString(),
       approvedUntil: approved_until.toISOString(),
+      ...(approval_state !== null && { state: approval_state }),
     },
   };
 }

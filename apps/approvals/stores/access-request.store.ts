@@ -113,27 +113,19 @@ function changing(query: Query) {
 
 /** What is said about a request once it has ended. */
 function completing(query: Query) {
-  const approvalState = async (id: string): Promise<string | undefined> => {
-    const [row] = await query<{ approval_state: string | null }>(
-      'approval-state',
-      'SELECT approval_state FROM approvals.access_request WHERE id = $1',
-      [id],
-    );
-    return row?.approval_state ?? undefined;
-  };
   return {
-    approvalState,
-
     /** Keeps the first signed proof of an approval and answers the one that is kept. */
     async keepApprovalState(id: string, state: string): Promise<string> {
-      await query(
+      const [first] = await query<{ kept: string }>(
         'keep-state',
-        'UPDATE approvals.access_request SET approval_state = $2 WHERE id = $1 AND approval_state IS NULL',
+        `UPDATE approvals.access_request SET approval_state = $2 WHERE id = $1 AND approval_state IS NULL
+         RETURNING approval_state AS kept`,
         [id, state],
       );
-      const kept = await approvalState(id);
-      if (kept === undefined) throw new Error(`access request ${id} keeps no approval state`);
-      return kept;
+      if (first !== undefined) return first.kept;
+      // Another reader signed at the same time, and was first.
+      const kept = 'SELECT approval_state AS kept FROM approvals.access_request WHERE id = $1';
+      return (await one(query<{ kept: string }>('kept-state', kept, [id]))).kept;
     },
 
     /** Undefined when there is no such request, nobody to tell, or nothing to tell yet. */

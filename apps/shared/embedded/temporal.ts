@@ -100,7 +100,12 @@ async function runServer(
   const args = ['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)];
   args.push('--db-filename', join(home, 'temporal.db'), '--namespace', namespace, '--dynamic-config-value', TUNING);
   // A process group of its own: Ctrl-C in a terminal must reach us first, so that the worker can drain before it stops.
-  const child = spawn(program, args, { cwd: home, env: { HOME: home, GOGC: '400' }, detached: true, stdio: ['ignore', log, log] });
+  const child = spawn(program, args, {
+    cwd: home,
+    env: { HOME: home, GOGC: '400' },
+    detached: true,
+    stdio: ['ignore', log, log],
+  });
   closeSync(log);
   const ended = watchExit(child);
   const pid = child.pid;

@@ -79,5 +79,11 @@ export interface AccessRequest {
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly endedAt?: string;
-  readonly approval?: { readonly id: string; readonly approvedAt: string; readonly approvedUntil: string };
+  readonly approval?: {
+    readonly id: string;
+    readonly approvedAt: string;
+    readonly approvedUntil: string;
+    /** The signed proof, once somebody has asked for it. */
+    readonly state?: string;
+  };
 }
