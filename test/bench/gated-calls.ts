@@ -5,7 +5,7 @@ import type { OpenRequest } from '../support/decisions.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
 import { openGatedCall } from './mcp-caller.ts';
-import { measure, summarise, type Sample } from './stats.ts';
+import { measure, summariseEach, type Sample } from './stats.ts';
 
 /** The first look is over by then and the second far away: a pause between two looks is what nearly all of a wait is. */
 const WAITING_MS = 12_000;
@@ -45,10 +45,7 @@ export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count:
     await stack.decide(request, { verdict: 'approve' });
     durations.push((await arrived) - sent);
   }
-  return summarise(
-    durations,
-    durations.reduce((sum, one) => sum + one, 0),
-  );
+  return summariseEach(durations);
 }
 
 async function requestOf(database: Pool, taskId: string): Promise<OpenRequest> {

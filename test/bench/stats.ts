@@ -39,3 +39,11 @@ export function medianRound(rounds: Sample[]): Sample {
   if (middle === undefined) throw new Error('no rounds');
   return middle;
 }
+
+/** One at a time: the whole takes as long as its parts. */
+export function summariseEach(durations: number[]): Sample {
+  return summarise(
+    durations,
+    durations.reduce((sum, one) => sum + one, 0),
+  );
+}

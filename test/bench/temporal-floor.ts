@@ -5,12 +5,19 @@ import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { installRuntime } from '../../apps/worker/worker.ts';
-import { summarise, type Sample } from './stats.ts';
+import { summariseEach, type Sample } from './stats.ts';
 
 const WARM_UP = 40;
 
-/** Signal → activity started, bare, on the same Temporal server as the product under test. One at a time. */
-export async function measureTemporalFloor(address: string, count: number): Promise<Sample> {
+export interface TemporalFloor {
+  /** From the signal to the start of the activity. */
+  readonly started: Sample;
+  /** From the signal until the result of the workflow, which waits for the activity, is with whoever signalled. */
+  readonly roundTrip: Sample;
+}
+
+/** One signal and one activity, bare, on the same Temporal server as the product under test. One at a time. */
+export async function measureTemporalFloor(address: string, count: number): Promise<TemporalFloor> {
   installRuntime(pino({ enabled: false }));
   const arrivals = new Map<string, (at: number) => void>();
   const native = await NativeConnection.connect({ address });
@@ -24,7 +31,8 @@ export async function measureTemporalFloor(address: string, count: number): Prom
     workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') }),
     activities: { arrive: async (id: string) => arrivals.get(id)?.(performance.now()) },
   });
-  const durations: number[] = [];
+  const started: number[] = [];
+  const roundTrip: number[] = [];
   await worker.runUntil(async () => {
     for (let index = 0; index < WARM_UP + count; index += 1) {
       const id = randomUUID();
@@ -34,15 +42,14 @@ export async function measureTemporalFloor(address: string, count: number): Prom
       const arrived = new Promise<number>((resolve) => arrivals.set(id, resolve));
       const signalled = performance.now();
       await handle.signal('release');
-      const took = (await arrived) - signalled;
-      if (index >= WARM_UP) durations.push(took);
+      const startedAt = await arrived;
       await handle.result();
+      if (index < WARM_UP) continue;
+      started.push(startedAt - signalled);
+      roundTrip.push(performance.now() - signalled);
     }
   });
   await connection.close();
   await native.close();
-  return summarise(
-    durations,
-    durations.reduce((sum, one) => sum + one, 0),
-  );
+  return { started: summariseEach(started), roundTrip: summariseEach(roundTrip) };
 }
