@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { AccessRequestService, EnsureSubmitted } from '../workflows/domain/ports.ts';
-import type { LifecycleStore, TakenSubmission } from './stores/lifecycle.store.ts';
+import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../workflows/domain/gated-call/submission.ts';
+import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
-/** Longer than one attempt can take, so that a lease that ran out means its holder died. */
-const LEASE_MS = 30_000;
 const JOIN_LIMIT_MS = 10_000;
 const JOIN_LOOK_MS = 50;
 
@@ -41,10 +40,11 @@ export function createEnsureSubmitted(deps: {
     }
   }
 
-  return async (gatedCallId) => {
+  return async ({ gatedCallId, submission }) => {
+    if (submission !== undefined) return submit(gatedCallId, submission);
     const giveUpAt = performance.now() + JOIN_LIMIT_MS;
     do {
-      const taken = await store.takeSubmission(gatedCallId, LEASE_MS);
+      const taken = await store.takeSubmission(gatedCallId, SUBMISSION_LEASE_MS);
       if (taken !== undefined) return submit(gatedCallId, taken);
       const { state } = await store.load(gatedCallId);
       if (state === 'failed') throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened');

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
+import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../sha256.ts';
 import { query, queryOne } from './query.ts';
@@ -70,16 +71,28 @@ async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Prom
     submission_endpoint: opening.submissionEndpoint,
     submission_body: opening.submissionBody,
   };
-  const row = await queryOne<{ outcome: Opened['kind']; gated_call_id: string; task_id: string }>(
-    pool,
-    'open-gated-call',
-    'SELECT * FROM gateway.open_gated_call($1)',
-    [JSON.stringify(parameters)],
-  );
-  return row.outcome === 'opened' || row.outcome === 'joined'
-    ? { kind: row.outcome, gatedCallId: row.gated_call_id, taskId: row.task_id }
-    : { kind: row.outcome };
+  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [
+    JSON.stringify(parameters),
+    SUBMISSION_LEASE_MS,
+  ]);
+  if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
+  const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId, submission } = row;
+  return { kind, gatedCallId, taskId, ...(submission !== null && { submission }) };
 }
+
+interface OpenedRow {
+  readonly outcome: Opened['kind'];
+  readonly gated_call_id: string;
+  readonly task_id: string;
+  readonly submission: TakenSubmission | null;
+}
+
+// Whoever opens a call submits it next: the right to do so comes with it, unless somebody else has it.
+const OPEN = `
+  SELECT o.outcome, o.gated_call_id, o.task_id, CASE WHEN t.endpoint IS NOT NULL THEN jsonb_build_object('generation',
+    t.generation, 'endpoint', t.endpoint, 'idempotencyKey', t.idempotency_key, 'body', t.body) END AS submission
+  FROM gateway.open_gated_call($1) AS o
+  LEFT JOIN LATERAL gateway.take_submission(o.gated_call_id, $2) AS t ON true`;
 
 interface TaskRow {
   id: string;

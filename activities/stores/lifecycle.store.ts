@@ -2,16 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
-import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
+import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import { query, queryOne } from './query.ts';
 import { loadCall, type StoredCall } from './stored-call.ts';
-
-export interface TakenSubmission {
-  readonly generation: number;
-  readonly endpoint: string;
-  readonly idempotencyKey: string;
-  readonly body: string;
-}
 
 /** The fenced steps of a gated call's life. Each is one statement; the database decides. */
 export type LifecycleStore = ReturnType<typeof createLifecycleStore>;

@@ -164,7 +164,7 @@ async function openTask(
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
   try {
-    await deps.ensureSubmitted(opened.gatedCallId);
+    await deps.ensureSubmitted(opened);
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     if (error.code === 'ERR_NOT_REQUESTABLE') return { kind: 'denied' };

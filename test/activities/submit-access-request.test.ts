@@ -36,8 +36,10 @@ describe('submitting an access request', () => {
   it('opens one access request for 20 callers who join', async () => {
     const arq = service();
     const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const { gatedCallId } = await fixture.opened();
-    await Promise.all(Array.from({ length: 20 }, () => ensureSubmitted(gatedCallId)));
+    const opened = await fixture.opened();
+    const { gatedCallId } = opened;
+    const joined = Array.from({ length: 19 }, () => ensureSubmitted({ gatedCallId }));
+    await Promise.all([...joined, ensureSubmitted(opened)]);
     expect(arq.posts()).toBe(1);
     expect(await stateOf(gatedCallId)).toBe('pending');
   });
@@ -45,12 +47,13 @@ describe('submitting an access request', () => {
   it('stays open for a retry under the same key when the service is away', async () => {
     const arq = service([away()]);
     const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const { gatedCallId } = await fixture.opened();
-    await expect(ensureSubmitted(gatedCallId)).rejects.toMatchObject({
+    const opened = await fixture.opened();
+    const { gatedCallId } = opened;
+    await expect(ensureSubmitted(opened)).rejects.toMatchObject({
       code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',
     });
     expect(await stateOf(gatedCallId)).toBe('preparing');
-    await ensureSubmitted(gatedCallId);
+    await ensureSubmitted(opened);
     expect(arq.requests.size).toBe(1);
     expect(await stateOf(gatedCallId)).toBe('pending');
   });
@@ -58,8 +61,9 @@ describe('submitting an access request', () => {
   it('fails the call when the service refuses it for good', async () => {
     const arq = service([new CountersignError('ERR_DENIAL_BINDING_INVALID', 'no')]);
     const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const { gatedCallId } = await fixture.opened();
-    await expect(ensureSubmitted(gatedCallId)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
+    const opened = await fixture.opened();
+    const { gatedCallId } = opened;
+    await expect(ensureSubmitted(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
     expect(await stateOf(gatedCallId)).toBe('failed');
   });
 
@@ -67,21 +71,24 @@ describe('submitting an access request', () => {
     const late = service([new CountersignError('ERR_DENIAL_EXPIRED', 'late')]);
     const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: late });
     const first = await fixture.opened();
-    await expect(ensureSubmitted(first.gatedCallId)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
+    await expect(ensureSubmitted(first)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
     expect(await stateOf(first.gatedCallId)).toBe('failed');
     const second = await fixture.opened();
     await fixture.lifecycle.end(second.gatedCallId, 'cancelled', 'abandoned', 'sweeper');
-    await expect(ensureSubmitted(second.gatedCallId)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
+    await expect(ensureSubmitted({ gatedCallId: second.gatedCallId })).rejects.toMatchObject({
+      code: 'ERR_DENIAL_EXPIRED',
+    });
   });
 
   it('fails closed when the service gives another handle for the same key', async () => {
-    const { gatedCallId } = await fixture.opened();
+    const opened = await fixture.opened();
+    const { gatedCallId } = opened;
     const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });
     const twoFaced = createEnsureSubmitted({
       store: { ...fixture.lifecycle, attachHandle: async () => 'conflict' },
       accessRequests: { submit: async () => handle('arq_b') },
     });
-    await expect(twoFaced(gatedCallId)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
+    await expect(twoFaced(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
     expect(await stateOf(gatedCallId)).toBe('failed');
   });
 });

@@ -8,7 +8,7 @@ import { openGatedCall } from './mcp-caller.ts';
 import { measure, summariseEach, type Sample } from './stats.ts';
 
 /** The first look is over by then and the second far away: a pause between two looks is what nearly all of a wait is. */
-const WAITING_MS = 12_000;
+const WAITING_MS = 33_000;
 
 const note = () => ({ name: 'ledger__note', arguments: { id: randomUUID() } });
 

@@ -44,7 +44,7 @@ async function main(scale: number): Promise<void> {
     // The pauses are the product's own; the stack of the tests has shorter ones.
     config: {
       gateway: { maxOpenPerCaller: 100_000 },
-      worker: { resolutionPollMinSeconds: 10, resolutionPollMaxSeconds: 600 },
+      worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
     },
   };
   try {

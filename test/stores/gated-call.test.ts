@@ -54,13 +54,16 @@ describe('opening a gated call', () => {
     expect((await small.calls.open(first)).kind).toBe('joined');
   });
 
-  it('gives the submission to one of 20, and to nobody after the handle came', async () => {
+  it('gives the submission to whoever opens, then to one of 20, and to nobody after the handle came', async () => {
     const call = await fixture.opened();
+    expect(call.submission).toMatchObject({ generation: 1, body: '{}' });
     const take = () => fixture.lifecycle.takeSubmission(call.gatedCallId, 30_000);
+    expect(await take()).toBeUndefined();
+    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const taken = await Promise.all(Array.from({ length: 20 }, take));
     expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
     await fixture.lifecycle.releaseSubmission(call.gatedCallId);
-    expect(await take()).toMatchObject({ generation: 1, body: '{}' });
+    expect(await take()).toEqual(call.submission);
     await fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const handle = { accessRequestId: 'arq_once', statusEndpoint: 'http://127.0.0.1:1/s' };
     expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle)).toBe('attached');

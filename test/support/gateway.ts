@@ -138,7 +138,7 @@ class FakeWorld {
     },
   };
 
-  readonly ensureSubmitted = async (gatedCallId: string) => {
+  readonly ensureSubmitted = async ({ gatedCallId }: { gatedCallId: string }) => {
     this.submitted.push(gatedCallId);
     if (this.submission !== undefined) throw this.submission;
   };

@@ -2,7 +2,7 @@ import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation
 import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
-import type { AccessRequestHandle, Submission } from './gated-call/submission.ts';
+import type { AccessRequestHandle, Submission, TakenSubmission } from './gated-call/submission.ts';
 
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
 export interface PolicyDecisionPoint {
@@ -33,8 +33,15 @@ export interface Opening {
   readonly submissionBody: string;
 }
 
+/** A gated call that may have no access request yet. */
+export interface ToSubmit {
+  readonly gatedCallId: string;
+  /** The right to submit, when it came with the opening. Without it somebody else may have it. */
+  readonly submission?: TakenSubmission;
+}
+
 export type Opened =
-  | { readonly kind: 'opened' | 'joined'; readonly gatedCallId: string; readonly taskId: string }
+  | ({ readonly kind: 'opened' | 'joined'; readonly taskId: string } & ToSubmit)
   | { readonly kind: 'too_many' }
   /** An identical call ended in this very moment: decide again. */
   | { readonly kind: 'gone' };
@@ -76,7 +83,7 @@ export interface GatedCalls {
  * `ERR_DENIAL_EXPIRED` when only the denial was too old to be submitted: the call has ended, and a new decision on it can
  * open another one.
  */
-export type EnsureSubmitted = (gatedCallId: string) => Promise<void>;
+export type EnsureSubmitted = (call: ToSubmit) => Promise<void>;
 
 /** A tool as its upstream describes it, every member kept. */
 export interface UpstreamTool {

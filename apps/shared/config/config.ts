@@ -67,7 +67,7 @@ export const configSchema = z.strictObject({
   worker: z
     .strictObject({
       /** First pause between two looks at an access request; doubles up to the maximum. Callbacks make it shorter. */
-      resolutionPollMinSeconds: seconds.default(10),
+      resolutionPollMinSeconds: seconds.default(30),
       resolutionPollMaxSeconds: seconds.default(600),
       /** How often the sweeper looks for calls past a deadline. */
       sweepIntervalMs: z.number().int().min(100).default(1_000),

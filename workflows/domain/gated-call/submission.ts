@@ -18,3 +18,9 @@ export interface Submission {
   /** Absent until the service has answered. */
   readonly handle?: AccessRequestHandle;
 }
+
+/** What whoever won the right to contact the access request service sends, unchanged however often it is sent. */
+export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idempotencyKey' | 'body'>;
+
+/** How long that right lasts. Longer than one attempt can take, so that a right that ran out means its holder died. */
+export const SUBMISSION_LEASE_MS = 30_000;
