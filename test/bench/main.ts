@@ -14,7 +14,7 @@ import { measureTemporalFloor, type TemporalFloor } from './temporal-floor.ts';
 
 const HELP = `Measures the product against floors that are measured in the same run, and prints the ratios.
 
-  npm run bench                 everything, about four minutes
+  npm run bench                 everything, about four and a half minutes
   npm run bench -- --quick      fewer calls, for a first look
   npm run bench -- --json       figures as JSON on stdout
 `;
