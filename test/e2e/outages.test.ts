@@ -22,7 +22,7 @@ beforeAll(async () => {
   ledger = new MortalUpstream(await freePort());
   await ledger.start();
   stack = await startStack({ parts: 'apart', policies: POLICIES, mcpServers: { ledger: { url: ledger.url } } });
-  expect(await look()).toEqual(RAN);
+  await waitFor(async () => (await look()) === RAN);
 }, 180_000);
 afterAll(async () => {
   await stack?.stop();

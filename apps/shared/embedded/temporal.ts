@@ -34,6 +34,9 @@ const SHUTDOWN = [
 /** With the default of 20, every step of a workflow waits up to 50 ms for its turn. */
 const TUNING = 'history.transferProcessorMaxPollRPS=1000';
 
+/** Go's collector waits for a heap five times what was alive, not twice: memory for processor time, which is scarcer here. */
+const GOGC = '400';
+
 const serverFile = z.object({ pid: z.number().int().positive(), port: z.number().int().positive() });
 
 /**
@@ -102,7 +105,7 @@ async function runServer(
   // A process group of its own: Ctrl-C in a terminal must reach us first, so that the worker can drain before it stops.
   const child = spawn(program, args, {
     cwd: home,
-    env: { HOME: home, GOGC: '400' },
+    env: { HOME: home, GOGC },
     detached: true,
     stdio: ['ignore', log, log],
   });
