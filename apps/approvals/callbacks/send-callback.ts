@@ -5,7 +5,7 @@ import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
-const TIMEOUTS = { headersTimeout: 15_000, bodyTimeout: 15_000 } as const;
+const TIMEOUT_MS = 15_000;
 /** A callback only makes the other side look earlier. After a day it has looked by itself. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
@@ -44,7 +44,8 @@ async function post(
   { endpoint, id, body }: { endpoint: string; id: string; body: string },
 ): Promise<number> {
   const headers = signedHeaders(webhook, { id, body });
-  const answer = await request(endpoint, { method: 'POST', headers, body, ...TIMEOUTS });
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const answer = await request(endpoint, { method: 'POST', headers, body, signal });
   await answer.body.dump();
   return answer.statusCode;
 }
