@@ -6,6 +6,9 @@ import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domai
 import { query, queryOne } from './query.ts';
 import { loadCall, type StoredCall } from './stored-call.ts';
 
+/** In the FROM of a statement: its commit does not wait for the disk. */
+const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
+
 /** The fenced steps of a gated call's life. Each is one statement; the database decides. */
 export type LifecycleStore = ReturnType<typeof createLifecycleStore>;
 
@@ -36,7 +39,7 @@ function submissionSteps(pool: Pool) {
         pool,
         'take-submission',
         `SELECT t.generation, t.endpoint, t.idempotency_key AS "idempotencyKey", t.body
-         FROM gateway.take_submission($1, $2) AS t, set_config('synchronous_commit', 'off', true)`,
+         FROM gateway.take_submission($1, $2) AS t, ${WITHOUT_FLUSH}`,
         [gatedCallId, leaseMs],
       );
       return row;
@@ -111,7 +114,7 @@ function decisionSteps(pool: Pool) {
         pool,
         'record-decision',
         `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
-         SELECT $1, $2, $3, $4, $5, $6, $7 FROM set_config('synchronous_commit', 'off', true)`,
+         SELECT $1, $2, $3, $4, $5, $6, $7 FROM ${WITHOUT_FLUSH}`,
         [
           id,
           call.gatedCallId,
