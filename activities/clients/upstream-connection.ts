@@ -19,6 +19,8 @@ const FAIL_FAST_MS = 1_000;
 const STABLE_MS = 30_000;
 /** An HTTP session that rested longer is checked before a call is trusted to it. */
 const IDLE_MS = 1_000;
+/** Changes of the list of tools that are announced within this time are read together. */
+const REFRESH_MS = 50;
 const MAX_PAGES = 100;
 /** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
@@ -61,6 +63,7 @@ export class UpstreamConnection {
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+  #refreshTimer: NodeJS.Timeout | undefined;
   #closed = false;
   #lists = 0;
 
@@ -121,6 +124,7 @@ export class UpstreamConnection {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#refreshTimer);
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
     await open?.close();
@@ -131,7 +135,7 @@ export class UpstreamConnection {
     const client = new Client(CLIENT_INFO, {
       capabilities: {},
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 50, onChanged: () => this.#refreshQuietly() } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#refreshSoon() } },
     });
     // Only its name: the texts of these errors may quote whole messages, with arguments and results.
     client.onerror = ({ name }) => this.#log.debug({ error: name }, 'upstream connection reports an error');
@@ -182,8 +186,12 @@ export class UpstreamConnection {
     return tools;
   }
 
-  #refreshQuietly(): void {
-    this.refresh().catch((error: unknown) => this.#log.warn({ err: error }, 'a changed list of tools cannot be read'));
+  /** The first notice sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
+  #refreshSoon(): void {
+    this.#refreshTimer ??= setTimeout(() => {
+      this.#refreshTimer = undefined;
+      this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
+    }, REFRESH_MS).unref();
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */

@@ -148,7 +148,7 @@ describe('an upstream of the present revision', () => {
     expect(gateway.world.openings).toEqual([]);
   });
 
-  it('that says its tools changed is listed again', async () => {
+  it('that says its tools changed is listed again, though it never stops saying so', async () => {
     const upstreams = connect();
     await upstreams.tools();
     let changes = 0;
