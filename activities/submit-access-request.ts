@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { AccessRequestService, EnsureSubmitted } from '../workflows/domain/ports.ts';
+import type { AccessRequestService, EnsureSubmitted, GatedCallView } from '../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../workflows/domain/gated-call/submission.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
@@ -17,16 +17,17 @@ export function createEnsureSubmitted(deps: {
 }): EnsureSubmitted {
   const { store, accessRequests } = deps;
 
-  async function submit(gatedCallId: string, taken: TakenSubmission): Promise<void> {
+  async function submit(gatedCallId: string, taken: TakenSubmission): Promise<GatedCallView | undefined> {
     try {
       const handle = await accessRequests.submit(taken);
-      const outcome = await store.attachHandle(gatedCallId, taken.generation, handle);
+      const { outcome, task } = await store.attachHandle(gatedCallId, taken.generation, handle);
       if (outcome === 'conflict') {
         throw new CountersignError(
           'ERR_SUBMISSION_CONFLICT',
           'the access request service gave two handles for one key',
         );
       }
+      return task;
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;
       if (error.retryable) {
@@ -49,7 +50,7 @@ export function createEnsureSubmitted(deps: {
       const { state } = await store.load(gatedCallId);
       if (state === 'failed') throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened');
       if (state === 'cancelled') throw new CountersignError('ERR_DENIAL_EXPIRED', 'the call was given up meanwhile');
-      if (state !== 'preparing') return;
+      if (state !== 'preparing') return undefined;
       await pause(JOIN_LOOK_MS);
     } while (performance.now() < giveUpAt);
     throw new CountersignError(

@@ -1,12 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
-import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
-import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
+import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../sha256.ts';
 import { query, queryOne } from './query.ts';
+import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
 export interface GatedCallLimits {
@@ -70,55 +71,29 @@ async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Prom
     idempotency_key: randomBytes(32).toString('base64url'),
     submission_endpoint: opening.submissionEndpoint,
     submission_body: opening.submissionBody,
+    lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [
+  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', 'SELECT * FROM gateway.open_gated_call($1)', [
     JSON.stringify(parameters),
-    SUBMISSION_LEASE_MS,
   ]);
   if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
-  const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId, submission } = row;
-  return { kind, gatedCallId, taskId, ...(submission !== null && { submission }) };
+  const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
+  if (kind === 'joined') return { kind, gatedCallId, taskId };
+  // Whoever opens a call submits it next: the right to do so came with it.
+  const { idempotency_key: idempotencyKey, submission_endpoint: endpoint, submission_body: body } = parameters;
+  return { kind, gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
 }
 
 interface OpenedRow {
   readonly outcome: Opened['kind'];
   readonly gated_call_id: string;
   readonly task_id: string;
-  readonly submission: TakenSubmission | null;
-}
-
-// Whoever opens a call submits it next: the right to do so comes with it, unless somebody else has it.
-const OPEN = `
-  SELECT o.outcome, o.gated_call_id, o.task_id, CASE WHEN t.endpoint IS NOT NULL THEN jsonb_build_object('generation',
-    t.generation, 'endpoint', t.endpoint, 'idempotencyKey', t.idempotency_key, 'body', t.body) END AS submission
-  FROM gateway.open_gated_call($1) AS o
-  LEFT JOIN LATERAL gateway.take_submission(o.gated_call_id, $2) AS t ON true`;
-
-interface TaskRow {
-  id: string;
-  task_id: string;
-  state: GatedCallState;
-  reason: EndReason | null;
-  tool: string;
-  created_at: Date;
-  last_updated_at: Date;
-  retain_until: Date;
-  result: string | null;
-  outcome_ref: string | null;
-  due: boolean;
 }
 
 // Unknown, foreign and no longer kept are one answer: no row.
 const FIND_TASK = `
-  SELECT g.id, g.task_id, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, r.result, o.outcome_ref,
-    g.ended_at IS NULL AND clock_timestamp() >= CASE g.state WHEN 'claimed' THEN g.execution_deadline
-      WHEN 'granted' THEN least(g.request_deadline, g.approval_expires_at) ELSE g.request_deadline END AS due
-  FROM gateway.gated_call g
-  JOIN gateway.call_binding b ON b.gated_call_id = g.id
-  LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
-  LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id
-  WHERE g.task_id = $1 AND g.owner_key = $2 AND g.state <> 'preparing'
-    AND (g.ended_at IS NULL OR g.retain_until > clock_timestamp())`;
+  SELECT * FROM gateway.task
+  WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
 async function findTask(
   pool: Pool,
@@ -133,17 +108,5 @@ async function findTask(
     await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, limits.retentionMs]);
     row = await read();
   }
-  if (row === undefined) return undefined;
-  return {
-    gatedCallId: row.id,
-    taskId: row.task_id,
-    state: row.state,
-    tool: row.tool,
-    createdAt: row.created_at.toISOString(),
-    lastUpdatedAt: row.last_updated_at.toISOString(),
-    retainUntil: row.retain_until.toISOString(),
-    ...(row.reason !== null && { reason: row.reason }),
-    ...(row.result !== null && { result: row.result }),
-    ...(row.outcome_ref !== null && { outcomeRef: row.outcome_ref }),
-  };
+  return row && taskViewOf(row);
 }

@@ -3,8 +3,10 @@ import type { Pool } from 'pg';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
+import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { query, queryOne } from './query.ts';
 import { loadCall, type StoredCall } from './stored-call.ts';
+import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** In the FROM of a statement: its commit does not wait for the disk. */
 const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
@@ -22,6 +24,11 @@ export function createLifecycleStore(pool: Pool, { retentionMs }: { retentionMs:
     ...executionSteps(pool, retentionMs),
     ...settlementSteps(pool, retentionMs),
   };
+}
+
+interface Attached {
+  readonly outcome: 'attached' | 'ended' | 'conflict';
+  readonly task?: GatedCallView;
 }
 
 async function stateAfter(pool: Pool, name: string, text: string, values: unknown[]): Promise<GatedCallState> {
@@ -50,27 +57,24 @@ function submissionSteps(pool: Pool) {
       await query(
         pool,
         'release-submission',
-        'UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE gated_call_id = $1 AND access_request_id IS NULL',
+        'UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE gated_call_id = $1',
         [gatedCallId],
       );
     },
 
-    /** `conflict`: the service gave another handle for the same key. `ended`: the call was given up meanwhile. */
-    async attachHandle(gatedCallId: string, generation: number, handle: AccessRequestHandle) {
-      const row = await queryOne<{ outcome: 'attached' | 'ended' | 'conflict' }>(
+    /**
+     * `conflict`: the service gave another handle for the same key. `ended`: the call was given up meanwhile. The task
+     * comes along when it can be shown as it is.
+     */
+    async attachHandle(gatedCallId: string, generation: number, handle: AccessRequestHandle): Promise<Attached> {
+      const { accessRequestId, statusEndpoint, cancelEndpoint, expiresAt } = handle;
+      const { outcome, ...row } = await queryOne<TaskRow & Pick<Attached, 'outcome'>>(
         pool,
         'attach-handle',
-        'SELECT gateway.attach_handle($1, $2, $3, $4, $5, $6) AS outcome',
-        [
-          gatedCallId,
-          generation,
-          handle.accessRequestId,
-          handle.statusEndpoint,
-          handle.cancelEndpoint ?? null,
-          handle.expiresAt ?? null,
-        ],
+        'SELECT a.outcome, (a.task).* FROM gateway.attach_handle($1, $2, $3, $4, $5, $6) AS a',
+        [gatedCallId, generation, accessRequestId, statusEndpoint, cancelEndpoint ?? null, expiresAt ?? null],
       );
-      return row.outcome;
+      return { outcome, ...(outcome === 'attached' && !row.due && { task: taskViewOf(row) }) };
     },
   };
 }

@@ -17,7 +17,7 @@ export interface StoredCall {
   readonly handle: AccessRequestHandle | undefined;
   readonly approval: Approval | undefined;
   readonly hasInvocation: boolean;
-  /** Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed. */
+  /** Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the call has ended. */
   readonly remainingMs: number;
 }
 
@@ -49,9 +49,7 @@ const LOAD = `
   SELECT g.id, g.state, g.generation, g.claim_id, b.*, s.endpoint, s.idempotency_key, s.body, s.access_request_id,
     s.status_endpoint, s.cancel_endpoint, a.body AS approval,
     i.gated_call_id IS NOT NULL AS has_invocation,
-    (extract(epoch FROM (CASE g.state WHEN 'claimed' THEN g.execution_deadline
-      WHEN 'granted' THEN least(g.request_deadline, g.approval_expires_at) ELSE g.request_deadline END)
-      - clock_timestamp()) * 1000)::float8 AS remaining_ms
+    coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation

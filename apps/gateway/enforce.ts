@@ -164,15 +164,15 @@ async function openTask(
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
   try {
-    await deps.ensureSubmitted(opened);
+    const view =
+      (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(binding.caller)));
+    return view && { kind: 'task', view };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     if (error.code === 'ERR_NOT_REQUESTABLE') return { kind: 'denied' };
     if (error.code === 'ERR_DENIAL_EXPIRED') return undefined;
     throw error;
   }
-  const view = await deps.gatedCalls.findTask(opened.taskId, ownerKey(binding.caller));
-  return view === undefined ? undefined : { kind: 'task', view };
 }
 
 function busy(): never {

@@ -28,8 +28,8 @@ export interface OutboxOptions {
 }
 
 /**
- * In the FROM of a statement: its commit does not wait for the disk. A lease or a mark that a crash takes back means that
- * a row is handled once more, which handlers have to bear anyway.
+ * In the FROM of a statement: its commit does not wait for the disk. A lease or a deletion that a crash takes back means
+ * that a row is handled once more, which handlers have to bear anyway.
  */
 const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 
@@ -70,23 +70,19 @@ function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions
   let again = false;
 
   const start = (row: Row): void => {
-    const work = handle(row, { rows, handlers, log }).finally(() => {
-      const wasFull = inHand.size >= concurrency;
+    const work = handle(row, { rows, handlers, log }).then((isHandled) => {
       inHand.delete(work);
-      // Only when every hand was full may there be rows that were left where they are.
-      if (wasFull) look();
+      if (isHandled) rows.drop(row.id);
+      look();
     });
     inHand.add(work);
   };
 
   const takeAll = async (): Promise<void> => {
-    while (again && !stopped && inHand.size < concurrency) {
+    while (again && !stopped) {
       again = false;
-      const free = concurrency - inHand.size;
-      const taken = await rows.take(free);
+      const taken = await rows.take(concurrency - inHand.size);
       taken.forEach(start);
-      // As many as were asked for: there may be more.
-      if (taken.length === free) again = true;
     }
   };
 
@@ -106,6 +102,7 @@ function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions
     stopped = true;
     await looking;
     await Promise.all(inHand);
+    await rows.take(0).catch((err: unknown) => log.warn({ err }, 'rows that were handled will be handled again'));
   };
   return { look, stop };
 }
@@ -116,17 +113,19 @@ interface Handling {
   readonly log: Logger;
 }
 
-async function handle(row: Row, { rows, handlers, log }: Handling): Promise<void> {
+/** Whether the row has been handled; otherwise it comes back. Never throws. */
+async function handle(row: Row, { rows, handlers, log }: Handling): Promise<boolean> {
   try {
     const handler = Object.hasOwn(handlers, row.kind) ? handlers[row.kind] : undefined;
     if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
     await handler(row.subject_id);
-    await rows.done(row.id);
+    return true;
   } catch (err) {
     const retryInMs = retryPause(row.attempts);
     log.warn({ err, rowId: row.id, kind: row.kind, attempts: row.attempts, retryInMs }, 'row not handled');
     // When this fails too, the row comes back at the end of its lease.
     await rows.retry(row.id, retryInMs).catch((error: unknown) => log.warn({ err: error }, 'row not rescheduled'));
+    return false;
   }
 }
 
@@ -136,25 +135,34 @@ const retryPause = (attempt: number) =>
 function createRows(pool: Pool, schema: string) {
   const table = `${escapeIdentifier(schema)}.outbox`;
   const take = `
+    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[]))
     UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
-    WHERE id IN (
-      SELECT id FROM ${table} AS due, ${WITHOUT_FLUSH} WHERE done_at IS NULL AND available_at <= clock_timestamp()
-      ORDER BY urgency, available_at, id LIMIT $1 FOR UPDATE OF due SKIP LOCKED)
+    FROM ${WITHOUT_FLUSH} WHERE id IN (
+      SELECT id FROM ${table} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
+      ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
     RETURNING id::text, kind, subject_id, attempts`;
-  const done = `
-    UPDATE ${table} SET done_at = clock_timestamp() FROM ${WITHOUT_FLUSH} WHERE id = $1 AND done_at IS NULL`;
+  /** Handled, and still to be deleted. */
+  let handled: string[] = [];
   return {
-    async take(limit: number): Promise<Row[]> {
-      return (await pool.query<Row>({ name: `${schema}-outbox-take`, text: take, values: [limit] })).rows;
+    /** Has a row deleted that was handled, on the way of the next `take`. */
+    drop(id: string): void {
+      handled.push(id);
     },
-    async done(id: string): Promise<void> {
-      await pool.query({ name: `${schema}-outbox-done`, text: done, values: [id] });
+    async take(limit: number): Promise<Row[]> {
+      const dropped = handled;
+      handled = [];
+      try {
+        return (await pool.query<Row>({ name: `${schema}-outbox-take`, text: take, values: [dropped, limit] })).rows;
+      } catch (error) {
+        handled.push(...dropped);
+        throw error;
+      }
     },
     async retry(id: string, inMs: number): Promise<void> {
-      await pool.query(
-        `UPDATE ${table} SET available_at = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1 AND done_at IS NULL`,
-        [id, inMs],
-      );
+      await pool.query(`UPDATE ${table} SET available_at = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`, [
+        id,
+        inMs,
+      ]);
     },
   };
 }

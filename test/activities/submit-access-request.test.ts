@@ -85,7 +85,7 @@ describe('submitting an access request', () => {
     const { gatedCallId } = opened;
     const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });
     const twoFaced = createEnsureSubmitted({
-      store: { ...fixture.lifecycle, attachHandle: async () => 'conflict' },
+      store: { ...fixture.lifecycle, attachHandle: async () => ({ outcome: 'conflict' }) },
       accessRequests: { submit: async () => handle('arq_b') },
     });
     await expect(twoFaced(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });

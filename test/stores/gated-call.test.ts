@@ -66,14 +66,16 @@ describe('opening a gated call', () => {
     expect(await take()).toEqual(call.submission);
     await fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const handle = { accessRequestId: 'arq_once', statusEndpoint: 'http://127.0.0.1:1/s' };
-    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle)).toBe('attached');
+    const { outcome, task } = await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
+    expect(outcome).toBe('attached');
+    expect(task).toEqual(await fixture.calls.findTask(call.taskId, ownerKey(CALLER)));
     expect(await take()).toBeUndefined();
   });
 
   it('keeps the first handle and reports another one for the same key', async () => {
     const call = await fixture.pending();
     const other = { accessRequestId: 'arq_other', statusEndpoint: 'http://127.0.0.1:1/s' };
-    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, other)).toBe('conflict');
+    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, other)).toEqual({ outcome: 'conflict' });
     expect((await fixture.lifecycle.load(call.gatedCallId)).handle?.accessRequestId).toBe(`arq_${call.gatedCallId}`);
   });
 

@@ -141,6 +141,7 @@ class FakeWorld {
   readonly ensureSubmitted = async ({ gatedCallId }: { gatedCallId: string }) => {
     this.submitted.push(gatedCallId);
     if (this.submission !== undefined) throw this.submission;
+    return undefined;
   };
 
   readonly upstreams: UpstreamPool = {

@@ -7,22 +7,26 @@ const TABLES = [
   'gateway.decision',
   'gateway.execution_claim',
   'gateway.invocation',
-  'gateway.outbox',
   'gateway.callback_inbox',
   'pdp.evaluation',
   'approvals.access_request',
   'approvals.vote',
-  'approvals.outbox',
 ] as const;
+/** Their rows are deleted when they have been handled, so what was ever queued is counted. */
+const OUTBOXES = ['gateway.outbox', 'approvals.outbox'] as const;
 
-type Seen = (typeof TABLES)[number] | 'calls of tools' | 'files';
+type Counted = (typeof TABLES)[number] | (typeof OUTBOXES)[number];
+type Seen = Counted | 'calls of tools' | 'files';
 export type Traces = Readonly<Record<Seen, number>>;
 
 /** How much there is of everything a tool call can leave behind: rows, calls that reached the file server, files. */
 export async function tracesIn(stack: Stack): Promise<Traces> {
   const database = await stack.database();
-  const counts = TABLES.map((table) => `(SELECT count(*)::int FROM ${table}) AS "${table}"`).join(', ');
-  const { rows } = await database.query<Record<(typeof TABLES)[number], number>>(`SELECT ${counts}`);
+  const counts = [
+    ...TABLES.map((table) => `(SELECT count(*)::int FROM ${table}) AS "${table}"`),
+    ...OUTBOXES.map((table) => `coalesce(pg_sequence_last_value('${table}_id_seq'), 0)::int AS "${table}"`),
+  ];
+  const { rows } = await database.query<Record<Counted, number>>(`SELECT ${counts.join(', ')}`);
   const [row] = rows;
   if (row === undefined) throw new Error('a statement that always gives a row gave none');
   return { ...row, 'calls of tools': stack.upstreamCalls().length, files: readdirSync(stack.files).length };
@@ -34,8 +38,8 @@ export async function openWork(stack: Stack): Promise<string[]> {
   const { rows } = await database.query<{ what: string }>(`
     SELECT 'gated call ' || state AS what FROM gateway.gated_call WHERE ended_at IS NULL
     UNION ALL SELECT 'access request ' || status FROM approvals.access_request WHERE ended_at IS NULL
-    UNION ALL SELECT 'to do ' || kind FROM gateway.outbox WHERE done_at IS NULL
-    UNION ALL SELECT 'to do ' || kind FROM approvals.outbox WHERE done_at IS NULL
+    UNION ALL SELECT 'to do ' || kind FROM gateway.outbox
+    UNION ALL SELECT 'to do ' || kind FROM approvals.outbox
     ORDER BY what`);
   return rows.map(({ what }) => what);
 }

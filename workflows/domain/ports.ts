@@ -81,9 +81,9 @@ export interface GatedCalls {
  * records the handle. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there is no handle yet (the same call may
  * be repeated), `ERR_NOT_REQUESTABLE` when the service refused it for good (the gated call has then failed), and
  * `ERR_DENIAL_EXPIRED` when only the denial was too old to be submitted: the call has ended, and a new decision on it can
- * open another one.
+ * open another one. Answers the task when it came along with the handle; otherwise it has to be looked up.
  */
-export type EnsureSubmitted = (call: ToSubmit) => Promise<void>;
+export type EnsureSubmitted = (call: ToSubmit) => Promise<GatedCallView | undefined>;
 
 /** A tool as its upstream describes it, every member kept. */
 export interface UpstreamTool {

@@ -15,7 +15,7 @@ import type { ApprovalStateOf } from './approval-state.ts';
 import { Problem, sendProblem } from './problem.ts';
 import { readIdempotencyKey, readSubmission } from './submission.ts';
 import type { createSubmit } from './submit.ts';
-import { statusBody, statusEndpoint, type TaskUrls } from './task.ts';
+import { statusBody, statusEndpoint, type JustOpened, type TaskUrls } from './task.ts';
 
 export interface AccessRequestHttp {
   readonly store: AccessRequestStore;
@@ -77,7 +77,11 @@ async function ownTask({ store, clientId }: AccessRequestHttp, request: Request)
   return task;
 }
 
-async function sendStatus(http: AccessRequestHttp, response: Response, request: AccessRequest): Promise<void> {
+async function sendStatus(
+  http: AccessRequestHttp,
+  response: Response,
+  request: AccessRequest | JustOpened,
+): Promise<void> {
   const state = request.status === 'approved' ? await http.approvalState(request) : undefined;
   response.json(statusBody(request, state, http.urls));
 }

@@ -7,6 +7,7 @@ import type { NewAccessRequest } from '../stores/new-rows.ts';
 import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
 import { Problem } from './problem.ts';
 import type { ShapedSubmission } from './submission.ts';
+import type { JustOpened } from './task.ts';
 
 export interface SubmitOptions {
   readonly store: AccessRequestStore;
@@ -27,15 +28,22 @@ export interface AuthenticSubmission extends ShapedSubmission {
  * for the age or the use of its denial (PRJ-09). Throws a `Problem`.
  */
 export function createSubmit({ store, trust, requestTtlMs, quorum }: SubmitOptions) {
-  return async (submitted: AuthenticSubmission): Promise<AccessRequest> => {
+  return async (submitted: AuthenticSubmission): Promise<AccessRequest | JustOpened> => {
     const bodyDigest = digestOf(submitted.body);
     const denial = await verified(submitted, trust).catch((problem: unknown) => problem as Error);
     if (denial instanceof Error) return repeated(store, { ...submitted, bodyDigest }, denial);
     const request = { ...newRequest(submitted, denial), bodyDigest, quorum, ttlMs: requestTtlMs };
-    const { outcome, id } = await store.create(request);
-    if (outcome === 'conflict') throw new Problem('duplicate_request');
-    if (outcome === 'replayed') throw new Problem('invalid_denial_binding', 'the denial was used before');
-    return existing(store, id);
+    const created = await store.create(request);
+    switch (created.outcome) {
+      case 'created':
+        return { id: request.id, status: 'pending', expiresAt: created.expires_at.toISOString(), votes: [], quorum };
+      case 'repeated':
+        return existing(store, created.id);
+      case 'conflict':
+        throw new Problem('duplicate_request');
+      case 'replayed':
+        throw new Problem('invalid_denial_binding', 'the denial was used before');
+    }
   };
 }
 

@@ -17,8 +17,14 @@ const TITLES = {
   failed: 'Could not be decided',
 } as const satisfies Record<AccessRequest['status'], string>;
 
+/** What of an access request its task shows. */
+export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'votes' | 'quorum' | 'approval'>;
+
+/** An access request of which nobody but its submitter can know yet. */
+export type JustOpened = TaskFacts & { readonly status: 'pending' };
+
 /** The task handle as the enforcement point may see it: no approver, no reason, no argument. @see ARAP, Response */
-export function taskOf(request: AccessRequest, urls: TaskUrls) {
+export function taskOf(request: TaskFacts, urls: TaskUrls) {
   const endpoint = statusEndpoint(request.id, urls);
   const { approvals } = tally(request.votes, request.quorum);
   return {
@@ -40,7 +46,7 @@ export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'
 }
 
 /** Body of every answer about a task; with the approval exactly when there is one. @see ARAP, Completed Task */
-export function statusBody(request: AccessRequest, state: string | undefined, urls: TaskUrls) {
+export function statusBody(request: TaskFacts, state: string | undefined, urls: TaskUrls) {
   const task = taskOf(request, urls);
   const { approval } = request;
   if (approval === undefined || state === undefined) return { task };

@@ -20,6 +20,11 @@ export interface PendingCallback {
   readonly endedAt: string;
 }
 
+type Created =
+  | { readonly outcome: 'created'; readonly expires_at: Date }
+  | { readonly outcome: 'repeated' | 'conflict'; readonly id: string }
+  | { readonly outcome: 'replayed' };
+
 export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
@@ -80,11 +85,9 @@ function changing(query: Query) {
   return {
     create: (request: NewAccessRequest) =>
       one(
-        query<{ outcome: 'created' | 'repeated' | 'conflict' | 'replayed'; id: string }>(
-          'create',
-          'SELECT * FROM approvals.create_access_request($1)',
-          [JSON.stringify(newRow(request))],
-        ),
+        query<Created>('create', 'SELECT * FROM approvals.create_access_request($1)', [
+          JSON.stringify(newRow(request)),
+        ]),
       ),
 
     castVote: (vote: NewVote) =>

@@ -103,11 +103,11 @@ export function createOutcomeRecords(pool: Pool): OutcomeRecords {
       ),
     byCall: (callDigest) => evidence('r.call_digest = $1', [callDigest]),
     async openState(taskId) {
-      const { rows } = await pool.query<{ state: GatedCallState }>(
-        'SELECT state FROM gateway.gated_call WHERE task_id = $1 AND ended_at IS NULL',
+      const { rows } = await pool.query<{ state: GatedCallState; ended: boolean }>(
+        'SELECT state, ended_at IS NOT NULL AS ended FROM gateway.gated_call WHERE task_id = $1',
         [taskId],
       );
-      return rows[0]?.state;
+      return rows[0]?.ended ? undefined : rows[0]?.state;
     },
   };
 }

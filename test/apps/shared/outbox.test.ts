@@ -9,8 +9,7 @@ const TABLE = `
   CREATE SCHEMA IF NOT EXISTS queue;
   CREATE TABLE IF NOT EXISTS queue.outbox (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, subject_id text NOT NULL,
-    urgency smallint NOT NULL DEFAULT 0, available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0,
-    done_at timestamptz)`;
+    urgency smallint NOT NULL DEFAULT 0, available_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0)`;
 
 describe('outbox', () => {
   let db: TestDatabase;
@@ -40,8 +39,7 @@ describe('outbox', () => {
     await db.pool.query('INSERT INTO queue.outbox (kind, subject_id) SELECT $1, unnest($2::text[])', [kind, subjects]);
     await db.pool.query("SELECT pg_notify('queue_outbox', '')");
   };
-  const open = async () =>
-    (await db.pool.query('SELECT count(*)::int AS n FROM queue.outbox WHERE done_at IS NULL')).rows[0].n as number;
+  const open = async () => (await db.pool.query('SELECT count(*)::int AS n FROM queue.outbox')).rows[0].n as number;
   const listeners = async () =>
     (
       await db.pool.query<{ pid: number }>(

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+
+/** Open calls of other callers while each step is taken once more. */
+const MANY = 400;
+
+let db: TestDatabase;
+/** One connection, which plans its statements while there are hardly any rows, and without statistics. */
+let pool: Pool;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  await db.pool.query('ALTER TABLE gateway.gated_call SET (autovacuum_enabled = off)');
+  await db.pool.query('ALTER TABLE gateway.submission SET (autovacuum_enabled = off)');
+  pool = createPool(db.url, { max: 1, applicationName: 'bounded reads' });
+});
+afterAll(async () => {
+  await pool.end();
+  await db.drop();
+});
+
+it('reads no more rows for one call when many others are open', async () => {
+  const others = gatedCallFixture(db.pool);
+  const few = await rowsReadByEachStep();
+  for (let count = 0; count < MANY; count += 1) {
+    await others.pending(anOpening({ caller: { ...CALLER, subject: randomUUID() } }));
+  }
+  const many = await rowsReadByEachStep();
+  expect(many).toEqual(few);
+  expect(Math.max(...Object.values(many))).toBeLessThan(MANY / 10);
+});
+
+async function rowsReadByEachStep(): Promise<Record<string, number>> {
+  const { calls, lifecycle, claim } = gatedCallFixture(pool);
+  const caller = { ...CALLER, subject: randomUUID() };
+  const opening = anOpening({ caller });
+  const read: Record<string, number> = {};
+  const step = async <Result>(name: string, take: () => Promise<Result>): Promise<Result> => {
+    await pool.query('BEGIN');
+    const before = await rowsRead();
+    const result = await take();
+    read[name] = (await rowsRead()) - before;
+    await pool.query('COMMIT');
+    return result;
+  };
+  const opened = await step('open', () => calls.open(opening));
+  if (opened.kind !== 'opened') throw new Error(opened.kind);
+  const { gatedCallId, taskId } = opened;
+  await step('join', () => calls.open(opening));
+  await step('give the submission back', () => lifecycle.releaseSubmission(gatedCallId));
+  await step('take the submission', () => lifecycle.takeSubmission(gatedCallId, 1_000));
+  const accessRequestId = `arq_${gatedCallId}`;
+  const handle = { accessRequestId, statusEndpoint: 'http://127.0.0.1:1/status' };
+  await step('attach the handle', () => lifecycle.attachHandle(gatedCallId, 1, handle));
+  await step('find the task', () => calls.findTask(taskId, ownerKey(caller)));
+  const webhookId = randomUUID();
+  await step('accept a callback', () => calls.acceptCallback({ webhookId, bodyDigest: 'x', accessRequestId }));
+  await step('grant and claim', async () => {
+    await lifecycle.grant(gatedCallId, 1, anApproval());
+    return claim(gatedCallId, randomUUID());
+  });
+  return read;
+}
+
+/** Rows that this connection has fetched so far, by whatever plan; those of ended transactions may drop out of it. */
+async function rowsRead(): Promise<number> {
+  const { rows } = await pool.query<{ rows: number }>(
+    `SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS rows
+     FROM pg_stat_xact_user_tables WHERE schemaname = 'gateway'`,
+  );
+  return rows[0]?.rows ?? Number.NaN;
+}
