@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import type { Readable, Stream } from 'node:stream';
+import type { Stream } from 'node:stream';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { Agent, request } from 'undici';
+import { toResponse } from './upstream-response.ts';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
 export type UpstreamServer =
@@ -55,34 +56,11 @@ async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Res
     signal: init.signal ?? null,
     dispatcher: agent,
   });
-  const { statusCode: status, body } = answer;
-  if (status >= 300 && status < 400) {
-    body.destroy();
+  if (answer.statusCode >= 300 && answer.statusCode < 400) {
+    answer.body.destroy();
     throw new TypeError('the upstream server redirects, which is not followed');
   }
-  const headers = new Headers();
-  for (const [name, value = ''] of Object.entries(answer.headers)) {
-    headers.set(name, Array.isArray(value) ? value.join(', ') : value);
-  }
-  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
-  const content = isStream ? toWebStream(body) : await body.text();
-  return new Response(status === 204 ? null : content, { status, headers });
-}
-
-/** Passes on what arrives as it arrives, and no faster than it is read. */
-function toWebStream(body: Readable): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      body.on('data', (chunk: Buffer) => {
-        controller.enqueue(chunk);
-        if ((controller.desiredSize ?? 0) <= 0) body.pause();
-      });
-      body.once('end', () => controller.close());
-      body.once('error', (error) => controller.error(error));
-    },
-    pull: () => void body.resume(),
-    cancel: () => void body.destroy(),
-  });
+  return toResponse(answer);
 }
 
 /** Keeps the program's error output flowing, so that it never blocks on a full pipe. */
