@@ -1,39 +1,38 @@
 import { connectClients, type CallTool } from './mcp-caller.ts';
-import { measure, medianRound, type Sample } from './stats.ts';
+import { measure, type Sample } from './stats.ts';
 
-export interface AllowPath {
-  readonly callers: number;
+/** The same calls, made directly and then through the gateway. */
+export interface Turn {
   readonly direct: Sample;
   readonly gateway: Sample;
 }
 
-const ROUNDS = 5;
+const TURNS = 9;
+/** A service runs for weeks: what compilers do in its first thousands of calls is over before anything is measured. */
+const WARM_UP_TURNS = 3;
 
 /**
  * A call that policy allows, made directly and through the gateway by the same client against the same upstream. The two
- * take turns within the run, so that a machine that slows down slows both.
+ * take turns, and what is compared are the two halves of one turn: a machine that slows down within the run slows both.
  */
 export async function measureAllowPath(
   at: { directUrl: string; gatewayUrl: string; token: string },
-  { callers, callsPerRound }: { callers: number; callsPerRound: number },
-): Promise<AllowPath> {
+  { callers, callsPerTurn }: { callers: number; callsPerTurn: number },
+): Promise<Turn[]> {
   const direct = await connectClients(at.directUrl, callers);
   const gateway = await connectClients(at.gatewayUrl, callers, at.token);
   const round = (clients: { callers: CallTool[] }, tool: string) =>
-    measure({ count: callsPerRound, callers }, (index) => {
+    measure({ count: callsPerTurn, callers }, (index) => {
       const call = clients.callers[index % callers];
       if (call === undefined) throw new Error('no such caller');
       return call(tool, { message: `hello ${index}` });
     });
   try {
-    await round(direct, 'echo');
-    await round(gateway, 'everything__echo');
-    const samples = { direct: [] as Sample[], gateway: [] as Sample[] };
-    for (let turn = 0; turn < ROUNDS; turn += 1) {
-      samples.direct.push(await round(direct, 'echo'));
-      samples.gateway.push(await round(gateway, 'everything__echo'));
+    const turns: Turn[] = [];
+    for (let turn = 0; turn < WARM_UP_TURNS + TURNS; turn += 1) {
+      turns.push({ direct: await round(direct, 'echo'), gateway: await round(gateway, 'everything__echo') });
     }
-    return { callers, direct: medianRound(samples.direct), gateway: medianRound(samples.gateway) };
+    return turns.slice(WARM_UP_TURNS);
   } finally {
     await direct.close();
     await gateway.close();

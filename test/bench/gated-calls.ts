@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { OpenRequest } from '../support/decisions.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { openGatedCall } from './mcp-caller.ts';
 import { measure, summariseEach, type Sample } from './stats.ts';
 
@@ -18,10 +19,39 @@ export async function measureHandle(stack: Stack, count: number): Promise<Sample
   return measure({ count, callers: 1 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
 }
 
-/** Gated calls opened with 16 callers at work. `perSecond` is the figure. */
-export async function measureOpening(stack: Stack, count: number): Promise<Sample> {
-  const token = await stack.token('agent');
-  return measure({ count, callers: 16 }, () => openGatedCall(stack.config.urls.mcp, token, note()));
+/** Opens calls and cancels them again, so that compilers are done and nothing of it is left to be looked at later. */
+export async function warmUpOpening(stack: Stack, agents: readonly string[], count: number): Promise<void> {
+  const tokens = await Promise.all(agents.map((name) => stack.token(name)));
+  const { mcp } = stack.config.urls;
+  await measure({ count, callers: tokens.length }, async (_index, caller) => {
+    const token = tokens[caller] ?? '';
+    const { status } = await stack.rpc(token, 'tasks/cancel', { taskId: await openGatedCall(mcp, token, note()) });
+    if (status !== 200) throw new Error(`a call could not be cancelled: ${status}`);
+  });
+  await allStarted(stack);
+}
+
+export interface Opening extends Sample {
+  /** From the last handle until the workflow of every call had been started, in milliseconds. */
+  readonly lagMs: number;
+}
+
+/** Gated calls opened by agents that are all at work at once, one call each. `perSecond` is the figure. */
+export async function measureOpening(stack: Stack, agents: readonly string[], count: number): Promise<Opening> {
+  const tokens = await Promise.all(agents.map((name) => stack.token(name)));
+  const sample = await measure({ count, callers: tokens.length }, (_index, caller) =>
+    openGatedCall(stack.config.urls.mcp, tokens[caller] ?? '', note()),
+  );
+  const last = performance.now();
+  await allStarted(stack);
+  return { ...sample, lagMs: performance.now() - last };
+}
+
+async function allStarted(stack: Stack): Promise<void> {
+  const database = await stack.database();
+  await waitFor(async () => (await database.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0, {
+    timeoutMs: 120_000,
+  });
 }
 
 /**

@@ -9,19 +9,19 @@ export interface Sample {
 /** Runs `operation` `count` times with `callers` at work at once, and measures each. */
 export async function measure(
   { count, callers }: { count: number; callers: number },
-  operation: (index: number) => Promise<unknown>,
+  operation: (index: number, caller: number) => Promise<unknown>,
 ): Promise<Sample> {
   const durations: number[] = [];
   let next = 0;
   const began = performance.now();
-  const caller = async () => {
+  const work = async (caller: number) => {
     for (let index = next++; index < count; index = next++) {
       const start = performance.now();
-      await operation(index);
+      await operation(index, caller);
       durations.push(performance.now() - start);
     }
   };
-  await Promise.all(Array.from({ length: callers }, caller));
+  await Promise.all(Array.from({ length: callers }, (_, caller) => work(caller)));
   return summarise(durations, performance.now() - began);
 }
 
@@ -32,11 +32,10 @@ export function summarise(durations: number[], elapsedMs: number): Sample {
   return { p50: at(0.5), p99: at(0.99), perSecond: (durations.length / elapsedMs) * 1_000, count: durations.length };
 }
 
-/** Joins rounds of the same measurement: the median round by p50, so that one disturbed round does not decide. */
-export function medianRound(rounds: Sample[]): Sample {
-  const sorted = rounds.toSorted((a, b) => a.p50 - b.p50);
-  const middle = sorted[Math.floor(sorted.length / 2)];
-  if (middle === undefined) throw new Error('no rounds');
+/** The one in the middle by `by`, so that a disturbed one does not decide. */
+export function middleOf<T>(items: readonly T[], by: (item: T) => number): T {
+  const middle = items.toSorted((a, b) => by(a) - by(b))[Math.floor(items.length / 2)];
+  if (middle === undefined) throw new Error('nothing was measured');
   return middle;
 }
 
