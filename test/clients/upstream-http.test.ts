@@ -16,7 +16,7 @@ interface Message {
   method: string;
   params?: { protocolVersion?: string };
 }
-type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void;
+type Answer = (message: Message, response: ServerResponse, request: IncomingMessage) => void | Promise<void>;
 
 let server: HttpServer;
 let url: string;
@@ -43,7 +43,7 @@ const answer: Answer = (message, response, request) => {
     ok({});
   } else if (method === 'tools/call') {
     calls += 1;
-    onCall(message, response, request);
+    void onCall(message, response, request);
   } else if (id === undefined) {
     response.writeHead(202).end();
   } else {
@@ -120,6 +120,58 @@ describe('a call over HTTP', () => {
     const leave = new AbortController();
     onCall = () => leave.abort();
     expect(await act(leave.signal)).toMatchObject({ kind: 'no_answer' });
+    expect(calls).toBe(1);
+  });
+});
+
+describe('a call that is answered with a stream of events', () => {
+  const done = (id: number | undefined) =>
+    `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'äö' }] } })}\n\n`;
+  const notice = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } })}\n\n`;
+  const RESULT = { kind: 'result', isError: false, result: { content: [{ type: 'text', text: 'äö' }] } };
+  const stream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
+
+  it.each([
+    ['is the first event', (id: number | undefined) => [done(id)]],
+    ['comes after an event that only has an id', (id) => ['id: 1\ndata: \n\n', done(id)]],
+    ['comes after a notice', (id) => [notice, done(id)]],
+    ['is followed by something else', (id) => [done(id), notice]],
+    ['arrives byte by byte', (id) => [...Buffer.from(done(id))].map((byte) => Buffer.of(byte))],
+  ] satisfies [string, (id: number | undefined) => (string | Buffer)[]][])(
+    'has the result that %s',
+    async (_, pieces) => {
+      onCall = async ({ id }, response) => {
+        stream(response);
+        for (const piece of pieces(id)) await new Promise<void>((sent) => response.write(piece, () => sent()));
+        response.end();
+      };
+      expect(await act()).toEqual(RESULT);
+      expect(await pool?.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal: never() })).toEqual(
+        RESULT,
+      );
+      expect(calls).toBe(2);
+    },
+  );
+
+  it.each([
+    ['before the first event', []],
+    ['after an event that is no answer', [notice]],
+    ['within an event', ['data: {"jsonrpc"']],
+  ])('ends as no_answer when the connection breaks %s', async (_, pieces) => {
+    onCall = (_message, response) => {
+      stream(response).flushHeaders();
+      for (const piece of pieces) response.write(piece);
+      setImmediate(() => response.destroy());
+    };
+    expect(await act(AbortSignal.timeout(500))).toMatchObject({ kind: 'no_answer' });
+    expect(calls).toBe(1);
+  });
+
+  it('is taken as it is when the connection breaks after the answer', async () => {
+    onCall = ({ id }, response) => {
+      stream(response).write(done(id), () => response.destroy());
+    };
+    expect(await act()).toEqual(RESULT);
     expect(calls).toBe(1);
   });
 });
