@@ -24,9 +24,9 @@ export function serveProtocol(handler: McpHttpHandler): RequestHandler {
 
 /** Without its body, which the protocol layer gets as it was parsed. */
 function toWebRequest(request: ExpressRequest, signal: AbortSignal): Request {
-  const headers = new Headers();
+  const headers: [name: string, value: string][] = [];
   for (const [name, value] of Object.entries(request.headers)) {
-    for (const item of Array.isArray(value) ? value : [value ?? '']) headers.append(name, item);
+    for (const item of Array.isArray(value) ? value : [value ?? '']) headers.push([name, item]);
   }
   return new Request(`http://${request.headers.host ?? 'localhost'}${request.url}`, {
     method: request.method,
