@@ -7,7 +7,7 @@ export interface Turn {
   readonly gateway: Sample;
 }
 
-const TURNS = 9;
+const TURNS = 13;
 /** A service runs for weeks: what compilers do in its first thousands of calls is over before anything is measured. */
 const WARM_UP_TURNS = 3;
 

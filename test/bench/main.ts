@@ -14,7 +14,7 @@ import { measureTemporalFloor, type TemporalFloor } from './temporal-floor.ts';
 
 const HELP = `Measures the product against floors that are measured in the same run, and prints the ratios.
 
-  npm run bench                 everything, about four and a half minutes
+  npm run bench                 everything, about five minutes
   npm run bench -- --quick      fewer calls, for a first look
   npm run bench -- --json       figures as JSON on stdout
 `;
@@ -100,7 +100,7 @@ async function timeFigures(stack: Stack, { everything, ledger, scale }: Beside):
   const at = { directUrl: everything.url, gatewayUrl: stack.config.urls.mcp, token: await stack.token('agent') };
   for (const callers of [1, 16]) {
     progress(`allow path, ${callers} ${callers === 1 ? 'caller' : 'callers'}`);
-    const counts = { callers, callsPerTurn: scaled(callers === 1 ? 200 : 1_200) };
+    const counts = { callers, callsPerTurn: scaled(callers === 1 ? 200 : 1_000) };
     figures.push(...allowFigures(callers, await measureAllowPath(at, counts)));
   }
   progress('approval to tool, and the bare Temporal floor');
