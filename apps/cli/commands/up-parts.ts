@@ -76,7 +76,7 @@ async function startDatabase(deps: UpDeps): Promise<string> {
   const server = await timed(deps, 'PostgreSQL', () => findOrStartPostgres({ databaseUrl, stateDir, searchPath }));
   parts.standing.push({ name: 'PostgreSQL', stop: () => server.stop() });
   const { applied, unknown } = await migrate(server.url, packagePath('prisma', 'migrations'));
-  if (applied.length > 0) deps.say(`  migrated   ${applied.length} migrations applied`);
+  if (applied.length > 0) deps.say(`  migrated   migrations applied: ${applied.length}`);
   if (unknown.length > 0) deps.say(`  migrated   by a newer version: ${unknown.join(', ')}`);
   return server.url;
 }
