@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { serverOptionsFor } from './express-classes.ts';
 
 /** An HTTP server that accepts connections. */
 export interface HttpServer {
@@ -20,7 +21,7 @@ export async function listen(
   app: RequestListener,
   { host, port, graceMs = GRACE_MS }: { host: string; port: number; graceMs?: number },
 ): Promise<HttpServer> {
-  const server = createServer();
+  const server = createServer(serverOptionsFor(app));
   let closing = false;
   const answering = new Set<ServerResponse>();
   // Node takes a connection on which nothing was sent yet for busy, and would wait for it.
