@@ -23,6 +23,7 @@ describe('approve against cancel', () => {
         name: 'files__write_file',
         arguments: { path: pathOf(index), content: 'x' },
       });
+      expect(body).toMatchObject({ result: { resultType: 'task' } });
       paths.set(String(body.result?.['taskId']), pathOf(index));
     }
     const requests = await stack.openRequests(CALLS);
