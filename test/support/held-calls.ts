@@ -12,9 +12,8 @@ export function heldCalls(stack: () => Stack) {
       const path = join(stack().files, `held-${(count += 1)}.txt`);
       const call = { name: 'files__write_file', arguments: { path, content: path } };
       const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
-      if (body.result?.['taskId'] === undefined)
-        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}`);
-      const taskId = String(body.result['taskId']);
+      const taskId = body.result?.['taskId'];
+      if (typeof taskId !== 'string') throw new Error(`the call is not put on hold: ${JSON.stringify(body)}`);
       const [request] = await stack().openRequests(1);
       if (request === undefined) throw new Error('no request');
       return { taskId, path, request };
