@@ -22,8 +22,8 @@ export async function measureAllowPath(
   const direct = await connectClients(at.directUrl, callers);
   const gateway = await connectClients(at.gatewayUrl, callers, at.token);
   const round = (clients: { callers: CallTool[] }, tool: string) =>
-    measure({ count: callsPerTurn, callers }, (index) => {
-      const call = clients.callers[index % callers];
+    measure({ count: callsPerTurn, callers }, (index, caller) => {
+      const call = clients.callers[caller];
       if (call === undefined) throw new Error('no such caller');
       return call(tool, { message: `hello ${index}` });
     });

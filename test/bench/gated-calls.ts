@@ -25,8 +25,8 @@ export async function warmUpOpening(stack: Stack, agents: readonly string[], cou
   const { mcp } = stack.config.urls;
   await measure({ count, callers: tokens.length }, async (_index, caller) => {
     const token = tokens[caller] ?? '';
-    const { status } = await stack.rpc(token, 'tasks/cancel', { taskId: await openGatedCall(mcp, token, note()) });
-    if (status !== 200) throw new Error(`a call could not be cancelled: ${status}`);
+    const { body } = await stack.rpc(token, 'tasks/cancel', { taskId: await openGatedCall(mcp, token, note()) });
+    if (body.result === undefined) throw new Error(`a call could not be cancelled: ${JSON.stringify(body)}`);
   });
   await allStarted(stack);
 }

@@ -37,13 +37,13 @@ const AGENTS = Array.from({ length: 16 }, (_, index) => ({
   roles: ['agent' as const],
 }));
 
-const IDLE_BEFORE_MEMORY_MS = 10_000;
-
 const PEOPLE = [
   { name: 'agent', displayName: 'Demo agent', roles: ['agent' as const] },
   { name: 'alice', displayName: 'Alice Approver', roles: ['approver' as const] },
   ...AGENTS,
 ];
+
+const IDLE_BEFORE_MEMORY_MS = 10_000;
 
 const progress = (what: string) => process.stderr.write(`${what} …\n`);
 
