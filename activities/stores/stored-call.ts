@@ -17,7 +17,10 @@ export interface StoredCall {
   readonly handle: AccessRequestHandle | undefined;
   readonly approval: Approval | undefined;
   readonly hasInvocation: boolean;
-  /** Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the call has ended. */
+  /**
+   * Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the
+   * call has ended.
+   */
   readonly remainingMs: number;
 }
 
