@@ -1,130 +1,4 @@
--- Authority side: access requests, the votes on them, and what was said about them to the outside; and the sessions of
--- the two groups of pages. State changes go through the functions at the end: lock the row first, then check with
--- clock_timestamp(), so that no time passes unseen between the check and the change.
-CREATE SCHEMA IF NOT EXISTS approvals;
-CREATE SCHEMA IF NOT EXISTS audit;
-
--- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted.
-CREATE TABLE approvals.access_request (
-  id                      text PRIMARY KEY,
-  client_id               text NOT NULL,
-  idempotency_key         text NOT NULL,
-  body_digest             text NOT NULL,
-  evaluation_id           text NOT NULL UNIQUE,
-  token_jti               text NOT NULL UNIQUE,
-  subject                 text NOT NULL,
-  action                  text NOT NULL,
-  resource                text NOT NULL,
-  context                 text NOT NULL,
-  tool                    text NOT NULL,
-  template                text,
-  policies                text[] NOT NULL DEFAULT '{}',
-  reason                  text,
-  title                   text,
-  description             text,
-  requester_issuer        text,
-  requester_subject       text NOT NULL,
-  requester_client        text,
-  generation              integer NOT NULL,
-  call_digest             text NOT NULL,
-  binding_hash            text NOT NULL,
-  binding_context_members text[] NOT NULL,
-  quorum                  integer NOT NULL DEFAULT 1 CHECK (quorum >= 1),
-  requested_until         timestamptz,
-  callback_endpoint       text,
-  callback_state          text,
-  callback_events         text[],
-  status                  text NOT NULL DEFAULT 'pending',
-  created_at              timestamptz NOT NULL DEFAULT clock_timestamp(),
-  expires_at              timestamptz NOT NULL,
-  ended_at                timestamptz,
-  approval_id             text UNIQUE,
-  approved_at             timestamptz,
-  approved_until          timestamptz,
-  approval_state          text,
-  UNIQUE (client_id, idempotency_key),
-  CONSTRAINT access_request_status_known CHECK
-    (status IN ('pending','approved','denied','expired','cancelled','failed')),
-  CONSTRAINT access_request_ended CHECK ((status = 'pending') = (ended_at IS NULL)),
-  CONSTRAINT access_request_approved CHECK
-    ((status = 'approved') = (approval_id IS NOT NULL) AND (status = 'approved') = (approved_at IS NOT NULL)
-     AND (status = 'approved') = (approved_until IS NOT NULL)),
-  CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
-  CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
-);
-CREATE INDEX access_request_open ON approvals.access_request (created_at) WHERE status = 'pending';
-CREATE INDEX access_request_open_by_deadline ON approvals.access_request (expires_at) WHERE status = 'pending';
-CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
-
--- What one approver said. The primary key makes every approver count once, whichever way they came.
-CREATE TABLE approvals.vote (
-  access_request_id text NOT NULL REFERENCES approvals.access_request,
-  approver_issuer   text NOT NULL,
-  approver_subject  text NOT NULL,
-  verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
-  reason            text,
-  call_digest       text NOT NULL,
-  via               text NOT NULL CHECK (via IN ('inbox','api','webhook')),
-  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
-  PRIMARY KEY (access_request_id, approver_issuer, approver_subject)
-);
-
--- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
-CREATE TABLE approvals.decision_webhook_inbox (
-  source      text NOT NULL,
-  webhook_id  text NOT NULL,
-  body_digest text NOT NULL,
-  outcome     text,
-  received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  PRIMARY KEY (source, webhook_id)
-);
-
-CREATE TABLE approvals.outbox (
-  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('callback')),
-  subject_id    text NOT NULL,
-  urgency       smallint NOT NULL DEFAULT 0,
-  available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-  attempts      integer NOT NULL DEFAULT 0,
-  done_at       timestamptz
-);
-CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at) WHERE done_at IS NULL;
-
-CREATE TABLE approvals.session (
-  sid    varchar PRIMARY KEY,
-  sess   json NOT NULL,
-  expire timestamp(6) NOT NULL
-);
-CREATE INDEX session_expire ON approvals.session (expire);
-CREATE TABLE audit.session (
-  sid    varchar PRIMARY KEY,
-  sess   json NOT NULL,
-  expire timestamp(6) NOT NULL
-);
-CREATE INDEX session_expire ON audit.session (expire);
-
--- What was asked never changes; a request that has ended never changes but for the signature that is made once.
-CREATE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE v_kept text[] := ARRAY['status','ended_at','approval_id','approved_at','approved_until','approval_state'];
-BEGIN
-  IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
-    RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
-  END IF;
-  IF OLD.status <> 'pending' AND (to_jsonb(NEW) - 'approval_state' <> to_jsonb(OLD) - 'approval_state'
-     OR OLD.approval_state IS NOT NULL) THEN
-    RAISE EXCEPTION 'access request % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
-  END IF;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER access_request_guard BEFORE UPDATE ON approvals.access_request
-  FOR EACH ROW EXECUTE FUNCTION approvals.guard_access_request();
-
-CREATE FUNCTION approvals.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
-END $$;
-CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote
-  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+-- How an access request comes about, is voted on, and ends.
 
 -- Queues the callback of a request that has just ended, if somebody asked for it.
 CREATE FUNCTION approvals.announce_end(p_id text) RETURNS void LANGUAGE plpgsql AS $$
@@ -159,9 +33,11 @@ END $$;
 -- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
 -- submission is never taken for a replay. Request, key and token are spent in one transaction.
 -- Outcomes: created, repeated, conflict (the key stands for another body), replayed (the denial was used before).
-CREATE FUNCTION approvals.create_access_request(p jsonb) RETURNS TABLE (outcome text, id text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION approvals.create_access_request(p jsonb)
+RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v_found approvals.access_request; v_now timestamptz := clock_timestamp();
+  v_expires timestamptz := v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms';
 BEGIN
   INSERT INTO approvals.access_request (id, client_id, idempotency_key, body_digest, evaluation_id, token_jti, subject,
       action, resource, context, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
@@ -170,15 +46,15 @@ BEGIN
     SELECT r.id, r.client_id, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti, r.subject,
       r.action, r.resource, r.context, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
-      r.quorum, r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, v_now,
-      v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms'
+      r.quorum, r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, v_now, v_expires
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
     ON CONFLICT DO NOTHING;
-  IF FOUND THEN RETURN QUERY SELECT 'created', p ->> 'id'; RETURN; END IF;
+  IF FOUND THEN RETURN QUERY SELECT 'created', p ->> 'id', v_expires; RETURN; END IF;
   SELECT * INTO v_found FROM approvals.access_request a
     WHERE a.client_id = p ->> 'client_id' AND a.idempotency_key = p ->> 'idempotency_key';
-  IF NOT FOUND THEN RETURN QUERY SELECT 'replayed', NULL::text; RETURN; END IF;
-  RETURN QUERY SELECT CASE WHEN v_found.body_digest = p ->> 'body_digest' THEN 'repeated' ELSE 'conflict' END, v_found.id;
+  IF NOT FOUND THEN RETURN QUERY SELECT 'replayed', NULL::text, NULL::timestamptz; RETURN; END IF;
+  RETURN QUERY SELECT CASE WHEN v_found.body_digest = p ->> 'body_digest' THEN 'repeated' ELSE 'conflict' END,
+    v_found.id, v_found.expires_at;
 END $$;
 
 -- Ends a request that nobody resolved in time. Answers the status afterwards; NULL when there is no such request.
@@ -197,7 +73,7 @@ END $$;
 CREATE FUNCTION approvals.expire_due(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_id text; v_count int := 0;
 BEGIN
-  FOR v_id IN SELECT id FROM approvals.access_request WHERE status = 'pending' AND expires_at <= clock_timestamp()
+  FOR v_id IN SELECT id FROM approvals.access_request WHERE status = 'pending' AND expires_at <= now()
       ORDER BY expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
     PERFORM approvals.end_request(v_id, 'expired');
     v_count := v_count + 1;

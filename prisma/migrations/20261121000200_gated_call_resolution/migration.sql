@@ -1,0 +1,75 @@
+-- How a gated call is granted, or ends before it is claimed.
+
+-- Ends a call that is not claimed: denied, cancelled or failed. The claim competes for the same row, so exactly one wins.
+-- Answers the state the call is in afterwards.
+CREATE FUNCTION gateway.end_unclaimed(p_call uuid, p_to text, p_reason text, p_cause text, p_retention_ms bigint)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE v_state text;
+BEGIN
+  SELECT state INTO STRICT v_state FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  IF v_state NOT IN ('preparing','pending','input_required','granted') THEN RETURN v_state; END IF;
+  PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
+  IF p_reason IN ('client_cancelled','abandoned','request_expired') THEN
+    PERFORM gateway.enqueue('cancel_access_request', p_call::text);
+  END IF;
+  PERFORM gateway.enqueue('poke_workflow', p_call::text);
+  RETURN p_to;
+END $$;
+
+-- Ends a call whose deadline has passed, and does nothing to any other. Claimed calls become `outcome_unknown` when the
+-- permit to send was given, and `execution_error` ("not sent") when it was not: the lock stops any later permit.
+CREATE FUNCTION gateway.expire_gated_call(p_call uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call; v_now timestamptz; i gateway.invocation;
+BEGIN
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  v_now := clock_timestamp();
+  IF c.state IN ('preparing','pending','input_required') AND c.request_deadline <= v_now THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'request_expired', 'deadline', p_retention_ms);
+  ELSIF c.state = 'granted' AND least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied',
+      CASE WHEN c.approval_expires_at <= v_now THEN 'approval_expired' ELSE 'request_expired' END, 'deadline', p_retention_ms);
+  ELSIF c.state = 'claimed' AND c.execution_deadline <= v_now THEN
+    SELECT * INTO i FROM gateway.invocation WHERE gated_call_id = p_call;
+    IF FOUND AND i.not_sent_at IS NULL THEN
+      PERFORM gateway.move(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
+      RETURN 'outcome_unknown';
+    END IF;
+    PERFORM gateway.move(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
+    RETURN 'execution_error';
+  END IF;
+  RETURN c.state;
+END $$;
+
+-- Records an authenticated grant for the current generation. A superseded generation, an approval that is over, and a
+-- call that went on are left as they are. Answers the state the call is in afterwards.
+CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_id text, p_approved_at timestamptz,
+  p_approved_until timestamptz, p_body text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call;
+BEGIN
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  IF c.state NOT IN ('pending','input_required') OR c.generation <> p_generation THEN RETURN c.state; END IF;
+  IF c.request_deadline <= clock_timestamp() THEN RETURN gateway.expire_gated_call(p_call, p_retention_ms); END IF;
+  IF p_approved_until <= clock_timestamp() THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
+  END IF;
+  INSERT INTO gateway.approval VALUES (p_call, p_generation, p_approval_id, p_approved_at, p_approved_until, p_body);
+  UPDATE gateway.gated_call SET approval_expires_at = p_approved_until WHERE id = p_call;
+  PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
+  RETURN 'granted';
+END $$;
+
+-- Accepts a signed callback once and wakes the workflow of the call it speaks of. A callback is a hint to look, nothing more.
+CREATE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_id text)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE v_call uuid; v_ended_at timestamptz;
+BEGIN
+  INSERT INTO gateway.callback_inbox (webhook_id, body_digest) VALUES (p_webhook_id, p_body_digest) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM gateway.callback_inbox WHERE webhook_id = p_webhook_id
+      AND body_digest = p_body_digest) THEN 'repeated' ELSE 'conflict' END;
+  END IF;
+  SELECT g.id, g.ended_at INTO v_call, v_ended_at FROM gateway.submission s JOIN gateway.gated_call g
+    ON g.id = s.gated_call_id AND g.generation = s.generation WHERE s.access_request_id = p_request_id;
+  IF FOUND AND v_ended_at IS NULL THEN PERFORM gateway.enqueue('poke_workflow', v_call::text); END IF;
+  RETURN 'accepted';
+END $$;
