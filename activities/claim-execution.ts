@@ -34,16 +34,16 @@ function createClaim(deps: ActivityDeps) {
   const reEvaluate = createReEvaluate(deps);
 
   return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
-    const { gatedCallId, generation, approval } = call;
+    const { gatedCallId, generation, epoch, approval } = call;
     if (approval === undefined) return { kind: 'ended' };
     const answer = await reEvaluate({ ...call, approval }, look);
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;
     const claimId = claimIdOf(gatedCallId, generation);
     const { decisionId } = answer;
-    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, executionTimeoutMs });
+    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
     if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
-    if (outcome === 'stale') return putOff(call, look);
+    if (outcome === 'stale' || outcome === 'frozen') return putOff(call, look);
     // Lost to a deadline means that the deadline has to be carried out.
     await store.expire(gatedCallId);
     return { kind: 'ended' };

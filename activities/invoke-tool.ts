@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
-import { canonicalJson, type JsonObject } from '../workflows/domain/canonical-json.ts';
+import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
-import { sha256 } from './sha256.ts';
+import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { claimIdOf } from './claim-execution.ts';
 
@@ -33,7 +33,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     const beat = setInterval(heartbeat, HEARTBEAT_MS);
     try {
       const result = await send(deps, call, { upstreamKey, permittedAt });
-      await settle(deps, { gatedCallId, invocationId }, result);
+      await storeResult(deps, { gatedCallId, invocationId, cause: 'result' }, result);
     } finally {
       clearInterval(beat);
     }
@@ -52,35 +52,8 @@ async function send(
       upstreamTool: call.binding.upstreamTool,
       arguments: JSON.parse(call.binding.arguments) as JsonObject,
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
+      idempotencyKey: permit.upstreamKey,
     },
     { signal: AbortSignal.timeout(Math.max(Math.floor(call.remainingMs), 1)) },
   );
-}
-
-async function settle(
-  { store, log }: ActivityDeps,
-  { gatedCallId, invocationId }: { gatedCallId: string; invocationId: string },
-  result: InvocationResult,
-): Promise<void> {
-  if (result.kind === 'no_answer') {
-    log.error({ gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
-  } else if (result.kind === 'not_sent') {
-    log.warn({ gatedCallId, cause: result.cause }, 'a claimed call was not sent');
-    await store.settleNotSent(gatedCallId, invocationId);
-  } else {
-    const { isError, text } = storedResult(result);
-    await store.settleResult(gatedCallId, invocationId, { isError, text, digest: `sha-256:${sha256(text)}` });
-  }
-}
-
-/** A JSON-RPC error means that the tool was reached and did not do what was asked: to the client it is a tool error. */
-function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'error' }>): {
-  isError: boolean;
-  text: string;
-} {
-  if (result.kind === 'result') return { isError: result.isError, text: JSON.stringify(result.result) };
-  const content = [
-    { type: 'text', text: `The upstream server answered with an error (${result.code}): ${result.message}` },
-  ];
-  return { isError: true, text: canonicalJson({ content, isError: true }) };
 }

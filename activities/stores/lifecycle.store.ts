@@ -101,6 +101,25 @@ function resolutionSteps(pool: Pool, retentionMs: number) {
         retentionMs,
       ]),
 
+    /** `pending`: the next generation is to be submitted. Anything else is the state the call was found in. */
+    requestAgain: (
+      { gatedCallId, generation }: { gatedCallId: string; generation: number },
+      next: Omit<TakenSubmission, 'generation'>,
+      maxGenerations: number,
+    ) =>
+      stateAfter(pool, 'request-again', 'SELECT gateway.request_again($1, $2, $3) AS state', [
+        gatedCallId,
+        generation,
+        JSON.stringify({
+          submission_id: randomUUID(),
+          idempotency_key: next.idempotencyKey,
+          submission_endpoint: next.endpoint,
+          submission_body: next.body,
+          max_generations: maxGenerations,
+          retention_ms: retentionMs,
+        }),
+      ]),
+
     expire: (gatedCallId: string) =>
       stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
   };
@@ -141,13 +160,22 @@ function executionSteps(pool: Pool, retentionMs: number) {
       generation: number;
       decisionId: string;
       claimId: string;
+      epoch: number;
       executionTimeoutMs: number;
     }) {
-      const row = await queryOne<{ outcome: 'won' | 'mine' | 'lost' | 'stale' }>(
+      const row = await queryOne<{ outcome: 'won' | 'mine' | 'lost' | 'stale' | 'frozen' }>(
         pool,
         'claim-execution',
-        'SELECT gateway.claim_execution($1, $2, $3, $4, $5, $6) AS outcome',
-        [claim.gatedCallId, claim.generation, claim.decisionId, claim.claimId, claim.executionTimeoutMs, retentionMs],
+        'SELECT gateway.claim_execution($1, $2, $3, $4, $5, $6, $7) AS outcome',
+        [
+          claim.gatedCallId,
+          claim.generation,
+          claim.decisionId,
+          claim.claimId,
+          claim.epoch,
+          claim.executionTimeoutMs,
+          retentionMs,
+        ],
       );
       return row.outcome;
     },
@@ -168,17 +196,25 @@ function executionSteps(pool: Pool, retentionMs: number) {
 function settlementSteps(pool: Pool, retentionMs: number) {
   return {
     settleNotSent: (gatedCallId: string, invocationId: string) =>
-      stateAfter(pool, 'settle-execution', SETTLE, [gatedCallId, invocationId, false, null, null, null, retentionMs]),
-
-    settleResult: (
-      gatedCallId: string,
-      invocationId: string,
-      result: { isError: boolean; text: string; digest: string },
-    ) =>
       stateAfter(pool, 'settle-execution', SETTLE, [
         gatedCallId,
         invocationId,
-        true,
+        'not_sent',
+        null,
+        null,
+        null,
+        retentionMs,
+      ]),
+
+    /** `probe`: what the upstream says of the execution afterwards. */
+    settleResult: (
+      of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe' },
+      result: { isError: boolean; text: string; digest: string },
+    ) =>
+      stateAfter(pool, 'settle-execution', SETTLE, [
+        of.gatedCallId,
+        of.invocationId,
+        of.cause,
         result.isError,
         result.text,
         result.digest,

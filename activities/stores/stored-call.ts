@@ -11,12 +11,15 @@ export interface StoredCall {
   readonly gatedCallId: string;
   readonly state: GatedCallState;
   readonly generation: number;
+  /** The epoch in which this was read; a claim made on the strength of it counts in no other. */
+  readonly epoch: number;
   readonly claimId: string | undefined;
   readonly binding: CallBinding;
   readonly submission: { readonly endpoint: string; readonly idempotencyKey: string; readonly body: string };
   readonly handle: AccessRequestHandle | undefined;
   readonly approval: Approval | undefined;
-  readonly hasInvocation: boolean;
+  /** The permit to send, once it was given. */
+  readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
   /**
    * Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the
    * call has ended.
@@ -28,6 +31,7 @@ interface CallRow {
   id: string;
   state: GatedCallState;
   generation: number;
+  epoch: number;
   claim_id: string | null;
   remaining_ms: number;
   tool: string;
@@ -45,13 +49,14 @@ interface CallRow {
   status_endpoint: string | null;
   cancel_endpoint: string | null;
   approval: string | null;
-  has_invocation: boolean;
+  invocation_id: string | null;
+  upstream_key: string | null;
 }
 
 const LOAD = `
   SELECT g.id, g.state, g.generation, g.claim_id, b.*, s.endpoint, s.idempotency_key, s.body, s.access_request_id,
     s.status_endpoint, s.cancel_endpoint, a.body AS approval,
-    i.gated_call_id IS NOT NULL AS has_invocation,
+    i.invocation_id, i.upstream_key, (SELECT number FROM gateway.epoch) AS epoch,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
@@ -67,9 +72,10 @@ export async function loadCall(pool: Pool, gatedCallId: string): Promise<StoredC
     gatedCallId: row.id,
     state: row.state,
     generation: row.generation,
+    epoch: row.epoch,
     claimId: row.claim_id ?? undefined,
     remainingMs: row.remaining_ms,
-    hasInvocation: row.has_invocation,
+    invocation: invocationOf(row),
     binding: {
       tool: row.tool,
       upstream: row.upstream,
@@ -84,6 +90,10 @@ export async function loadCall(pool: Pool, gatedCallId: string): Promise<StoredC
     handle: handleOf(row),
     approval: row.approval === null ? undefined : (JSON.parse(row.approval) as Approval),
   };
+}
+
+function invocationOf({ invocation_id: invocationId, upstream_key: upstreamKey }: CallRow): StoredCall['invocation'] {
+  return invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey };
 }
 
 function handleOf(row: CallRow): AccessRequestHandle | undefined {

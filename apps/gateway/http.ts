@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import type { Config } from '../shared/config/config.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
@@ -19,7 +19,6 @@ import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers
 import { serveProtocol } from './wire/serve.ts';
 
 const MCP_PATH = '/mcp';
-export const CALLBACK_PATH = '/callbacks/access-requests';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {

@@ -9,7 +9,7 @@ import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
-import type { Config } from '../shared/config/config.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { runDeployable } from '../shared/deployable.ts';
@@ -18,7 +18,7 @@ import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
-import { CALLBACK_PATH, createGatewayApp } from './http.ts';
+import { createGatewayApp } from './http.ts';
 import { createServer } from './server.ts';
 import { createArgumentCheck } from './upstreams/argument-check.ts';
 

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
-import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';

@@ -5,8 +5,9 @@ import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { Upstreams } from '../../workflows/domain/ports.ts';
-import type { Config } from '../shared/config/config.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
@@ -40,7 +41,14 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
   const engine = createTemporalClient(temporal);
   const store = createLifecycleStore(pool, { retentionMs: config.gateway.resultRetentionSeconds * 1_000 });
   const ports = clients(config, secrets, deps.log);
-  const activities = createActivities({ ...ports, ...deps, store, settings: activitySettings(config) });
+  const ensureSubmitted = createEnsureSubmitted({ store, accessRequests: ports.accessRequests });
+  const activities = createActivities({
+    ...ports,
+    ...deps,
+    store,
+    ensureSubmitted,
+    settings: activitySettings(config),
+  });
   const parts: Running[] = [
     { name: 'database pool', stop: () => pool.end() },
     { name: 'Temporal client', stop: () => engine.close() },
@@ -82,11 +90,15 @@ function clients(config: Config, secrets: WorkerSecrets, log: Logger) {
   };
 }
 
-function activitySettings({ worker, gateway }: Config) {
+function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {
   return {
     pollMinMs: worker.resolutionPollMinSeconds * 1_000,
     pollMaxMs: worker.resolutionPollMaxSeconds * 1_000,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    accessRequestsUrl: urls.accessRequests,
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    maxGenerations: worker.maxGenerations,
+    outcomeProbes,
   };
 }
 

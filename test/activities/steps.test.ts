@@ -1,21 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import pino from 'pino';
-import { createActivities } from '../../activities/index.ts';
-import type { ActivityDeps } from '../../activities/deps.ts';
-import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { InvocationResult, ResolutionStatus, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
-
-const TOOL: UpstreamTool = {
-  upstream: 'files',
-  upstreamTool: 'write_file',
-  name: 'files__write_file',
-  definition: {},
-  digest: 'sha-256:tool',
-};
+import { stepsIn, TOOL, type World } from '../support/steps.ts';
 
 describe('the steps of a gated call', () => {
   let db: TestDatabase;
@@ -26,39 +15,7 @@ describe('the steps of a gated call', () => {
   });
   afterAll(() => db.drop());
 
-  interface World {
-    status?: ResolutionStatus | Error;
-    decision?: Decision | Error;
-    tool?: UpstreamTool | Error;
-    invocation?: InvocationResult;
-  }
-  function steps(world: World) {
-    const sent: unknown[] = [];
-    const answer = <T>(value: T | Error): T => {
-      if (value instanceof Error) throw value;
-      return value;
-    };
-    const deps: ActivityDeps = {
-      store: fixture.lifecycle,
-      pdp: { evaluate: async () => answer(world.decision ?? { kind: 'allow' }) },
-      accessRequests: {
-        submit: () => Promise.reject(new Error('not expected')),
-        read: async () => answer(world.status ?? { kind: 'pending' }),
-        cancel: () => Promise.reject(new Error('not expected')),
-      },
-      upstreams: {
-        tools: async () => [],
-        find: async () => answer(world.tool ?? TOOL),
-        call: async (call) => {
-          sent.push(call);
-          return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
-        },
-      },
-      log: pino({ enabled: false }),
-      settings: { pollMinMs: 100, pollMaxMs: 1_000, executionTimeoutMs: 60_000 },
-    };
-    return { ...createActivities(deps), sent };
-  }
+  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
   const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.load(gatedCallId)).state;
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
@@ -138,7 +95,6 @@ describe('the steps of a gated call', () => {
 
     it.each([
       ['a denial', { decision: { kind: 'deny', reason: 'policy' } }, 'policy_denied'],
-      ['one more requestable denial', { decision: { kind: 'requestable', offer: { expiresAt: '' } } }, 'chain_limit'],
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
     ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
       const call = await fixture.granted();

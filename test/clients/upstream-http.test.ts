@@ -83,6 +83,22 @@ describe('a call over HTTP', () => {
     expect(new Set(credentials)).toEqual(new Set(['Bearer upstream-token']));
   });
 
+  it('carries its idempotency key in a header; no other request does', async () => {
+    const keys: unknown[] = [];
+    onCall = ({ id }, response, request) => {
+      keys.push(request.headers['idempotency-key']);
+      reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
+    };
+    await act();
+    const call = { upstream: 'web', upstreamTool: 'act', arguments: {} };
+    await Promise.all([
+      pool?.call({ ...call, idempotencyKey: 'one' }, { signal: never() }),
+      pool?.call({ ...call, idempotencyKey: 'two' }, { signal: never() }),
+    ]);
+    await pool?.call(call, { signal: never() });
+    expect(keys).toEqual([undefined, ...['one', 'two'], undefined]);
+  });
+
   it('does not follow a redirect', async () => {
     onCall = (_message, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
     expect(await act()).toMatchObject({ kind: 'no_answer' });

@@ -88,7 +88,7 @@ export function gatedCallFixture(pool: Pool, limits: { requestTtlMs?: number; ma
   }
   async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 60_000) {
     const decisionId = await allow(gatedCallId);
-    return lifecycle.claim({ gatedCallId, generation: 1, decisionId, claimId, executionTimeoutMs });
+    return lifecycle.claim({ gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs });
   }
   async function claimed(executionTimeoutMs?: number) {
     const call = await granted();

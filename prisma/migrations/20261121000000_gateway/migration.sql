@@ -32,6 +32,8 @@ CREATE TABLE gateway.gated_call (
   reason              text,
   claim_id            uuid,
   request_deadline    timestamptz NOT NULL,
+  -- Ours; `request_deadline` is earlier when the access request service gives the current request less time.
+  latest_deadline     timestamptz NOT NULL,
   approval_expires_at timestamptz,
   execution_deadline  timestamptz,
   ended_at            timestamptz,
@@ -134,6 +136,24 @@ CREATE TABLE gateway.call_result (
   result_digest text NOT NULL,
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+
+-- A result that came after the call had ended as `outcome_unknown`. Kept for auditors; it changes no status.
+CREATE TABLE gateway.late_evidence (
+  gated_call_id uuid PRIMARY KEY REFERENCES gateway.invocation,
+  is_error      boolean NOT NULL,
+  result        text NOT NULL,
+  result_digest text NOT NULL,
+  recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- One row. `number` counts the times that committed rows may have been lost (a restore, a failover to a server that was
+-- behind). While it is frozen nothing is claimed and no permit is given.
+CREATE TABLE gateway.epoch (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  number   integer NOT NULL DEFAULT 1,
+  frozen   boolean NOT NULL DEFAULT false
+);
+INSERT INTO gateway.epoch DEFAULT VALUES;
 
 CREATE TABLE gateway.call_event (
   gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,

@@ -66,7 +66,7 @@ CREATE FUNCTION gateway.open_gated_call(p jsonb)
 RETURNS TABLE (outcome text, gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v_id uuid := (p ->> 'id')::uuid; v_owner text := p ->> 'owner_key'; v_dedup text := p ->> 'dedup_key';
-  v_found gateway.gated_call; v_now timestamptz;
+  v_found gateway.gated_call; v_now timestamptz; v_deadline timestamptz;
 BEGIN
   IF (SELECT count(*) FROM gateway.gated_call g WHERE g.owner_key = v_owner AND g.ended_at IS NULL)
      >= (p ->> 'max_open')::int
@@ -75,10 +75,11 @@ BEGIN
     RETURN QUERY SELECT 'too_many', NULL::uuid, NULL::text; RETURN;
   END IF;
   v_now := clock_timestamp();
-  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, retain_until, created_at,
+  v_deadline := v_now + (p ->> 'request_ttl_ms')::bigint * interval '1 ms';
+  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until, created_at,
       last_updated_at)
     VALUES (v_id, p ->> 'task_id', v_owner, v_dedup, 'preparing',
-      v_now + (p ->> 'request_ttl_ms')::bigint * interval '1 ms',
+      v_deadline, v_deadline,
       v_now + ((p ->> 'request_ttl_ms')::bigint + (p ->> 'retention_ms')::bigint) * interval '1 ms', v_now, v_now)
     ON CONFLICT (owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
   IF NOT FOUND THEN
@@ -133,15 +134,15 @@ BEGIN
       cancel_endpoint = p_cancel_endpoint WHERE gated_call_id = p_call AND generation = p_generation;
   END IF;
   IF c.ended_at IS NOT NULL THEN
-    IF v_known IS NULL AND c.state IN ('cancelled','denied') THEN
+    IF v_known IS NULL AND c.state IN ('cancelled','denied','failed') THEN
       PERFORM gateway.enqueue('cancel_access_request', p_call::text);
     END IF;
     RETURN QUERY SELECT 'ended', NULL::gateway.task; RETURN;
   END IF;
+  IF c.generation = p_generation AND c.state IN ('preparing','pending') AND p_expires_at < c.request_deadline THEN
+    UPDATE gateway.gated_call SET request_deadline = p_expires_at WHERE id = p_call;
+  END IF;
   IF c.state = 'preparing' THEN
-    IF p_expires_at < c.request_deadline THEN
-      UPDATE gateway.gated_call SET request_deadline = p_expires_at WHERE id = p_call;
-    END IF;
     PERFORM gateway.move(p_call, 'pending', 'submitted', NULL, 0);
     PERFORM gateway.enqueue('start_workflow', p_call::text);
   END IF;

@@ -1,7 +1,7 @@
-import { canonicalJson, type Json } from '../../workflows/domain/canonical-json.ts';
-import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
-import type { Principal } from '../../workflows/domain/principal.ts';
-import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import { canonicalJson, type Json } from '../canonical-json.ts';
+import type { Decision, EvaluationRequest } from '../authzen/evaluation.ts';
+import type { Principal } from '../principal.ts';
+import { PEP_CLIENT_ID } from '../authzen/pep.ts';
 
 const CLIENT_NAME = 'Countersign gateway';
 
@@ -10,14 +10,16 @@ export interface SubmissionFacts {
   readonly denial: Extract<Decision, { kind: 'requestable' }>;
   readonly caller: Principal;
   readonly callback: { readonly endpoint: string; readonly state: string };
+  /** Counts the access requests for one gated call, from 1. */
+  readonly generation: number;
 }
 
 /**
- * The exact body of the first submission for a denied call, in canonical form: what was evaluated, verbatim, and every
+ * The exact body of a submission for a denied call, in canonical form: what was evaluated, verbatim, and every
  * member of the denial as it came, since the service compares them with what the PDP signed.
  * @see ARAP, submission (PRJ-08)
  */
-export function submissionBody({ evaluation, denial, caller, callback }: SubmissionFacts): string {
+export function submissionBody({ evaluation, denial, caller, callback, generation }: SubmissionFacts): string {
   const { offer, evaluationId, evaluatedAt, reason } = denial;
   const body = {
     subject: evaluation.subject,
@@ -30,7 +32,7 @@ export function submissionBody({ evaluation, denial, caller, callback }: Submiss
       ...(caller.clientId !== undefined && {
         actor: { id: caller.clientId, issuer: caller.issuer, type: 'ai_agent' },
       }),
-      source: { generation: 1 },
+      source: { generation },
     },
     callback,
     denial: {
