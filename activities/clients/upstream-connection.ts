@@ -86,6 +86,8 @@ export class UpstreamConnection {
 
   /** A connection that works as far as can be known without sending the call. Throws `ERR_UPSTREAM_UNAVAILABLE`. */
   async connect(): Promise<Client> {
+    // A connection that is there but has not listed its tools yet is not ready: whoever takes it would know no tool.
+    if (this.#connecting !== undefined) return this.#connecting;
     if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {

@@ -21,6 +21,8 @@ type Answer = (message: Message, response: ServerResponse, request: IncomingMess
 let server: HttpServer;
 let url: string;
 let onCall: Answer;
+/** When it resolves, the tools are listed. */
+let onList: () => Promise<void>;
 let calls = 0;
 let elsewhere = 0;
 let credentials: (string | undefined)[] = [];
@@ -38,7 +40,7 @@ const answer: Answer = (message, response, request) => {
     const serverInfo = { name: 'stub', version: '1' };
     ok({ protocolVersion: message.params?.protocolVersion, capabilities: { tools: {} }, serverInfo });
   } else if (method === 'tools/list') {
-    ok({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
+    void onList().then(() => ok({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] }));
   } else if (method === 'ping') {
     ok({});
   } else if (method === 'tools/call') {
@@ -61,6 +63,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(() => {
+  onList = async () => undefined;
   calls = 0;
   elsewhere = 0;
   credentials = [];
@@ -74,6 +77,27 @@ const act = async (signal = never()) => {
   pool = createUpstreams({ web: { url, headers: { authorization: 'Bearer upstream-token' } } }, log);
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
+
+describe('a tool of an upstream that has answered, but not listed its tools yet', () => {
+  it('is waited for', async () => {
+    let list: () => void = () => undefined;
+    const asked = new Promise<void>((resolve) => {
+      onList = () => {
+        resolve();
+        return new Promise((release) => (list = release));
+      };
+    });
+    pool = createUpstreams({ web: { url, headers: {} } }, log);
+    const listed = pool.tools();
+    await asked;
+    const found = pool.find('web__act');
+    // Lets a look-up that would not wait come to its end first.
+    await new Promise(setImmediate);
+    list();
+    expect(await found).toMatchObject({ name: 'web__act' });
+    expect(await listed).toHaveLength(1);
+  });
+});
 
 describe('a call over HTTP', () => {
   it('carries the configured credential in every request, and is sent once', async () => {

@@ -13,7 +13,9 @@ export function heldCalls(stack: () => Stack) {
       const call = { name: 'files__write_file', arguments: { path, content: path } };
       const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
       const taskId = body.result?.['taskId'];
-      if (typeof taskId !== 'string') throw new Error(`the call is not put on hold: ${JSON.stringify(body)}`);
+      if (typeof taskId !== 'string') {
+        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${stack().warnings()}`);
+      }
       const [request] = await stack().openRequests(1);
       if (request === undefined) throw new Error('no request');
       return { taskId, path, request };
