@@ -3,6 +3,7 @@ import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activ
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
+import { CountersignError } from '../workflows/domain/errors.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**
@@ -15,7 +16,8 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
   const claim = createClaim(deps);
 
   return async ({ gatedCallId }, look) => {
-    const call = await store.load(gatedCallId);
+    const call = await loadIntact(deps, gatedCallId);
+    if (call === undefined) return { kind: 'ended' };
     if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
     if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
     if (call.remainingMs <= 0) {
@@ -26,6 +28,19 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
     const resolution = await readResolution(call, look);
     return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }, 1) : resolution;
   };
+}
+
+/** A call whose sealed parts were tampered with, or swapped with another's, is denied; it takes no other call with it. */
+async function loadIntact({ store, log }: ActivityDeps, gatedCallId: string): Promise<StoredCall | undefined> {
+  try {
+    return await store.load(gatedCallId);
+  } catch (error) {
+    if (!(error instanceof CountersignError) || error.code !== 'ERR_SEAL_BROKEN') throw error;
+    log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
+    // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
+    await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
+    return undefined;
+  }
 }
 
 /** Exchanges a fresh "allow" for the claim. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
-import type { StoredCall } from './stores/stored-call.ts';
+import type { CallProgress } from './stores/stored-call.ts';
 
 const PROBE_MS = 5_000;
 
@@ -24,12 +24,12 @@ const DONE = { content: [{ type: 'text', text: 'The tool ran. Its own answer was
  * certain is known.
  */
 export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDeps, 'upstreams' | 'settings' | 'log'>) {
-  return async (call: StoredCall, upstreamKey: string): Promise<InvocationResult | undefined> => {
-    const probe = settings.outcomeProbes[call.binding.tool];
+  return async (call: CallProgress, upstreamKey: string): Promise<InvocationResult | undefined> => {
+    const probe = settings.outcomeProbes[call.tool];
     if (probe === undefined) return undefined;
     try {
       const said = await upstreams.call(
-        { upstream: call.binding.upstream, upstreamTool: probe, arguments: { idempotency_key: upstreamKey } },
+        { upstream: call.upstream, upstreamTool: probe, arguments: { idempotency_key: upstreamKey } },
         { signal: AbortSignal.timeout(PROBE_MS) },
       );
       return said.kind === 'result' && !said.isError ? read(said.result) : undefined;

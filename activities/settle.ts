@@ -14,7 +14,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
   const probe = createOutcomeProbe(deps);
 
   return async ({ gatedCallId }) => {
-    const call = await store.load(gatedCallId);
+    const call = await store.progress(gatedCallId);
     if (call.state !== 'claimed') return { kind: 'ended' };
     // No permit yet: the step may be taken again, because the permit decides between it and any other.
     if (call.invocation === undefined && call.remainingMs > 0) return { kind: 'invoke' };
@@ -30,7 +30,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
       await store.expire(gatedCallId);
       return { kind: 'ended' };
     }
-    const hasProbe = settings.outcomeProbes[call.binding.tool] !== undefined;
+    const hasProbe = settings.outcomeProbes[call.tool] !== undefined;
     return { kind: 'wait', waitMs: Math.min(Math.ceil(call.remainingMs) + 1, hasProbe ? PROBE_PAUSE_MS : Infinity) };
   };
 }

@@ -1,7 +1,6 @@
 import { canonicalJson } from '../workflows/domain/canonical-json.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
-import { sha256 } from './sha256.ts';
 
 /** Writes down how the one invocation ended, as far as that is certain; an answer that is missing is left open. */
 export async function storeResult(
@@ -17,10 +16,7 @@ export async function storeResult(
     await store.settleNotSent(gatedCallId, invocationId);
   } else {
     const { isError, text } = storedResult(result);
-    await store.settleResult(
-      { gatedCallId, invocationId, cause },
-      { isError, text, digest: `sha-256:${sha256(text)}` },
-    );
+    await store.settleResult({ gatedCallId, invocationId, cause }, { isError, text });
   }
 }
 

@@ -12,7 +12,7 @@ const JOIN_LOOK_MS = 50;
  * call it again. Key and body come from the intent, so however often it is sent there is one access request.
  */
 export function createEnsureSubmitted(deps: {
-  store: Pick<LifecycleStore, 'load' | 'takeSubmission' | 'releaseSubmission' | 'attachHandle' | 'end'>;
+  store: Pick<LifecycleStore, 'progress' | 'takeSubmission' | 'releaseSubmission' | 'attachHandle' | 'end'>;
   accessRequests: Pick<AccessRequestService, 'submit'>;
 }): EnsureSubmitted {
   const { store, accessRequests } = deps;
@@ -47,7 +47,7 @@ export function createEnsureSubmitted(deps: {
     do {
       const taken = await store.takeSubmission(gatedCallId, SUBMISSION_LEASE_MS);
       if (taken !== undefined) return submit(gatedCallId, taken);
-      const { state } = await store.load(gatedCallId);
+      const { state } = await store.progress(gatedCallId);
       if (state === 'failed') throw new CountersignError('ERR_NOT_REQUESTABLE', 'the request could not be opened');
       if (state === 'cancelled') throw new CountersignError('ERR_DENIAL_EXPIRED', 'the call was given up meanwhile');
       if (state !== 'preparing') return undefined;

@@ -5,28 +5,30 @@ import type { GatedCallState } from '../../workflows/domain/gated-call/gated-cal
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../sha256.ts';
+import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { query, queryOne } from './query.ts';
+import type { SealedContent } from './stored-call.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
-export interface GatedCallLimits {
+export interface GatedCallOptions {
+  readonly seals: Seals;
   readonly requestTtlMs: number;
   readonly retentionMs: number;
   readonly maxOpenPerCaller: number;
 }
 
 /** Gated calls in Postgres, as the gateway needs them. */
-export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): GatedCalls {
+export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
   return {
-    open: (opening) => open(pool, limits, opening),
-    findTask: (taskId, owner) => findTask(pool, limits, taskId, owner),
+    open: (opening) => open(pool, options, opening),
+    findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
         pool,
         'cancel',
         `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', $2) AS state`,
-        [gatedCallId, limits.retentionMs],
+        [gatedCallId, options.retentionMs],
       );
       return row.state;
     },
@@ -35,7 +37,7 @@ export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): Gated
         pool,
         'accept-callback',
         'SELECT gateway.accept_callback($1, $2, $3) AS verdict',
-        [webhookId, bodyDigest, accessRequestId],
+        [webhookId, bodyDigest, options.seals.digest(accessRequestId)],
       );
       return row.verdict;
     },
@@ -45,32 +47,32 @@ export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): Gated
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
-async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Promise<Opened> {
-  const { binding, decision } = opening;
-  const owner = ownerKey(binding.caller);
+async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Promise<Opened> {
+  const { binding, decision, submissionEndpoint: endpoint, submissionBody: body } = opening;
+  const { seals } = options;
+  const id = randomUUID();
+  const idempotencyKey = randomBytes(32).toString('base64url');
   const parameters = {
-    id: randomUUID(),
+    id,
     task_id: newTaskId(),
-    owner_key: owner,
-    dedup_key: sha256(canonicalJson([owner, binding.tool, binding.callDigest])),
-    max_open: limits.maxOpenPerCaller,
-    request_ttl_ms: limits.requestTtlMs,
-    retention_ms: limits.retentionMs,
+    owner_key: seals.digest(ownerKey(binding.caller)),
+    dedup_key: seals.digest(canonicalJson([ownerKey(binding.caller), binding.tool, binding.callDigest])),
+    max_open: options.maxOpenPerCaller,
+    request_ttl_ms: options.requestTtlMs,
+    retention_ms: options.retentionMs,
     tool: binding.tool,
     upstream: binding.upstream,
     upstream_tool: binding.upstreamTool,
-    arguments: binding.arguments,
-    call_digest: binding.callDigest,
+    call_digest: seals.digest(binding.callDigest),
     tool_digest: binding.toolDigest,
-    caller: binding.caller,
-    evaluation: canonicalJson(binding.evaluation as never),
+    requester_key: seals.digest(binding.caller.subject),
+    ...(await sealed(seals, id, opening)),
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
     submission_id: randomUUID(),
-    idempotency_key: randomBytes(32).toString('base64url'),
-    submission_endpoint: opening.submissionEndpoint,
-    submission_body: opening.submissionBody,
+    idempotency_key: idempotencyKey,
+    submission_endpoint: endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
   const row = await queryOne<OpenedRow>(pool, 'open-gated-call', 'SELECT * FROM gateway.open_gated_call($1)', [
@@ -80,8 +82,28 @@ async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Prom
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
   if (kind === 'joined') return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
-  const { idempotency_key: idempotencyKey, submission_endpoint: endpoint, submission_body: body } = parameters;
   return { kind, gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
+}
+
+/** What the database keeps of the opening without being able to read it. */
+async function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: Opening) {
+  const keys = await seals.forNewCall(gatedCallId);
+  const { caller, arguments: text, callDigest, evaluation } = binding;
+  const { subject, action, resource } = evaluation;
+  const content: SealedContent = { arguments: text, callDigest, caller, evaluation };
+  const [sealedContent, sealedRequester, sealedBody] = await Promise.all([
+    keys.seal('call_binding.sealed_content', JSON.stringify(content)),
+    keys.seal('call_binding.sealed_requester', JSON.stringify({ requester: caller, subject, action, resource })),
+    keys.seal('submission.sealed_body', submissionBody),
+  ]);
+  return {
+    key_id: keys.keyId,
+    call_key: keys.wrapped.call,
+    record_key: keys.wrapped.record,
+    sealed_content: sealedContent,
+    sealed_requester: sealedRequester,
+    sealed_body: sealedBody,
+  };
 }
 
 interface OpenedRow {
@@ -97,16 +119,16 @@ const FIND_TASK = `
 
 async function findTask(
   pool: Pool,
-  limits: GatedCallLimits,
+  { seals, retentionMs }: GatedCallOptions,
   taskId: string,
   owner: string,
 ): Promise<GatedCallView | undefined> {
-  const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, owner]))[0];
+  const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, seals.digest(owner)]))[0];
   let row = await read();
   if (row?.due) {
     // No client reads `working` past the deadline, whether or not the sweeper has come by.
-    await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, limits.retentionMs]);
+    await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, retentionMs]);
     row = await read();
   }
-  return row && taskViewOf(row);
+  return row && taskViewOf(row, seals);
 }

@@ -6,6 +6,7 @@ import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
@@ -23,7 +24,13 @@ import { createServer } from './server.ts';
 import { createArgumentCheck } from './upstreams/argument-check.ts';
 
 /** The secrets that the gateway holds. */
-export const GATEWAY_SECRETS = ['pdpToken', 'accessRequestToken', 'callbackSecret'] as const;
+export const GATEWAY_SECRETS = [
+  'pdpToken',
+  'accessRequestToken',
+  'callbackSecret',
+  'sealingKeys',
+  'digestKey',
+] as const;
 type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
 
 export interface GatewayDeps {
@@ -52,6 +59,7 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
   const { urls, gateway } = config;
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
+  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   const accessRequests = createAccessRequestClient({
     serviceUrl: urls.accessRequests,
@@ -67,11 +75,15 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
     const running = await serveGateway(config, secrets, {
       pdp,
       gatedCalls: createGatedCallStore(pool, {
+        seals,
         requestTtlMs: gateway.requestTtlSeconds * 1_000,
         retentionMs,
         maxOpenPerCaller: gateway.maxOpenPerCaller,
       }),
-      ensureSubmitted: createEnsureSubmitted({ store: createLifecycleStore(pool, { retentionMs }), accessRequests }),
+      ensureSubmitted: createEnsureSubmitted({
+        store: createLifecycleStore(pool, { seals, retentionMs }),
+        accessRequests,
+      }),
       upstreams,
       verifier: createTokenVerifier(config, urls.mcp),
       log,

@@ -5,6 +5,7 @@ import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { Upstreams } from '../../workflows/domain/ports.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
@@ -22,7 +23,8 @@ import { runWorker } from './worker.ts';
 /** Few, because starting workflows is work for Temporal that nobody waits for; it leaves the processor to those who do. */
 const OUTBOX_CONCURRENCY = 4;
 
-type WorkerSecrets = Pick<Secrets, 'pdpToken' | 'accessRequestToken'>;
+const WORKER_SECRETS = ['pdpToken', 'accessRequestToken', 'sealingKeys', 'digestKey'] as const;
+type WorkerSecrets = Pick<Secrets, (typeof WORKER_SECRETS)[number]>;
 
 export interface WorkerDeps {
   readonly databaseUrl: string;
@@ -39,7 +41,10 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign worker' });
   const temporal = { ...config.temporal, address: deps.temporalAddress };
   const engine = createTemporalClient(temporal);
-  const store = createLifecycleStore(pool, { retentionMs: config.gateway.resultRetentionSeconds * 1_000 });
+  const store = createLifecycleStore(pool, {
+    seals: createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey }),
+    retentionMs: config.gateway.resultRetentionSeconds * 1_000,
+  });
   const ports = clients(config, secrets, deps.log);
   const ensureSubmitted = createEnsureSubmitted({ store, accessRequests: ports.accessRequests });
   const activities = createActivities({
@@ -103,7 +108,7 @@ function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('worker', ['pdpToken', 'accessRequestToken'], async ({ config, secrets, ...deps }) => {
+  await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
     const upstreams = createUpstreams(config.mcpServers, deps.log);
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });

@@ -24,7 +24,7 @@ describe('a policy that wants one more approval', () => {
   const load = (call: { gatedCallId: string }) => fixture.lifecycle.load(call.gatedCallId);
   const submissions = async ({ gatedCallId }: { gatedCallId: string }) =>
     (
-      await db.pool.query<{ generation: number; idempotency_key: string; access_request_id: string | null }>(
+      await db.pool.query<{ generation: number; idempotency_key: string; access_request_key: string | null }>(
         'SELECT * FROM gateway.submission WHERE gated_call_id = $1 ORDER BY generation',
         [gatedCallId],
       )
@@ -41,7 +41,7 @@ describe('a policy that wants one more approval', () => {
     expect(after.binding).toEqual(before.binding);
     const [first, second] = await submissions(call);
     expect(second?.idempotency_key).not.toBe(first?.idempotency_key);
-    expect(JSON.parse(after.submission.body)).toMatchObject({
+    expect(JSON.parse((await fixture.lifecycle.readSubmission(call.gatedCallId)).body)).toMatchObject({
       client: { source: { generation: 2 } },
       denial: { binding_token: 'second-token', evaluation_id: 'eval_2' },
     });

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { claimIdOf } from '../../activities/claim-execution.ts';
 import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { gatedCallFixture } from '../support/gated-calls.ts';
+import { CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -58,8 +59,8 @@ describe('an execution whose answer was lost', () => {
       expect.objectContaining({ arguments: { idempotency_key: invocation?.upstreamKey }, upstream: 'files' }),
     ]);
     expect(step.sent).toEqual([]);
-    const task = await db.pool.query('SELECT result FROM gateway.task WHERE id = $1', [call.gatedCallId]);
-    expect(JSON.parse(task.rows[0].result)).toEqual(RESULT);
+    const task = await fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+    expect(JSON.parse(task?.result ?? '')).toEqual(RESULT);
     expect((await rowsOf('call_event', call)).at(-1)).toMatchObject({ to_state: 'executed', cause: 'probe' });
   });
 
@@ -99,10 +100,12 @@ describe('an execution whose answer was lost', () => {
       invocationId: invocation?.invocationId ?? '',
       cause: 'result',
     } as const;
-    const late = { isError: false, text: JSON.stringify(RESULT), digest: 'sha-256:late' };
+    const late = { isError: false, text: JSON.stringify(RESULT) };
     expect(await fixture.lifecycle.settleResult(of, late)).toBe('outcome_unknown');
-    expect(await fixture.lifecycle.settleResult(of, { ...late, digest: 'sha-256:later' })).toBe('outcome_unknown');
-    expect(await rowsOf('late_evidence', call)).toMatchObject([{ is_error: false, result_digest: 'sha-256:late' }]);
+    expect(await fixture.lifecycle.settleResult(of, { ...late })).toBe('outcome_unknown');
+    expect(await rowsOf('late_evidence', call)).toMatchObject([
+      { is_error: false, result_digest: TEST_SEALS.digest(late.text) },
+    ]);
     expect(await rowsOf('call_result', call)).toEqual([]);
     expect(await rowsOf('outcome_record', call)).toEqual([record]);
     expect((await load(call)).state).toBe('outcome_unknown');
@@ -112,7 +115,7 @@ describe('an execution whose answer was lost', () => {
     const call = await invoked(NO_ANSWER, 300);
     await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
     const of = { gatedCallId: call.gatedCallId, invocationId: crypto.randomUUID(), cause: 'result' } as const;
-    await fixture.lifecycle.settleResult(of, { isError: false, text: '{}', digest: 'sha-256:foreign' });
+    await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
     expect(await rowsOf('late_evidence', call)).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ describe('the steps of a gated call', () => {
   afterAll(() => db.drop());
 
   const steps = (world: World) => stepsIn(world, fixture.lifecycle);
-  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.load(gatedCallId)).state;
+  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.progress(gatedCallId)).state;
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
@@ -118,9 +118,10 @@ describe('the steps of a gated call', () => {
     it('denies a call whose stored arguments were altered', async () => {
       const call = await fixture.granted();
       await db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
-      await db.pool.query(`UPDATE gateway.call_binding SET arguments = '{"path":"/etc/x"}' WHERE gated_call_id = $1`, [
-        call.gatedCallId,
-      ]);
+      await db.pool.query(
+        `UPDATE gateway.call_binding SET sealed_content = overlay(sealed_content placing 'AAAA' from 200) WHERE gated_call_id = $1`,
+        [call.gatedCallId],
+      );
       await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
       expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');

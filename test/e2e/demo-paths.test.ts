@@ -105,7 +105,7 @@ describe('the whole product, driven by the official tasks client', () => {
   it('shows a task to nobody but its owner, in the words of an unknown id', async () => {
     const opened = agent.call('files__write_file', { path: join(stack.files, 'foreign.txt'), content: 'x' });
     const [request] = await stack.openRequests(1);
-    const taskId = await taskIdOf(await stack.database(), request?.id);
+    const taskId = await taskIdOf(stack, request?.id);
     const foreign = await stack.token('bob');
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
       const params = method === 'tasks/update' ? { inputResponses: {} } : {};
@@ -120,7 +120,7 @@ describe('the whole product, driven by the official tasks client', () => {
   });
 
   it('sent the agent nothing of what the approval was made of', async () => {
-    const secrets = await approvalArtefacts(await stack.database());
+    const secrets = await approvalArtefacts(stack);
     expect(secrets.length).toBeGreaterThan(10);
     const bytes = wire.received();
     expect(bytes).toContain('approved-executed');

@@ -29,12 +29,11 @@ describe('approve against cancel', () => {
       paths.set(String(body.result?.['taskId']), pathOf(index));
     }
     const requests = await stack.openRequests(CALLS);
-    const database = await stack.database();
     const statusOf = async (taskId: string) => (await stack.rpc(token, 'tasks/get', { taskId })).body.result;
 
     await Promise.all(
       requests.map(async (request, index) => {
-        const taskId = await taskIdOf(database, request.id);
+        const taskId = await taskIdOf(stack, request.id);
         const approve = stack.decide(request, { verdict: 'approve' });
         // Half of the cancels race the vote, the others race the execution that follows it.
         if (index % 2 === 0) await approve;

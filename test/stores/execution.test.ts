@@ -132,7 +132,7 @@ describe('execution fences', () => {
     const invocationId = randomUUID();
     expect(await permit(call, invocationId)).toBe(true);
     await waitFor(async () => (await fixture.lifecycle.expire(call.gatedCallId)) === 'outcome_unknown');
-    const late = { isError: false, text: '{}', digest: 'sha-256:x' };
+    const late = { isError: false, text: '{}' };
     expect(
       await fixture.lifecycle.settleResult(
         { gatedCallId: call.gatedCallId, invocationId: invocationId, cause: 'result' },
@@ -145,7 +145,7 @@ describe('execution fences', () => {
     const call = await fixture.claimed();
     const invocationId = randomUUID();
     await permit(call, invocationId);
-    const result = { isError: false, text: '{"content":[]}', digest: 'sha-256:r' };
+    const result = { isError: false, text: '{"content":[]}' };
     expect(
       await fixture.lifecycle.settleResult(
         { gatedCallId: call.gatedCallId, invocationId: randomUUID(), cause: 'result' },

@@ -17,6 +17,7 @@ import { stringify } from 'yaml';
 import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import type { Secrets } from '../../apps/shared/config/secrets.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -164,6 +165,10 @@ export class Stack {
 
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
     return send({ mcpUrl: this.config.urls.mcp }, method, params, { token });
+  }
+
+  get secrets(): Pick<Secrets, 'sealingKeys' | 'digestKey'> {
+    return this.#secrets.secrets;
   }
 
   /** Waits until this many requests are open and answers them. */

@@ -59,16 +59,28 @@ CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (owner_key, dedup_key)
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 
-CREATE TABLE gateway.call_binding (
+-- Columns called sealed hold JWEs under a data key of the call (RFC 7516, A256GCM), whose headers say which column of which
+-- call they were made for. The data keys lie here, wrapped by the key `key_id` of the configuration. `call_key` is for what is
+-- forgotten when retention ends, and is destroyed then; `record_key` is for what auditors may read afterwards.
+-- Digests and keys for look-up are keyed (HMAC): they tell nothing to those who only have the database.
+CREATE TABLE gateway.data_key (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
-  tool          text NOT NULL,
-  upstream      text NOT NULL,
-  upstream_tool text NOT NULL,
-  arguments     text NOT NULL,
-  call_digest   text NOT NULL,
-  tool_digest   text NOT NULL,
-  caller        jsonb NOT NULL,
-  evaluation    text NOT NULL
+  key_id        text NOT NULL,
+  call_key      text,
+  record_key    text NOT NULL
+);
+CREATE INDEX data_key_by_key ON gateway.data_key (key_id);
+
+CREATE TABLE gateway.call_binding (
+  gated_call_id    uuid PRIMARY KEY REFERENCES gateway.gated_call,
+  tool             text NOT NULL,
+  upstream         text NOT NULL,
+  upstream_tool    text NOT NULL,
+  call_digest      text NOT NULL,
+  tool_digest      text NOT NULL,
+  requester_key    text NOT NULL,
+  sealed_content   text NOT NULL,
+  sealed_requester text NOT NULL
 );
 CREATE INDEX call_binding_by_digest ON gateway.call_binding (call_digest);
 
@@ -78,15 +90,15 @@ CREATE TABLE gateway.submission (
   generation        integer NOT NULL,
   idempotency_key   text NOT NULL UNIQUE,
   endpoint          text NOT NULL,
-  body              text NOT NULL,
+  sealed_body       text NOT NULL,
   lease_until       timestamptz NOT NULL DEFAULT clock_timestamp(),
-  access_request_id text,
-  status_endpoint   text,
-  cancel_endpoint   text,
+  -- Keyed digest of the access request's id, for callbacks.
+  access_request_key text,
+  sealed_handle     text,
   created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   UNIQUE (gated_call_id, generation)
 );
-CREATE INDEX submission_by_access_request ON gateway.submission (access_request_id) WHERE access_request_id IS NOT NULL;
+CREATE INDEX submission_by_access_request ON gateway.submission (access_request_key) WHERE access_request_key IS NOT NULL;
 
 CREATE TABLE gateway.decision (
   id            uuid PRIMARY KEY,
@@ -103,12 +115,14 @@ CREATE INDEX decision_by_gated_call ON gateway.decision (gated_call_id);
 CREATE INDEX decision_by_evaluation ON gateway.decision (evaluation_id);
 
 CREATE TABLE gateway.approval (
-  gated_call_id  uuid NOT NULL REFERENCES gateway.gated_call,
-  generation     integer NOT NULL,
-  approval_id    text NOT NULL UNIQUE,
-  approved_at    timestamptz NOT NULL,
-  approved_until timestamptz NOT NULL,
-  body           text NOT NULL,
+  gated_call_id    uuid NOT NULL REFERENCES gateway.gated_call,
+  generation       integer NOT NULL,
+  -- Keyed digest of the approval's id: one approval is of use once.
+  approval_key     text NOT NULL UNIQUE,
+  approved_at      timestamptz NOT NULL,
+  approved_until   timestamptz NOT NULL,
+  sealed_body      text NOT NULL,
+  sealed_reference text NOT NULL,
   PRIMARY KEY (gated_call_id, generation)
 );
 
@@ -132,7 +146,7 @@ CREATE TABLE gateway.invocation (
 CREATE TABLE gateway.call_result (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
   is_error      boolean NOT NULL,
-  result        text NOT NULL,
+  sealed_result text NOT NULL,
   result_digest text NOT NULL,
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -141,7 +155,7 @@ CREATE TABLE gateway.call_result (
 CREATE TABLE gateway.late_evidence (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.invocation,
   is_error      boolean NOT NULL,
-  result        text NOT NULL,
+  sealed_result text NOT NULL,
   result_digest text NOT NULL,
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -172,7 +186,7 @@ CREATE TABLE gateway.outcome_record (
   call_digest   text NOT NULL,
   tool          text NOT NULL,
   state         text NOT NULL,
-  requester     text NOT NULL,
+  requester_key text NOT NULL,
   body          text NOT NULL,
   digest        text NOT NULL,
   recorded_at   timestamptz NOT NULL
@@ -201,44 +215,9 @@ CREATE TABLE gateway.callback_inbox (
 -- A gated call as its owner may see it.
 CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
-    r.result, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due
+    r.sealed_result, k.call_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
+  JOIN gateway.data_key k ON k.gated_call_id = g.id
   LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
   LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id;
-
-CREATE FUNCTION gateway.guard_gated_call() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF NEW.state = OLD.state THEN
-    IF OLD.ended_at IS NOT NULL AND (NEW.generation, NEW.reason, NEW.claim_id, NEW.ended_at)
-       IS DISTINCT FROM (OLD.generation, OLD.reason, OLD.claim_id, OLD.ended_at) THEN
-      RAISE EXCEPTION 'gated call % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
-    END IF;
-    RETURN NEW;
-  END IF;
-  IF NOT EXISTS (SELECT 1 FROM gateway.transition WHERE from_state = OLD.state AND to_state = NEW.state) THEN
-    RAISE EXCEPTION 'gated call % cannot go from % to %', OLD.id, OLD.state, NEW.state USING ERRCODE = 'CS001';
-  END IF;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER gated_call_guard BEFORE UPDATE ON gateway.gated_call
-  FOR EACH ROW EXECUTE FUNCTION gateway.guard_gated_call();
-
-CREATE FUNCTION gateway.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
-END $$;
-CREATE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_binding
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER call_result_immutable BEFORE UPDATE ON gateway.call_result
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER call_event_immutable BEFORE UPDATE OR DELETE ON gateway.call_event
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER outcome_record_immutable BEFORE UPDATE OR DELETE ON gateway.outcome_record
-  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
-CREATE TRIGGER outcome_record_kept BEFORE TRUNCATE ON gateway.outcome_record
-  FOR EACH STATEMENT EXECUTE FUNCTION gateway.refuse_change();

@@ -9,7 +9,8 @@ BEGIN
   IF v_urgency = 0 THEN PERFORM pg_notify('gateway_outbox', ''); END IF;
 END $$;
 
--- The record of an ended call. It holds digests of arguments and result, never the arguments or the result.
+-- The record of an ended call. It holds digests of arguments and result, never the arguments or the result; who asked for
+-- what and which access requests there were is in it sealed.
 CREATE FUNCTION gateway.write_outcome_record(p_call uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_ref text := 'out_' || replace(gen_random_uuid()::text, '-', '');
@@ -20,15 +21,14 @@ BEGIN
   SELECT * INTO STRICT b FROM gateway.call_binding WHERE gated_call_id = p_call;
   v_body := jsonb_build_object(
     'outcomeRef', v_ref, 'taskId', c.task_id, 'state', c.state, 'reason', c.reason, 'recordedAt', v_at,
-    'tool', b.tool, 'callDigest', b.call_digest, 'toolDigest', b.tool_digest, 'requester', b.caller,
-    'subject', b.evaluation::jsonb -> 'subject', 'resource', b.evaluation::jsonb -> 'resource',
-    'action', b.evaluation::jsonb -> 'action', 'createdAt', c.created_at, 'generation', c.generation,
+    'tool', b.tool, 'callDigest', b.call_digest, 'toolDigest', b.tool_digest,
+    'sealedRequester', b.sealed_requester, 'createdAt', c.created_at, 'generation', c.generation,
     'requestDeadline', c.request_deadline, 'approvalExpiresAt', c.approval_expires_at,
     'decisions', (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'generation', d.generation, 'kind', d.kind,
         'reason', d.reason, 'evaluationId', d.evaluation_id, 'evaluatedAt', d.evaluated_at)
         ORDER BY d.evaluated_at), '[]') FROM gateway.decision d WHERE d.gated_call_id = p_call),
     'accessRequests', (SELECT coalesce(jsonb_agg(jsonb_build_object('generation', s.generation,
-        'accessRequestId', s.access_request_id, 'approvalId', a.approval_id, 'approvedAt', a.approved_at)
+        'sealedHandle', s.sealed_handle, 'sealedApproval', a.sealed_reference, 'approvedAt', a.approved_at)
         ORDER BY s.generation), '[]') FROM gateway.submission s
         LEFT JOIN gateway.approval a USING (gated_call_id, generation) WHERE s.gated_call_id = p_call),
     'claim', (SELECT jsonb_build_object('claimedAt', e.claimed_at, 'decisionId', e.decision_id, 'generation', e.generation)
@@ -40,7 +40,7 @@ BEGIN
     'transitions', (SELECT jsonb_agg(jsonb_build_object('seq', e.seq, 'to', e.to_state, 'cause', e.cause, 'at', e.at)
         ORDER BY e.seq) FROM gateway.call_event e WHERE e.gated_call_id = p_call))::text;
   INSERT INTO gateway.outcome_record
-    VALUES (v_ref, p_call, c.task_id, b.call_digest, b.tool, c.state, b.caller ->> 'subject', v_body,
+    VALUES (v_ref, p_call, c.task_id, b.call_digest, b.tool, c.state, b.requester_key, v_body,
             'sha-256:' || encode(sha256(convert_to(v_body, 'UTF8')), 'hex'), v_at);
 END $$;
 
@@ -89,14 +89,15 @@ BEGIN
     -- The other one ended between the two statements: the caller asks again, from the decision on.
     RETURN QUERY SELECT 'gone', NULL::uuid, NULL::text; RETURN;
   END IF;
+  INSERT INTO gateway.data_key VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
   INSERT INTO gateway.call_binding VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool',
-    p ->> 'arguments', p ->> 'call_digest', p ->> 'tool_digest', p -> 'caller', p ->> 'evaluation');
+    p ->> 'call_digest', p ->> 'tool_digest', p ->> 'requester_key', p ->> 'sealed_content', p ->> 'sealed_requester');
   INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
     VALUES ((p ->> 'decision_id')::uuid, v_id, 1, 'requestable', p ->> 'decision_reason', p ->> 'evaluation_id',
       p ->> 'call_digest');
-  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, body, lease_until)
+  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, sealed_body, lease_until)
     VALUES ((p ->> 'submission_id')::uuid, v_id, 1, p ->> 'idempotency_key', p ->> 'submission_endpoint',
-      p ->> 'submission_body', v_now + (p ->> 'lease_ms')::bigint * interval '1 ms');
+      p ->> 'sealed_body', v_now + (p ->> 'lease_ms')::bigint * interval '1 ms');
   INSERT INTO gateway.call_event (gated_call_id, seq, to_state, cause) VALUES (v_id, 1, 'preparing', 'requestable_denial');
   RETURN QUERY SELECT 'opened', v_id, p ->> 'task_id';
 END $$;
@@ -104,34 +105,41 @@ END $$;
 -- The right to contact the access request service for a call that has no handle yet. One taker wins; nobody wins while
 -- the lease of another runs, and a lease that ran out (its holder died) is taken over with the same key and body.
 CREATE FUNCTION gateway.take_submission(p_call uuid, p_lease_ms bigint)
-RETURNS TABLE (generation int, endpoint text, idempotency_key text, body text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (generation int, endpoint text, idempotency_key text, sealed_body text, call_key text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE c gateway.gated_call; s gateway.submission;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call;
   IF c.ended_at IS NOT NULL THEN RETURN; END IF;
   SELECT * INTO STRICT s FROM gateway.submission WHERE gated_call_id = p_call AND generation = c.generation FOR UPDATE;
-  IF s.access_request_id IS NOT NULL OR s.lease_until > clock_timestamp() THEN RETURN; END IF;
+  IF s.access_request_key IS NOT NULL OR s.lease_until > clock_timestamp() THEN RETURN; END IF;
   UPDATE gateway.submission SET lease_until = clock_timestamp() + p_lease_ms * interval '1 ms' WHERE id = s.id;
-  RETURN QUERY SELECT s.generation, s.endpoint, s.idempotency_key, s.body;
+  RETURN QUERY SELECT s.generation, s.endpoint, s.idempotency_key, s.sealed_body, k.call_key
+    FROM gateway.data_key k WHERE k.gated_call_id = p_call;
 END $$;
+
+-- Gives that right back, so that the next one need not wait for the lease to run out.
+CREATE FUNCTION gateway.release_submission(p_call uuid) RETURNS void LANGUAGE sql AS $$
+  UPDATE gateway.submission SET lease_until = clock_timestamp()
+    WHERE gated_call_id = p_call AND lease_until > clock_timestamp();
+$$;
 
 -- Records the handle the access request service gave. The task exists from here on. Repeating it changes nothing.
 -- Answers the task, too, when the handle was attached.
-CREATE FUNCTION gateway.attach_handle(p_call uuid, p_generation int, p_request_id text, p_status_endpoint text,
-  p_cancel_endpoint text, p_expires_at timestamptz) RETURNS TABLE (outcome text, task gateway.task) LANGUAGE plpgsql AS $$
+CREATE FUNCTION gateway.attach_handle(p_call uuid, p_generation int, p_request_key text, p_sealed_handle text,
+  p_expires_at timestamptz) RETURNS TABLE (outcome text, task gateway.task) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE c gateway.gated_call; v_known text;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
-  SELECT access_request_id INTO STRICT v_known FROM gateway.submission
+  SELECT access_request_key INTO STRICT v_known FROM gateway.submission
     WHERE gated_call_id = p_call AND generation = p_generation;
-  IF v_known IS NOT NULL AND v_known <> p_request_id THEN
+  IF v_known IS NOT NULL AND v_known <> p_request_key THEN
     RETURN QUERY SELECT 'conflict', NULL::gateway.task; RETURN;
   END IF;
   IF v_known IS NULL THEN
-    UPDATE gateway.submission SET access_request_id = p_request_id, status_endpoint = p_status_endpoint,
-      cancel_endpoint = p_cancel_endpoint WHERE gated_call_id = p_call AND generation = p_generation;
+    UPDATE gateway.submission SET access_request_key = p_request_key, sealed_handle = p_sealed_handle
+      WHERE gated_call_id = p_call AND generation = p_generation;
   END IF;
   IF c.ended_at IS NOT NULL THEN
     IF v_known IS NULL AND c.state IN ('cancelled','denied','failed') THEN

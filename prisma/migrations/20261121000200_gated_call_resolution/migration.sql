@@ -42,8 +42,8 @@ END $$;
 
 -- Records an authenticated grant for the current generation. A superseded generation, an approval that is over, and a
 -- call that went on are left as they are. Answers the state the call is in afterwards.
-CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_id text, p_approved_at timestamptz,
-  p_approved_until timestamptz, p_body text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_key text, p_approved_at timestamptz,
+  p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
@@ -52,7 +52,8 @@ BEGIN
   IF p_approved_until <= clock_timestamp() THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
   END IF;
-  INSERT INTO gateway.approval VALUES (p_call, p_generation, p_approval_id, p_approved_at, p_approved_until, p_body);
+  INSERT INTO gateway.approval
+    VALUES (p_call, p_generation, p_approval_key, p_approved_at, p_approved_until, p_sealed_body, p_sealed_reference);
   UPDATE gateway.gated_call SET approval_expires_at = p_approved_until WHERE id = p_call;
   PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
   RETURN 'granted';
@@ -72,9 +73,9 @@ BEGIN
   IF p_generation >= (p ->> 'max_generations')::int THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'chain_limit', 're-evaluation', v_retention);
   END IF;
-  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, body)
+  INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, sealed_body)
     VALUES ((p ->> 'submission_id')::uuid, p_call, p_generation + 1, p ->> 'idempotency_key',
-      p ->> 'submission_endpoint', p ->> 'submission_body');
+      p ->> 'submission_endpoint', p ->> 'sealed_body');
   UPDATE gateway.gated_call SET generation = p_generation + 1, approval_expires_at = NULL,
     request_deadline = latest_deadline WHERE id = p_call;
   PERFORM gateway.move(p_call, 'pending', 'requested_again', NULL, 0);
@@ -82,17 +83,19 @@ BEGIN
 END $$;
 
 -- Accepts a signed callback once and wakes the workflow of the call it speaks of. A callback is a hint to look, nothing more.
-CREATE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_id text)
+CREATE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_key text)
 RETURNS text LANGUAGE plpgsql AS $$
-DECLARE v_call uuid; v_ended_at timestamptz;
+DECLARE s gateway.submission; c gateway.gated_call;
 BEGIN
   INSERT INTO gateway.callback_inbox (webhook_id, body_digest) VALUES (p_webhook_id, p_body_digest) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN CASE WHEN EXISTS (SELECT 1 FROM gateway.callback_inbox WHERE webhook_id = p_webhook_id
       AND body_digest = p_body_digest) THEN 'repeated' ELSE 'conflict' END;
   END IF;
-  SELECT g.id, g.ended_at INTO v_call, v_ended_at FROM gateway.submission s JOIN gateway.gated_call g
-    ON g.id = s.gated_call_id AND g.generation = s.generation WHERE s.access_request_id = p_request_id;
-  IF FOUND AND v_ended_at IS NULL THEN PERFORM gateway.enqueue('poke_workflow', v_call::text); END IF;
+  SELECT * INTO s FROM gateway.submission WHERE access_request_key = p_request_key;
+  SELECT * INTO c FROM gateway.gated_call WHERE id = s.gated_call_id;
+  IF FOUND AND c.generation = s.generation AND c.ended_at IS NULL THEN
+    PERFORM gateway.enqueue('poke_workflow', c.id::text);
+  END IF;
   RETURN 'accepted';
 END $$;

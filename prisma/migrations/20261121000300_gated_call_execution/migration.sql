@@ -47,7 +47,7 @@ END $$;
 -- A call that was already settled stays as it is; what comes after `outcome_unknown` is kept as evidence. Answers the state
 -- the call is in afterwards.
 CREATE FUNCTION gateway.settle_execution(p_call uuid, p_invocation uuid, p_cause text, p_is_error boolean,
-  p_result text, p_result_digest text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+  p_sealed_result text, p_result_digest text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v_state text;
 BEGIN
   SELECT state INTO STRICT v_state FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
@@ -55,8 +55,8 @@ BEGIN
   IF NOT FOUND OR v_state NOT IN ('claimed','outcome_unknown') THEN RETURN v_state; END IF;
   IF v_state = 'outcome_unknown' THEN
     IF p_cause <> 'not_sent' THEN
-      INSERT INTO gateway.late_evidence (gated_call_id, is_error, result, result_digest)
-        VALUES (p_call, p_is_error, p_result, p_result_digest) ON CONFLICT DO NOTHING;
+      INSERT INTO gateway.late_evidence (gated_call_id, is_error, sealed_result, result_digest)
+        VALUES (p_call, p_is_error, p_sealed_result, p_result_digest) ON CONFLICT DO NOTHING;
     END IF;
     RETURN v_state;
   END IF;
@@ -65,8 +65,8 @@ BEGIN
     PERFORM gateway.move(p_call, 'execution_error', 'not_sent', 'not_sent', p_retention_ms);
     RETURN 'execution_error';
   END IF;
-  INSERT INTO gateway.call_result (gated_call_id, is_error, result, result_digest)
-    VALUES (p_call, p_is_error, p_result, p_result_digest);
+  INSERT INTO gateway.call_result (gated_call_id, is_error, sealed_result, result_digest)
+    VALUES (p_call, p_is_error, p_sealed_result, p_result_digest);
   v_state := CASE WHEN p_is_error THEN 'execution_error' ELSE 'executed' END;
   PERFORM gateway.move(p_call, v_state, p_cause, NULL, p_retention_ms);
   RETURN v_state;

@@ -36,7 +36,7 @@ export function endedCalls(pool: Pool) {
     const call = await invoked(opening);
     const text = JSON.stringify({ content: [{ type: 'text', text: CANARY_RESULT }], isError });
     const of = { gatedCallId: call.gatedCallId, invocationId: call.invocationId, cause: 'result' } as const;
-    await fixture.lifecycle.settleResult(of, { isError, text, digest: 'sha-256:result' });
+    await fixture.lifecycle.settleResult(of, { isError, text });
     return call;
   };
 
