@@ -8,6 +8,8 @@ export interface DueCalls {
   /** Creations that got no handle for this long. */
   abandoned(olderThanMs: number, limit: number): Promise<string[]>;
   expire(gatedCallId: string): Promise<unknown>;
+  /** Forgets what calls past their retention consisted of. */
+  forget(limit: number): Promise<number>;
   end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<unknown>;
 }
 
@@ -33,6 +35,7 @@ export function startSweeper(options: {
     for (const id of await calls.abandoned(options.abandonAfterMs, BATCH)) {
       await calls.end(id, 'cancelled', 'abandoned', 'sweeper');
     }
+    await calls.forget(BATCH);
   }
   function schedule(): void {
     if (stopped) return;
