@@ -97,7 +97,7 @@ async function sealed(seals: Seals, gatedCallId: string, { binding, submissionBo
     keys.seal('submission.sealed_body', submissionBody),
   ]);
   return {
-    key_id: keys.keyId,
+    key_id: seals.currentKeyId,
     call_key: keys.wrapped.call,
     record_key: keys.wrapped.record,
     sealed_content: sealedContent,

@@ -48,6 +48,7 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
     return seals;
   };
   return {
+    currentKeyId: ring.currentKeyId,
     digest: (text) => `hmac-sha-256:${createHmac('sha256', digestKey).update(text).digest('hex')}`,
     forCall,
     recall: (gatedCallId) => calls.get(gatedCallId),
@@ -55,11 +56,11 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
       const [call, record] = await Promise.all([1, 2].map(() => ring.wrap(randomBytes(DATA_KEY_BYTES))));
       if (call === undefined || record === undefined) throw new CountersignError('ERR_CONFIG_INVALID', 'no data keys');
       const wrapped = { call, record };
-      return { ...forCall(gatedCallId, wrapped), wrapped, keyId: ring.currentKeyId };
+      return { ...forCall(gatedCallId, wrapped), wrapped };
     },
     async rewrap({ call, record }) {
       const again = async (key: string | null) => key && ring.wrap(await ring.unwrap(key));
-      return { wrapped: { call: await again(call), record: await again(record) }, keyId: ring.currentKeyId };
+      return { call: await again(call), record: await again(record) };
     },
   };
 }

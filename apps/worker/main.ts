@@ -3,6 +3,7 @@ import { createActivities } from '../../activities/index.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
+import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
@@ -41,8 +42,9 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
   const pool = createPool(deps.databaseUrl, { applicationName: 'countersign worker' });
   const temporal = { ...config.temporal, address: deps.temporalAddress };
   const engine = createTemporalClient(temporal);
+  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const store = createLifecycleStore(pool, {
-    seals: createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey }),
+    seals,
     retentionMs: config.gateway.resultRetentionSeconds * 1_000,
   });
   const ports = clients(config, secrets, deps.log);
@@ -59,9 +61,18 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
     { name: 'Temporal client', stop: () => engine.close() },
   ];
   try {
+    await checkSealingKeys(
+      pool,
+      secrets.sealingKeys.map(({ kid }) => kid),
+    );
     parts.push(
       startSweeper({
-        calls: { ...createDueCalls(pool), expire: store.expire, end: store.end },
+        calls: {
+          ...createDueCalls(pool),
+          rewrap: (limit) => rewrapDataKeys(pool, seals, limit),
+          expire: store.expire,
+          end: store.end,
+        },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
         log: deps.log,

@@ -10,6 +10,8 @@ export interface DueCalls {
   expire(gatedCallId: string): Promise<unknown>;
   /** Forgets what calls past their retention consisted of. */
   forget(limit: number): Promise<number>;
+  /** Puts data keys under the current key of the configuration; answers how many. */
+  rewrap(limit: number): Promise<number>;
   end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<unknown>;
 }
 
@@ -36,6 +38,8 @@ export function startSweeper(options: {
       await calls.end(id, 'cancelled', 'abandoned', 'sweeper');
     }
     await calls.forget(BATCH);
+    const rewrapped = await calls.rewrap(BATCH);
+    if (rewrapped > 0) log.info({ rewrapped }, 'data keys were put under the current sealing key');
   }
   function schedule(): void {
     if (stopped) return;

@@ -15,7 +15,12 @@ describe('the sweeper', () => {
 
   const sweeping = (fixture: ReturnType<typeof gatedCallFixture>, abandonAfterMs = 3_600_000) =>
     startSweeper({
-      calls: { ...createDueCalls(db.pool), expire: fixture.lifecycle.expire, end: fixture.lifecycle.end },
+      calls: {
+        rewrap: async () => 0,
+        ...createDueCalls(db.pool),
+        expire: fixture.lifecycle.expire,
+        end: fixture.lifecycle.end,
+      },
       intervalMs: 20,
       abandonAfterMs,
       log: pino({ enabled: false }),

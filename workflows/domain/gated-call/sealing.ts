@@ -31,13 +31,15 @@ export interface CallSeals {
 
 /** The keys of this installation. */
 export interface Seals {
+  /** Name of the key of the configuration that wraps new data keys. */
+  readonly currentKeyId: string;
   /** Equal for equal texts, and telling nothing about them to those without the key: `hmac-sha-256:` and 64 hex digits. */
   digest(text: string): string;
-  /** Fresh data keys for a new call, and the key of the configuration that wraps them. */
-  forNewCall(gatedCallId: string): Promise<CallSeals & { readonly wrapped: WrappedKeys; readonly keyId: string }>;
+  /** Fresh data keys for a new call. */
+  forNewCall(gatedCallId: string): Promise<CallSeals & { readonly wrapped: WrappedKeys }>;
   forCall(gatedCallId: string, wrapped: WrappedKeys): CallSeals;
   /** What one of the two above gave for this call not long ago. */
   recall(gatedCallId: string): CallSeals | undefined;
   /** The same data keys under the current key of the configuration. */
-  rewrap(wrapped: WrappedKeys): Promise<{ readonly wrapped: WrappedKeys; readonly keyId: string }>;
+  rewrap(wrapped: WrappedKeys): Promise<WrappedKeys>;
 }
