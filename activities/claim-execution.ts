@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { CountersignError } from '../workflows/domain/errors.ts';
+import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**
@@ -54,7 +55,7 @@ function createClaim(deps: ActivityDeps) {
     const answer = await reEvaluate({ ...call, approval }, look);
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;
-    const claimId = claimIdOf(gatedCallId, generation);
+    const claimId = claimIdOf(gatedCallId, generation, sha256);
     const { decisionId } = answer;
     const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
     if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
@@ -63,13 +64,4 @@ function createClaim(deps: ActivityDeps) {
     await store.expire(gatedCallId);
     return { kind: 'ended' };
   };
-}
-
-/**
- * Derived, not random: whoever repeats the claim after a commit whose answer was lost finds its own claim.
- * The first sixteen bytes of a SHA-256 in the form of a version 8 UUID (RFC 9562 section 5.8).
- */
-export function claimIdOf(gatedCallId: string, generation: number): string {
-  const hex = createHash('sha256').update(`execution-claim/${gatedCallId}/${generation}`).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

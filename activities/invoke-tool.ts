@@ -6,7 +6,8 @@ import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
-import { claimIdOf } from './claim-execution.ts';
+import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from './sha256.ts';
 
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
@@ -27,7 +28,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
     const invocationId = randomUUID();
     const upstreamKey = randomBytes(16).toString('base64url');
-    const claimId = claimIdOf(gatedCallId, call.generation);
+    const claimId = claimIdOf(gatedCallId, call.generation, sha256);
     if (!(await store.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey }))) return;
     const permittedAt = performance.now();
     const beat = setInterval(heartbeat, HEARTBEAT_MS);

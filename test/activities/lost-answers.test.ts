@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { claimIdOf } from '../../activities/claim-execution.ts';
+import { sha256 } from '../../activities/sha256.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -36,7 +37,7 @@ describe('an execution whose answer was lost', () => {
     const step = steps({ invocation });
     if (executionTimeoutMs === undefined) await step.claimExecution(call, 1);
     else {
-      await fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1), executionTimeoutMs);
+      await fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
     }
     await new MockActivityEnvironment().run(step.invokeTool, call);
     return call;
