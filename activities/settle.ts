@@ -11,7 +11,7 @@ export function createSettle({ store }: ActivityDeps): ActivityPorts['settle'] {
       return { kind: 'ended' };
     }
     // No permit yet: the step may be taken again, because the permit decides between it and any other.
-    if (!call.hasInvocation) return { kind: 'invoke' };
+    if (call.invocationId === undefined) return { kind: 'invoke' };
     return { kind: 'wait', waitMs: Math.ceil(call.remainingMs) + 1 };
   };
 }

@@ -6,6 +6,7 @@ import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../sha256.ts';
+import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
@@ -42,6 +43,9 @@ export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): Gated
   };
 }
 
+/** A caller waits for this. Whoever is told to try again joins what was opened. */
+const OPEN_WITHIN_MS = 2_000;
+
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
@@ -73,16 +77,32 @@ async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Prom
     submission_body: opening.submissionBody,
     lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', 'SELECT * FROM gateway.open_gated_call($1)', [
-    JSON.stringify(parameters),
-  ]);
+  const row = await openOnce(pool, parameters);
   if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
-  if (kind === 'joined') return { kind, gatedCallId, taskId };
+  if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
   const { idempotency_key: idempotencyKey, submission_endpoint: endpoint, submission_body: body } = parameters;
-  return { kind, gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
+  return { kind: 'opened', gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
 }
+
+/**
+ * Opens the call under the ids it was given, however often the answer is lost: an earlier run of the statement that was
+ * committed after all is found by the call's id, or joined under it.
+ */
+async function openOnce(pool: Pool, parameters: { readonly id: string }): Promise<OpenedRow> {
+  let wasLost = false;
+  return persist(async () => {
+    const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
+    wasLost = true;
+    return mine ?? (await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]));
+  }, OPEN_WITHIN_MS);
+}
+
+const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
+const FIND_OPENED = `
+  SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
+  FROM gateway.gated_call WHERE id = $1`;
 
 interface OpenedRow {
   readonly outcome: Opened['kind'];

@@ -16,7 +16,8 @@ export interface StoredCall {
   readonly submission: { readonly endpoint: string; readonly idempotencyKey: string; readonly body: string };
   readonly handle: AccessRequestHandle | undefined;
   readonly approval: Approval | undefined;
-  readonly hasInvocation: boolean;
+  /** The invocation that has the permit to send, once one has. */
+  readonly invocationId: string | undefined;
   /**
    * Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the
    * call has ended.
@@ -45,13 +46,13 @@ interface CallRow {
   status_endpoint: string | null;
   cancel_endpoint: string | null;
   approval: string | null;
-  has_invocation: boolean;
+  invocation_id: string | null;
 }
 
 const LOAD = `
   SELECT g.id, g.state, g.generation, g.claim_id, b.*, s.endpoint, s.idempotency_key, s.body, s.access_request_id,
     s.status_endpoint, s.cancel_endpoint, a.body AS approval,
-    i.gated_call_id IS NOT NULL AS has_invocation,
+    i.invocation_id,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
@@ -69,7 +70,7 @@ export async function loadCall(pool: Pool, gatedCallId: string): Promise<StoredC
     generation: row.generation,
     claimId: row.claim_id ?? undefined,
     remainingMs: row.remaining_ms,
-    hasInvocation: row.has_invocation,
+    invocationId: row.invocation_id ?? undefined,
     binding: {
       tool: row.tool,
       upstream: row.upstream,
