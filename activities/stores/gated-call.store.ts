@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
@@ -115,6 +116,17 @@ const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
+const expire = (pool: Pool, gatedCallId: string, retentionMs: number) =>
+  query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
+
+/** Answers this instead when the database is away for a while; any other failure is thrown on. */
+const ifAway =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if (error instanceof CountersignError && error.retryable) return instead;
+    throw error;
+  };
+
 async function findTask(
   pool: Pool,
   limits: GatedCallLimits,
@@ -124,9 +136,9 @@ async function findTask(
   const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, owner]))[0];
   let row = await read();
   if (row?.due) {
-    // No client reads `working` past the deadline, whether or not the sweeper has come by.
-    await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, limits.retentionMs]);
-    row = await read();
+    // No client reads `working` past the deadline, whether or not the sweeper has come by. Where that cannot be recorded
+    // now, the end has not happened, and the call is shown as it is.
+    row = await expire(pool, row.id, limits.retentionMs).then(read, ifAway(row));
   }
   return row && taskViewOf(row);
 }
