@@ -14,15 +14,17 @@ CREATE FUNCTION gateway.write_outcome_record(p_call uuid) RETURNS void LANGUAGE 
 DECLARE
   v_ref text := 'out_' || replace(gen_random_uuid()::text, '-', '');
   v_at timestamptz := clock_timestamp();
-  c gateway.gated_call; b gateway.call_binding; v_body text;
+  c gateway.gated_call; b gateway.call_binding; v_asked jsonb; v_body text;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call;
   SELECT * INTO STRICT b FROM gateway.call_binding WHERE gated_call_id = p_call;
+  -- Arguments may hold U+0000, which JSON can say and jsonb cannot hold; of them nothing is read here.
+  v_asked := replace(b.evaluation, '\u0000', '\ufffd')::jsonb;
   v_body := jsonb_build_object(
     'outcomeRef', v_ref, 'taskId', c.task_id, 'state', c.state, 'reason', c.reason, 'recordedAt', v_at,
     'tool', b.tool, 'callDigest', b.call_digest, 'toolDigest', b.tool_digest, 'requester', b.caller,
-    'subject', b.evaluation::jsonb -> 'subject', 'resource', b.evaluation::jsonb -> 'resource',
-    'action', b.evaluation::jsonb -> 'action', 'createdAt', c.created_at, 'generation', c.generation,
+    'subject', v_asked -> 'subject', 'resource', v_asked -> 'resource',
+    'action', v_asked -> 'action', 'createdAt', c.created_at, 'generation', c.generation,
     'requestDeadline', c.request_deadline, 'approvalExpiresAt', c.approval_expires_at,
     'decisions', (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'generation', d.generation, 'kind', d.kind,
         'reason', d.reason, 'evaluationId', d.evaluation_id, 'evaluatedAt', d.evaluated_at)
