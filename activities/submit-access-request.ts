@@ -8,7 +8,7 @@ import { persist } from './stores/persist.ts';
 const JOIN_LIMIT_MS = 10_000;
 const JOIN_LOOK_MS = 50;
 /** A caller waits for this; when it is told to try again, it finds what was recorded after all. */
-const ATTACH_WITHIN_MS = 2_000;
+const ATTACH_WITHIN_MS = 5_000;
 
 /**
  * The only submitter: the gateway calls it for new and for joined calls, and whoever finds a call without a handle may

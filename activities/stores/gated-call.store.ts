@@ -45,7 +45,7 @@ export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): Gated
 }
 
 /** A caller waits for this. Whoever is told to try again joins what was opened. */
-const OPEN_WITHIN_MS = 2_000;
+const OPEN_WITHIN_MS = 5_000;
 
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
