@@ -1,4 +1,5 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
@@ -7,14 +8,20 @@ import { createActivities } from '../../activities/index.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
+import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, anOpening, CALLER } from './gated-calls.ts';
 
 const HOUR_MS = 3_600_000;
+/** That an attempt failed is what these tests are about. */
+const SILENT = new DefaultLogger('ERROR', () => undefined);
+const TOOL = 'files__write_file';
 
 export interface LifeOptions {
   readonly executionTimeoutMs?: number;
@@ -38,6 +45,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
   const requests = new Map<string, AccessRequestHandle>();
   /** How often the tool was called for each path. */
   const ledger = new Map<string, number>();
+  const arrivals: Arrival[] = [];
   const approvals = new Map<string, ResolutionStatus>();
   const accessRequests = {
     submit: async ({ idempotencyKey }: { idempotencyKey: string }) => {
@@ -66,8 +74,16 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
         definition: {},
         digest: 'sha-256:tool',
       }),
-      call: async ({ arguments: { path } }) => {
-        ledger.set(String(path), (ledger.get(String(path)) ?? 0) + 1);
+      call: async (call) => {
+        const upstreamKey = String(call.meta?.['dev.countersign/idempotency-key']);
+        const at = new Date().toISOString();
+        const path = String(call.arguments['path']);
+        arrivals.push({
+          upstreamKey,
+          argumentsDigest: callDigest({ tool: TOOL, arguments: call.arguments }, sha256),
+          at,
+        });
+        ledger.set(path, (ledger.get(path) ?? 0) + 1);
         await options.atTheTool?.();
         return { kind: 'result', isError: false, result: { content: [] } };
       },
@@ -97,7 +113,9 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
       await pause(found.waitMs);
     }
     for (;;) {
-      await new MockActivityEnvironment().run(activities.invokeTool, { gatedCallId }).catch(() => undefined);
+      await new MockActivityEnvironment(undefined, { logger: SILENT })
+        .run(activities.invokeTool, { gatedCallId })
+        .catch(() => undefined);
       let settled = await repeated(() => activities.settle({ gatedCallId }));
       while (settled.kind === 'wait') {
         await pause(Math.min(settled.waitMs, 50));
@@ -109,7 +127,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
 
   const view = (taskId: string, caller: Principal = CALLER): Promise<GatedCallView | undefined> =>
     calls.findTask(taskId, ownerKey(caller));
-  return { calls, store, activities, ensureSubmitted, open, drive, view, ledger, requests };
+  return { calls, store, activities, ensureSubmitted, open, drive, view, ledger, arrivals, requests };
 }
 
 export interface Held {
