@@ -15,8 +15,14 @@ export class OwnPostgres {
 
   /** Starts it, the first time or again. The address stays the same. */
   async start(): Promise<string> {
+    const url = await this.startAsItIs();
+    await migrate(url, packagePath('prisma', 'migrations'));
+    return url;
+  }
+
+  /** Starts it without a look at what is in it. */
+  async startAsItIs(): Promise<string> {
     this.#server = await findOrStartPostgres({ stateDir: this.folder, searchPath: readEnvironment().searchPath });
-    await migrate(this.#server.url, packagePath('prisma', 'migrations'));
     return this.#server.url;
   }
 

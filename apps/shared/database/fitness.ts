@@ -21,5 +21,5 @@ export async function unfitness(client: ClientBase, { durable }: { durable: bool
   const [look] = rows;
   if (look?.is_standby !== false) return 'it is a standby; connect to the primary';
   if (!durable || look.switched_off.length === 0) return undefined;
-  return `it may lose what it has confirmed, because ${look.switched_off.join(' and ')} is off; switch it on`;
+  return `it may lose what it has confirmed, with ${look.switched_off.join(' and ')} switched off; switch them on`;
 }
