@@ -21,7 +21,12 @@ afterAll(async () => {
   await db.drop();
 });
 
-const task = (more: object = {}) => ({ id: 'arq_1', status: 'approved', status_endpoint: `${server.url}/arq_1`, ...more });
+const task = (more: object = {}) => ({
+  id: 'arq_1',
+  status: 'approved',
+  status_endpoint: `${server.url}/arq_1`,
+  ...more,
+});
 const approval = (more: object) => ({
   id: `apr_${Math.random()}`,
   approved_at: '2026-11-21T09:00:00Z',

@@ -30,7 +30,9 @@ describe.each([
   afterAll(() => stack?.stop());
 
   it('it really is', () => {
-    const lines = readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8').trim().split('\n');
+    const lines = readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8')
+      .trim()
+      .split('\n');
     const minutesOff = (part: string) => {
       const [first = '{}'] = lines.filter((line) => line.includes(`"name":"${part}"`));
       return Math.round(((JSON.parse(first) as { time: number }).time - Date.now()) / 60_000);
