@@ -4,6 +4,7 @@ import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { persist } from './stores/persist.ts';
 import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
@@ -18,7 +19,8 @@ const SEND_WINDOW_MS = 2_000;
 /**
  * Sends the bound call, once. The permit row is written before the first byte leaves, and nobody gets a second one, so
  * a repetition of this step by whatever cause sends nothing. A lost answer leaves the permit without a result: the
- * call then ends as `outcome_unknown` at its execution deadline.
+ * call then ends as `outcome_unknown` at its execution deadline. The database may be away meanwhile: the permit and the
+ * result are held on to here until that deadline, because nobody else has them.
  */
 export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'] {
   const { store } = deps;
@@ -26,27 +28,60 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
   return async ({ gatedCallId }) => {
     const call = await store.load(gatedCallId);
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
-    const invocationId = randomUUID();
-    const upstreamKey = randomBytes(16).toString('base64url');
-    const claimId = claimIdOf(gatedCallId, call.generation, sha256);
-    if (!(await store.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey }))) return;
-    const permittedAt = performance.now();
+    const endsAt = performance.now() + call.remainingMs;
+    const permit = {
+      gatedCallId,
+      claimId: claimIdOf(gatedCallId, call.generation, sha256),
+      invocationId: randomUUID(),
+      upstreamKey: randomBytes(16).toString('base64url'),
+    };
     const beat = setInterval(heartbeat, HEARTBEAT_MS);
     try {
-      const result = await send(deps, call, { upstreamKey, permittedAt });
-      await storeResult(deps, { gatedCallId, invocationId, cause: 'result' }, result);
+      if (!(await obtain(deps, permit, endsAt))) return;
+      const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
+      await persist(
+        () => storeResult(deps, { ...permit, cause: 'result' }, result),
+        Math.max(endsAt - performance.now(), 0),
+      );
     } finally {
       clearInterval(beat);
     }
   };
 }
 
+interface Permit {
+  readonly gatedCallId: string;
+  readonly claimId: string;
+  readonly invocationId: string;
+  readonly upstreamKey: string;
+}
+
+/**
+ * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may
+ * have been given to it then, and nobody but this process knows that nothing was sent on it.
+ */
+async function obtain({ store }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
+  let wasLost = false;
+  return persist(
+    async () => {
+      const before = wasLost;
+      wasLost = true;
+      if (await store.beginInvocation(permit)) return true;
+      if (!before) return false;
+      const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
+      return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
+    },
+    Math.max(endsAt - performance.now(), 0),
+  );
+}
+
 async function send(
   { upstreams }: ActivityDeps,
   call: StoredCall,
-  permit: { upstreamKey: string; permittedAt: number },
+  permit: { upstreamKey: string; permittedAt: number; endsAt: number },
 ): Promise<InvocationResult> {
-  if (performance.now() - permit.permittedAt > SEND_WINDOW_MS) return { kind: 'not_sent', cause: 'stalled' };
+  const now = performance.now();
+  if (now - permit.permittedAt > SEND_WINDOW_MS) return { kind: 'not_sent', cause: 'stalled' };
   return upstreams.call(
     {
       upstream: call.binding.upstream,
@@ -55,6 +90,6 @@ async function send(
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
       idempotencyKey: permit.upstreamKey,
     },
-    { signal: AbortSignal.timeout(Math.max(Math.floor(call.remainingMs), 1)) },
+    { signal: AbortSignal.timeout(Math.max(Math.floor(permit.endsAt - now), 1)) },
   );
 }

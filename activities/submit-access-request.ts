@@ -3,9 +3,12 @@ import { CountersignError } from '../workflows/domain/errors.ts';
 import type { AccessRequestService, EnsureSubmitted, GatedCallView } from '../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../workflows/domain/gated-call/submission.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
+import { persist } from './stores/persist.ts';
 
 const JOIN_LIMIT_MS = 10_000;
 const JOIN_LOOK_MS = 50;
+/** A caller waits for this; when it is told to try again, it finds what was recorded after all. */
+const ATTACH_WITHIN_MS = 5_000;
 
 /**
  * The only submitter: the gateway calls it for new and for joined calls, and whoever finds a call without a handle may
@@ -20,7 +23,8 @@ export function createEnsureSubmitted(deps: {
   async function submit(gatedCallId: string, taken: TakenSubmission): Promise<GatedCallView | undefined> {
     try {
       const handle = await accessRequests.submit(taken);
-      const { outcome, task } = await store.attachHandle(gatedCallId, taken.generation, handle);
+      const attach = () => store.attachHandle(gatedCallId, taken.generation, handle);
+      const { outcome, task } = await persist(attach, ATTACH_WITHIN_MS);
       if (outcome === 'conflict') {
         throw new CountersignError(
           'ERR_SUBMISSION_CONFLICT',

@@ -1,11 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
 import type { SealedContent } from './stored-call.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
@@ -44,6 +46,9 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   };
 }
 
+/** A caller waits for this. Whoever is told to try again joins what was opened. */
+const OPEN_WITHIN_MS = 5_000;
+
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
@@ -75,14 +80,12 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
     submission_endpoint: endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', 'SELECT * FROM gateway.open_gated_call($1)', [
-    JSON.stringify(parameters),
-  ]);
+  const row = await openOnce(pool, parameters);
   if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
-  if (kind === 'joined') return { kind, gatedCallId, taskId };
+  if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
-  return { kind, gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
+  return { kind: 'opened', gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
 }
 
 /** What the database keeps of the opening without being able to read it. */
@@ -106,6 +109,24 @@ async function sealed(seals: Seals, gatedCallId: string, { binding, submissionBo
   };
 }
 
+/**
+ * Opens the call under the ids it was given, however often the answer is lost: an earlier run of the statement that was
+ * committed after all is found by the call's id, or joined under it.
+ */
+async function openOnce(pool: Pool, parameters: { readonly id: string }): Promise<OpenedRow> {
+  let wasLost = false;
+  return persist(async () => {
+    const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
+    wasLost = true;
+    return mine ?? (await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]));
+  }, OPEN_WITHIN_MS);
+}
+
+const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
+const FIND_OPENED = `
+  SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
+  FROM gateway.gated_call WHERE id = $1`;
+
 interface OpenedRow {
   readonly outcome: Opened['kind'];
   readonly gated_call_id: string;
@@ -117,6 +138,17 @@ const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
+const expire = (pool: Pool, gatedCallId: string, retentionMs: number) =>
+  query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
+
+/** Answers this instead when the database is away for a while; any other failure is thrown on. */
+const ifAway =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if (error instanceof CountersignError && error.retryable) return instead;
+    throw error;
+  };
+
 async function findTask(
   pool: Pool,
   { seals, retentionMs }: GatedCallOptions,
@@ -126,9 +158,9 @@ async function findTask(
   const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, seals.digest(owner)]))[0];
   let row = await read();
   if (row?.due) {
-    // No client reads `working` past the deadline, whether or not the sweeper has come by.
-    await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, retentionMs]);
-    row = await read();
+    // No client reads `working` past the deadline, whether or not the sweeper has come by. Where that cannot be recorded
+    // now, the end has not happened, and the call is shown as it is.
+    row = await expire(pool, row.id, retentionMs).then(read, ifAway(row));
   }
   return row && taskViewOf(row, seals);
 }

@@ -57,7 +57,10 @@ export const connectUpstreams = (config: Config, log: Logger): UpstreamPool => c
 export async function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
   const { log } = deps;
   const { urls, gateway } = config;
-  const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
+  const pool = createPool(deps.databaseUrl, {
+    applicationName: 'countersign gateway',
+    durable: config.mode === 'production',
+  });
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const retentionMs = gateway.resultRetentionSeconds * 1_000;

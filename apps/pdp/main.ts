@@ -44,7 +44,7 @@ export async function startPdp(
     audience: urls.accessRequests,
   });
   const issuers = new Map([[urls.accessRequests, remoteKeys]]);
-  const pool = createPool(databaseUrl, { applicationName: 'countersign-pdp' });
+  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', durable: config.mode === 'production' });
   const decide = createDecide({
     engine,
     verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),

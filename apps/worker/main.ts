@@ -39,7 +39,10 @@ export interface WorkerDeps {
  * number may run at once.
  */
 export async function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
-  const pool = createPool(deps.databaseUrl, { applicationName: 'countersign worker' });
+  const pool = createPool(deps.databaseUrl, {
+    applicationName: 'countersign worker',
+    durable: config.mode === 'production',
+  });
   const temporal = { ...config.temporal, address: deps.temporalAddress };
   const engine = createTemporalClient(temporal);
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });

@@ -44,6 +44,23 @@ describe('opening a gated call', () => {
     expect(second).not.toMatchObject({ taskId: first.taskId });
   });
 
+  it.each(['\u0000', '\\u0000', '"\u0000\\', '\u0001\u001f\u007f\u2028\uffff', '\u{10ffff}'])(
+    'keeps arguments with %j as they are, and ends like any other',
+    async (content) => {
+      const opening = anOpening({ args: { content, [content]: 1 } });
+      const call = await fixture.granted(opening);
+      const { binding } = await fixture.lifecycle.load(call.gatedCallId);
+      expect(JSON.parse(binding.arguments)).toEqual({ content, [content]: 1 });
+      expect(await fixture.calls.cancel(call.gatedCallId)).toBe('cancelled');
+      const { rows } = await db.pool.query<{ body: string }>(
+        'SELECT body FROM gateway.outcome_record WHERE gated_call_id = $1',
+        [call.gatedCallId],
+      );
+      const { subject, resource, action } = opening.binding.evaluation;
+      expect(JSON.parse(rows[0]?.body ?? '')).toMatchObject({ subject, resource, action });
+    },
+  );
+
   it('refuses one more than the caller may have open, and still joins', async () => {
     const small = gatedCallFixture(db.pool, { maxOpenPerCaller: 2 });
     const caller = { ...CALLER, subject: randomUUID() };

@@ -50,6 +50,35 @@ describe('the sweeper', () => {
     expect((await long.lifecycle.load(notDue.gatedCallId)).state).toBe('pending');
   });
 
+  it('ends what it can when one call cannot be ended', async () => {
+    const fixture = gatedCallFixture(db.pool, { requestTtlMs: 30 });
+    const [broken, healthy] = [await fixture.pending(), await fixture.pending()];
+    const tried = new Set<string>();
+    const sweeper = startSweeper({
+      calls: {
+        ...createDueCalls(db.pool),
+        rewrap: async () => 0,
+        end: fixture.lifecycle.end,
+        expire: async (id) => {
+          tried.add(id);
+          if (id === broken.gatedCallId) throw new Error('never');
+          return fixture.lifecycle.expire(id);
+        },
+      },
+      intervalMs: 20,
+      abandonAfterMs: 3_600_000,
+      log: pino({ enabled: false }),
+    });
+    try {
+      expect(await ended(healthy.gatedCallId)).toEqual({ state: 'denied', reason: 'request_expired' });
+    } finally {
+      await sweeper.stop();
+    }
+    expect(tried).toContain(broken.gatedCallId);
+    expect((await fixture.lifecycle.load(broken.gatedCallId)).state).toBe('pending');
+    await fixture.calls.cancel(broken.gatedCallId);
+  });
+
   it('gives up a creation that nobody finished, and has its access request cancelled', async () => {
     const fixture = gatedCallFixture(db.pool);
     const call = await fixture.opened();
