@@ -35,7 +35,11 @@ export async function startAudit(
   const url = config.urls.audit;
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const records = createReadOnlyPool(databaseUrl);
-  const sessionPool = createPool(databaseUrl, { max: 4, applicationName: 'countersign audit sessions' });
+  const sessionPool = createPool(databaseUrl, {
+    max: 4,
+    applicationName: 'countersign audit sessions',
+    role: 'countersign_auditor',
+  });
   const sessions = createSessions({
     pool: sessionPool,
     schema: 'audit',

@@ -59,6 +59,7 @@ export async function startGateway(config: Config, secrets: GatewaySecrets, deps
   const { urls, gateway } = config;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
+    role: 'countersign_enforcement',
     durable: config.mode === 'production',
   });
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);

@@ -44,7 +44,11 @@ export async function startPdp(
     audience: urls.accessRequests,
   });
   const issuers = new Map([[urls.accessRequests, remoteKeys]]);
-  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', durable: config.mode === 'production' });
+  const pool = createPool(databaseUrl, {
+    applicationName: 'countersign pdp',
+    role: 'countersign_authority',
+    durable: config.mode === 'production',
+  });
   const decide = createDecide({
     engine,
     verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),

@@ -41,6 +41,7 @@ export interface WorkerDeps {
 export async function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
+    role: 'countersign_enforcement',
     durable: config.mode === 'production',
   });
   const temporal = { ...config.temporal, address: deps.temporalAddress };

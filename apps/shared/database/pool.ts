@@ -23,6 +23,16 @@ const LIMITS = {
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
 } as const;
 
+/** What a deployable may do in the database. Each owns nothing, and changes fenced rows by functions alone. */
+type Role = 'countersign_enforcement' | 'countersign_authority' | 'countersign_auditor';
+
+interface PoolOptions {
+  readonly max?: number;
+  readonly applicationName: string;
+  readonly role?: Role;
+  readonly durable?: boolean;
+}
+
 /**
  * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: a statement
  * 5 s, a lock 2 s, a transaction that its client forgot 10 s, a connection (also one of the pool's) 5 s, an answer 7 s.
@@ -31,13 +41,14 @@ const LIMITS = {
  *
  * @param max Largest number of connections.
  * @param applicationName What an operator sees in `pg_stat_activity`.
+ * @param role The role it works under; the login has to be a member of it.
  */
 export function createPool(
   databaseUrl: string,
-  { max = 10, applicationName, durable = false }: { max?: number; applicationName: string; durable?: boolean },
+  { max = 10, applicationName, role, durable = false }: PoolOptions,
 ): Pool {
   const pool = new Pool({
-    connectionString: databaseUrl,
+    connectionString: role === undefined ? databaseUrl : withOption(databaseUrl, `role=${role}`),
     max,
     application_name: applicationName,
     ...LIMITS,
@@ -47,6 +58,14 @@ export function createPool(
   // has already let go of it, and the next query opens another.
   pool.on('error', () => undefined);
   return pool;
+}
+
+/** The address with one more setting that the server applies to each connection from its start. */
+export function withOption(databaseUrl: string, setting: string): string {
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.get('options');
+  url.searchParams.set('options', [options, `-c ${setting}`].filter(Boolean).join(' '));
+  return url.href;
 }
 
 /** After a failover the same address may lead elsewhere, so each new connection is looked at. */
