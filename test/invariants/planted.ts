@@ -40,7 +40,7 @@ function arrivals({ evidence }: HonestCalls): Record<string, Planted> {
     'an executed call arrived': { evidence: { arrivals: all.slice(1) } },
     'a tool whose failure is told was reached': { evidence: { arrivals: all.slice(0, 1) } },
     'an outcome is unknown only where a fault fell between the permit and the end': { evidence: { faults: [] } },
-    'every task that a client was given is there, with its access request': {
+    'every task that a client was given is there, with its access request while it is open': {
       evidence: { seenTaskIds: ['tsk_never_made'] },
     },
   };

@@ -47,10 +47,10 @@ export const RECORDS: readonly Invariant[] = [
       UNION ALL SELECT dedup_key FROM gateway.gated_call GROUP BY dedup_key HAVING count(DISTINCT owner_key) > 1`,
   },
   {
-    name: 'every task that a client was given is there, with its access request',
+    name: 'every task that a client was given is there, with its access request while it is open',
     needs: 'seenTaskIds',
     sql: `SELECT t.task_id FROM seen_task t LEFT JOIN gateway.gated_call g USING (task_id)
       LEFT JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = 1
-      WHERE g.id IS NULL OR g.state = 'preparing' OR s.access_request_id IS NULL`,
+      WHERE g.id IS NULL OR g.state = 'preparing' OR (g.ended_at IS NULL AND s.access_request_id IS NULL)`,
   },
 ];

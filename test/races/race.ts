@@ -27,6 +27,7 @@ const WINNERS: Readonly<Record<string, Winner>> = { claimed: 'claim', cancelled:
 /**
  * One gated call for which two workers, a cancellation and a deadline compete within ten milliseconds, by the product's
  * own stores. In every other call the workers have recorded the approval before; in the others that is part of the race.
+ * In one of ten, somebody keeps the row locked until the deadline is over, so that everybody waits for it.
  */
 export function createRace(pool: Pool): Race {
   const fixture = gatedCallFixture(pool, { maxOpenPerCaller: 1_000_000 });
@@ -62,7 +63,11 @@ export function createRace(pool: Pool): Race {
   }
 
   /** Everybody is ready; from now on it is a matter of milliseconds. */
-  async function compete(gatedCallId: string, decisionId: string | undefined, isApprovalsDeadline: boolean) {
+  async function compete(
+    gatedCallId: string,
+    decisionId: string | undefined,
+    { isApprovalsDeadline, isHeldUp }: Course,
+  ) {
     const moment = Date.now() + LEAD_MS + pace.approvingMs();
     const deadline = moment + offset() + pace.lateMs();
     await setDeadline(pool, gatedCallId, {
@@ -82,21 +87,26 @@ export function createRace(pool: Pool): Race {
       pace.approving(Date.now() - began);
       return claim(gatedCallId, decision);
     };
-    return Promise.all([
+    const stray = isHeldUp ? holdRow(pool, gatedCallId, { from: moment - SPREAD_MS, to: deadline + 2 }) : undefined;
+    const answers = await Promise.all([
       worker(),
       worker(),
       until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId)),
       until(deadline).then(() => lifecycle.expire(gatedCallId)),
     ]);
+    await stray;
+    return answers;
   }
 
   return async (index) => {
     const { gatedCallId } = await fixture.pending();
     const earlier = index % 2 === 0 ? await approve(gatedCallId, Date.now() + HOUR_MS) : undefined;
-    const [first, second, cancelled, expired] = await compete(gatedCallId, earlier, index % 4 < 2);
+    const course = { isApprovalsDeadline: index % 4 < 2, isHeldUp: index % 20 >= 18 };
+    const [first, second, cancelled, expired] = await compete(gatedCallId, earlier, course);
     const { state } = await lifecycle.load(gatedCallId);
     const { permits, arrival } = await execute(gatedCallId, state === 'claimed');
-    const contradictions = contradictionsOf({ state, claims: [first, second], cancelled, expired, permits });
+    const { isHeldUp } = course;
+    const contradictions = contradictionsOf({ state, claims: [first, second], cancelled, expired, permits, isHeldUp });
     return { winner: WINNERS[state] ?? 'expiry', contradictions, ...(arrival !== undefined && { arrival }) };
   };
 }
@@ -117,6 +127,26 @@ function createPace() {
   return { lateMs: late.read, late: late.add, approvingMs: approving.read, approving: approving.add };
 }
 
+interface Course {
+  /** The approval ends, or else the request. */
+  readonly isApprovalsDeadline: boolean;
+  /** A stray session has the row when the deadline passes, and changes nothing. */
+  readonly isHeldUp: boolean;
+}
+
+async function holdRow(pool: Pool, gatedCallId: string, { from, to }: { from: number; to: number }): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await until(from);
+    await client.query('BEGIN');
+    await client.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [gatedCallId]);
+    await until(to);
+    await client.query('ROLLBACK');
+  } finally {
+    client.release();
+  }
+}
+
 async function setDeadline(pool: Pool, gatedCallId: string, of: { at: number; isApprovals: boolean }): Promise<void> {
   const column = of.isApprovals ? 'approval_expires_at' : 'request_deadline';
   await pool.query(`UPDATE gateway.gated_call SET ${column} = $2 WHERE id = $1`, [gatedCallId, new Date(of.at)]);
@@ -128,15 +158,17 @@ interface Answers {
   readonly cancelled: string;
   readonly expired: string;
   readonly permits: number;
+  readonly isHeldUp: boolean;
 }
 
 /** Nobody may have been told of another winner than the one that the row names afterwards. */
-function contradictionsOf({ state, claims, cancelled, expired, permits }: Answers): string[] {
+function contradictionsOf({ state, claims, cancelled, expired, permits, isHeldUp }: Answers): string[] {
   const won = claims.filter((claim) => claim === 'won').length;
   const mine = claims.filter((claim) => claim === 'mine').length;
   const found: readonly [boolean, string][] = [
     [WINNERS[state] === undefined, `the call is ${state} after a cancellation`],
     [won !== (state === 'claimed' ? 1 : 0), `${won} claims won a call that is ${state}`],
+    [isHeldUp && state === 'claimed', 'a claim that waited for the row past the deadline won'],
     [mine > 0 && state !== 'claimed', `a claim was found again on a call that is ${state}`],
     [cancelled !== state, `the cancellation was told ${cancelled}, and the call is ${state}`],
     [!['pending', 'granted', state].includes(expired), `the deadline was told ${expired}, and the call is ${state}`],

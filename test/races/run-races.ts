@@ -3,9 +3,9 @@ import { checkInvariants, type Violation } from '../invariants/check-invariants.
 import type { Arrival } from '../invariants/invariant.ts';
 import { createRace, type Winner } from './race.ts';
 
-/** Races at the same time. Each has four rivals, each with a connection of its own. */
+/** Races at the same time. Each has four rivals and perhaps a stray session, each with a connection of its own. */
 export const RACES_AT_ONCE = 12;
-export const CONNECTIONS = 4 * RACES_AT_ONCE;
+export const CONNECTIONS = 5 * RACES_AT_ONCE;
 
 export interface RaceFigures {
   readonly calls: number;
