@@ -52,7 +52,7 @@ export function createScheduler(note: (line: string) => void) {
           if (fate !== 'crash before') {
             const outcome = await work().then(
               (value) => () => resolve(value),
-              (error: unknown) => () => reject(error),
+              (error: unknown) => () => reject(error instanceof Error ? error : new Error(String(error))),
             );
             if (fate === 'done') return outcome();
             if (fate === 'done, told failed') return reject(new CountersignError(failure, 'no answer came'));

@@ -89,10 +89,10 @@ export function createRace(pool: Pool): Race {
     };
     const stray = isHeldUp ? holdRow(pool, gatedCallId, { from: moment - SPREAD_MS, to: deadline + 2 }) : undefined;
     const answers = await Promise.all([
-      worker(),
-      worker(),
-      until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId)),
-      until(deadline).then(() => lifecycle.expire(gatedCallId)),
+      heard(worker()),
+      heard(worker()),
+      heard(until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId))),
+      heard(until(deadline).then(() => lifecycle.expire(gatedCallId))),
     ]);
     await stray;
     return answers;
@@ -110,6 +110,9 @@ export function createRace(pool: Pool): Race {
     return { winner: WINNERS[state] ?? 'expiry', contradictions, ...(arrival !== undefined && { arrival }) };
   };
 }
+
+/** An answer, or in words what was raised instead: that fits nothing. */
+const heard = (answer: Promise<string>) => answer.catch((error: unknown) => `raised: ${String(error)}`);
 
 const offset = () => (Math.random() * 2 - 1) * SPREAD_MS;
 const until = (at: number) => pause(Math.max(0, at - Date.now()));
@@ -167,6 +170,7 @@ function contradictionsOf({ state, claims, cancelled, expired, permits, isHeldUp
   const mine = claims.filter((claim) => claim === 'mine').length;
   const found: readonly [boolean, string][] = [
     [WINNERS[state] === undefined, `the call is ${state} after a cancellation`],
+    [claims.some((claim) => claim.startsWith('raised')), `a claim of a call that is ${state} got ${claims.join(', ')}`],
     [won !== (state === 'claimed' ? 1 : 0), `${won} claims won a call that is ${state}`],
     [isHeldUp && state === 'claimed', 'a claim that waited for the row past the deadline won'],
     [mine > 0 && state !== 'claimed', `a claim was found again on a call that is ${state}`],
