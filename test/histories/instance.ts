@@ -8,10 +8,11 @@ import { createLifecycleStore, type LifecycleStore } from '../../activities/stor
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
 import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
+import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
 import type { Fiber } from './scheduler.ts';
 
-const LIMITS = { requestTtlMs: 3_600_000, retentionMs: 3_600_000, maxOpenPerCaller: 10 };
+const LIMITS = { seals: TEST_SEALS, requestTtlMs: 3_600_000, retentionMs: 3_600_000, maxOpenPerCaller: 10 };
 const SETTINGS: ActivityDeps['settings'] = {
   pollMinMs: 1_000,
   pollMaxMs: 10_000,

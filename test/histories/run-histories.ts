@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { TEST_SEALS } from '../support/gated-calls.ts';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { runHistory, type HistoryResult } from './history.ts';
 import type { Mutation } from './instance.ts';
@@ -89,6 +90,7 @@ function checkTogether(pool: Pool, results: readonly HistoryResult[]): Promise<V
     requests: results.flatMap((result) => result.requests),
     seenTaskIds: results.flatMap((result) => result.seenTaskIds),
     quietForMs: 0,
+    keyed: TEST_SEALS.digest,
   });
 }
 

@@ -9,7 +9,7 @@ const RESULT = { text: '{"content":[]}', digest: 'sha-256:result' };
 
 const ROW = `
   SELECT g.state, g.generation, s.lease_until > clock_timestamp() AS leased,
-    ARRAY(SELECT h.access_request_id IS NOT NULL FROM gateway.submission h WHERE h.gated_call_id = g.id
+    ARRAY(SELECT h.access_request_key IS NOT NULL FROM gateway.submission h WHERE h.gated_call_id = g.id
       ORDER BY h.generation) AS handles,
     CASE WHEN g.approval_expires_at IS NULL THEN 'none' WHEN g.approval_expires_at > clock_timestamp() THEN 'valid'
       ELSE 'over' END AS approval,

@@ -58,7 +58,7 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     name: 'a claimed call can be cancelled',
     checks: ['histories', 'races'],
     inDatabase: async (pool) => {
-      await change('end_unclaimed', ["'granted')", "'granted', 'claimed')"])(pool);
+      await change('end_unclaimed', ["'granted') THEN", "'granted','claimed') THEN"])(pool);
       await allowTransition(pool, 'claimed', 'cancelled');
     },
   },
@@ -115,7 +115,7 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     inDatabase: async (pool) => {
       const { rows } = await pool.query<{ view: string }>(`SELECT pg_get_viewdef('gateway.task'::regclass) AS view`);
       const view = rows[0]?.view ?? '';
-      const shown = view.replace(/COALESCE\(g\.due_at <= clock_timestamp\(\), false\)/, 'false');
+      const shown = view.replace(/COALESCE\(\(?g\.due_at <= clock_timestamp\(\)\)?, false\)/, 'false');
       if (shown === view) throw new Error('the view does not look at the deadline');
       await pool.query(`CREATE OR REPLACE VIEW gateway.task AS ${shown}`);
     },
