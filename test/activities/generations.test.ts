@@ -94,6 +94,20 @@ describe('a policy that wants one more approval', () => {
     expect(await fixture.lifecycle.claim({ ...claim, generation: 2, executionTimeoutMs: 1_000 })).toBe('stale');
   });
 
+  it('is not asked for any more when a decision of the generation before ends the call', async () => {
+    const call = await fixture.granted();
+    let goOn: () => void = () => undefined;
+    const late = steps({ decision: { kind: 'deny' }, decided: new Promise((resolve) => (goOn = () => resolve())) });
+    const denied = late.claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call, 1);
+    goOn();
+    expect(await denied).toEqual({ kind: 'ended' });
+    expect(await load(call)).toMatchObject({ state: 'denied', generation: 2 });
+    const text = `SELECT 1 FROM gateway.outbox WHERE subject_id = $1 AND kind = 'cancel_access_request'`;
+    expect((await db.pool.query(text, [call.gatedCallId])).rows).toHaveLength(1);
+  });
+
   it('ends at the bound', async () => {
     const call = await fixture.granted();
     await steps({ decision: WANTS_MORE }).claimExecution(call, 1);

@@ -19,11 +19,12 @@ const CASES_KEPT = 5;
 
 /** Asks every invariant for which there is evidence. Answers what does not hold; nothing when all is well. */
 export async function checkInvariants(database: Pool | PoolClient, evidence: Evidence = {}): Promise<Violation[]> {
+  const given = await prepare(database, evidence);
   const violations: Violation[] = [];
   for (const invariant of INVARIANTS) {
     if (invariant.needs !== undefined && evidence[invariant.needs] === undefined) continue;
-    const cases = await casesAgainst(database, invariant, evidence);
-    if (cases.length > 0) violations.push({ invariant: invariant.name, cases: cases.slice(0, CASES_KEPT) });
+    const { rows } = await ask(database, invariant, given);
+    if (rows.length > 0) violations.push({ invariant: invariant.name, cases: rows.slice(0, CASES_KEPT) });
   }
   return violations;
 }
@@ -34,8 +35,37 @@ export async function casesAgainst(
   invariant: Invariant,
   evidence: Evidence,
 ): Promise<Record<string, unknown>[]> {
-  const text = `${EVIDENCE} ${invariant.sql}`;
-  return (await database.query<Record<string, unknown>>(text, [JSON.stringify(evidence)])).rows;
+  return (await ask(database, invariant, await prepare(database, evidence))).rows;
+}
+
+const ask = (database: Pool | PoolClient, { sql }: Invariant, given: string) =>
+  database.query<Record<string, unknown>>(`${EVIDENCE} ${sql}`, [given]);
+
+interface OwnRequest {
+  readonly id: string;
+  readonly live: boolean;
+  readonly call_digest: string;
+  readonly generation: number;
+}
+
+/** The evidence as text, together with what the product's own access request service knows, all under this installation's key. */
+async function prepare(database: Pool | PoolClient, evidence: Evidence): Promise<string> {
+  const { keyed, arrivals = [], requests = [], ...same } = evidence;
+  if (keyed === undefined)
+    return JSON.stringify({ ...same, arrivals: arrivals.map(({ upstreamKey, at }) => ({ upstreamKey, at })) });
+  const { rows } = await database.query<OwnRequest>(
+    `SELECT id, status = 'pending' AS live, call_digest, generation FROM approvals.access_request`,
+  );
+  const own = rows.map(({ id, live, call_digest, generation }) => ({
+    ...{ key: keyed(id), live, generation },
+    callDigest: keyed(call_digest),
+  }));
+  const others = requests.map(({ accessRequestId, live }) => ({ key: keyed(accessRequestId), live }));
+  const arrived = arrivals.map(({ argumentsDigest, ...arrival }) => ({
+    ...arrival,
+    ...(argumentsDigest !== undefined && { argumentsDigest: keyed(argumentsDigest) }),
+  }));
+  return JSON.stringify({ ...same, arrivals: arrived, requests: [...own, ...others] });
 }
 
 /** Throws with all that does not hold, in words. */

@@ -27,7 +27,7 @@ export const EFFECTS: readonly Invariant[] = [
   },
   {
     name: 'what arrives is what was bound',
-    needs: 'arrivals',
+    needs: 'keyed',
     sql: `SELECT a.gated_call_id FROM arrived_call a JOIN gateway.call_binding b USING (gated_call_id)
       WHERE a.arguments_digest <> b.call_digest`,
   },

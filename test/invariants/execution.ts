@@ -7,6 +7,7 @@ export const EXECUTION: readonly Invariant[] = [
     sql: `SELECT e.gated_call_id FROM gateway.execution_claim e
       LEFT JOIN gateway.decision d ON d.id = e.decision_id
       LEFT JOIN gateway.call_binding b ON b.gated_call_id = e.gated_call_id
+      JOIN gateway.gated_call g ON g.id = e.gated_call_id AND g.forgotten_at IS NULL
       WHERE (d.gated_call_id = e.gated_call_id AND d.generation = e.generation AND d.kind = 'allow'
         AND d.call_digest = b.call_digest AND d.evaluated_at <= e.claimed_at
         AND e.claimed_at - d.evaluated_at <= interval '5 s') IS NOT TRUE`,
@@ -15,6 +16,7 @@ export const EXECUTION: readonly Invariant[] = [
     name: 'a claim rests on an approval of its generation that was valid',
     sql: `SELECT e.gated_call_id FROM gateway.execution_claim e
       LEFT JOIN gateway.approval a USING (gated_call_id, generation)
+      JOIN gateway.gated_call g ON g.id = e.gated_call_id AND g.forgotten_at IS NULL
       WHERE (a.approved_until > e.claimed_at) IS NOT TRUE`,
   },
   {
@@ -25,8 +27,8 @@ export const EXECUTION: readonly Invariant[] = [
   },
   {
     name: 'an approval is used for one claim',
-    sql: `SELECT a.approval_id FROM gateway.approval a JOIN gateway.execution_claim e USING (gated_call_id, generation)
-      GROUP BY a.approval_id HAVING count(*) > 1`,
+    sql: `SELECT a.approval_key FROM gateway.approval a JOIN gateway.execution_claim e USING (gated_call_id, generation)
+      GROUP BY a.approval_key HAVING count(*) > 1`,
   },
   {
     name: 'a decision is used for one claim',
@@ -58,13 +60,13 @@ export const EXECUTION: readonly Invariant[] = [
   {
     name: 'an executed call has a result that is no error',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
-      WHERE g.state = 'executed' AND r.is_error IS DISTINCT FROM false`,
+      WHERE g.state = 'executed' AND g.forgotten_at IS NULL AND r.is_error IS DISTINCT FROM false`,
   },
   {
     name: 'an execution error has a result that says so, or nothing was sent',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
       LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
-      WHERE g.state = 'execution_error' AND CASE WHEN r.gated_call_id IS NOT NULL THEN NOT r.is_error
+      WHERE g.state = 'execution_error' AND g.forgotten_at IS NULL AND CASE WHEN r.gated_call_id IS NOT NULL THEN NOT r.is_error
         ELSE i.gated_call_id IS NOT NULL AND i.not_sent_at IS NULL END`,
   },
   {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { gatedCallFixture } from '../support/gated-calls.ts';
+import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Arrival, Evidence } from './invariant.ts';
 
@@ -65,7 +65,8 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
   const denied = await ended('denied', 'resolution_denied');
   const failed = await ended('failed', 'resolution_failed');
   const pending = await fixture.pending();
-  await approvedRequest(pool, pending.gatedCallId);
+  const { binding } = await lifecycle.load(pending.gatedCallId);
+  await approvedRequest(pool, { id: `arq_${pending.gatedCallId}`, call_digest: binding.callDigest });
   return {
     preparing: (await fixture.opened()).gatedCallId,
     pending: pending.gatedCallId,
@@ -81,6 +82,7 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
     evidence: {
       arrivals,
       requests: [],
+      keyed: TEST_SEALS.digest,
       faults: [{ from: began, to: new Date().toISOString() }],
       seenTaskIds: [pending.taskId, cancelled.taskId],
       quietForMs: 60_000,
@@ -89,13 +91,8 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
 }
 
 /** The access request behind a pending call, in the product's own service, approved by two. */
-async function approvedRequest(pool: Pool, gatedCallId: string): Promise<void> {
-  const { rows } = await pool.query<{ id: string; call_digest: string }>(
-    `SELECT s.access_request_id AS id, b.call_digest FROM gateway.submission s JOIN gateway.call_binding b USING (gated_call_id)
-     WHERE gated_call_id = $1`,
-    [gatedCallId],
-  );
-  const { id, call_digest } = rows[0] ?? { id: '', call_digest: '' };
+async function approvedRequest(pool: Pool, of: { id: string; call_digest: string }): Promise<void> {
+  const { id, call_digest } = of;
   const named = { evaluation_id: randomUUID(), token_jti: randomUUID(), idempotency_key: randomUUID() };
   const texts = { subject: '{}', action: '{}', resource: '{}', context: '{}', tool: 'files__write_file', policies: [] };
   const request = { id, client_id: 'mcp-gateway', body_digest: 'sha-256:body', binding_hash: 'hash', quorum: 2 };

@@ -1,7 +1,7 @@
 /** One arrival of a call at a tool, as a ledger of its own noted it before the tool answered. */
 export interface Arrival {
   readonly upstreamKey: string;
-  /** Digest of tool and arguments as they arrived, made like `call_digest` of the binding. */
+  /** Digest of tool and arguments as they arrived, as the domain makes it, without any key. */
   readonly argumentsDigest?: string;
   /** Instant (RFC 3339) by the clock of the machine that the database runs on. */
   readonly at: string;
@@ -23,6 +23,8 @@ export interface Evidence {
   readonly faults?: readonly { readonly from: string; readonly to: string }[];
   /** Every task id that was given to a client. */
   readonly seenTaskIds?: readonly string[];
+  /** How this installation keys digests: without it nothing outside can be matched with what is stored under a key. */
+  readonly keyed?: (text: string) => string;
   /** Everything has been well for this long: whatever should have moved on by then has. Milliseconds. */
   readonly quietForMs?: number;
 }
@@ -46,10 +48,9 @@ export const EVIDENCE = `
   arrived_call AS (
     SELECT i.gated_call_id, i.began_at, i.not_sent_at, a.* FROM arrival a JOIN gateway.invocation i USING (upstream_key)),
   service_request AS (
-    SELECT id, status = 'pending' AS live FROM approvals.access_request
-    UNION ALL
-    SELECT r."accessRequestId", r.live FROM given, jsonb_to_recordset(coalesce(body -> 'requests', '[]'))
-      AS r("accessRequestId" text, live boolean)),
+    SELECT r.key, r.live, r."callDigest" AS call_digest, r.generation
+    FROM given, jsonb_to_recordset(coalesce(body -> 'requests', '[]'))
+      AS r(key text, live boolean, "callDigest" text, generation int)),
   fault AS (
     SELECT f."from" AS began_at, f."to" AS ended_at FROM given, jsonb_to_recordset(coalesce(body -> 'faults', '[]'))
       AS f("from" timestamptz, "to" timestamptz)),

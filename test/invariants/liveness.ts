@@ -22,7 +22,7 @@ export const LIVENESS: readonly Invariant[] = [
     needs: 'quietForMs',
     sql: `SELECT g.id FROM gateway.gated_call g
       JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
-      WHERE g.ended_at IS NULL AND s.access_request_id IS NULL AND s.lease_until < (SELECT since FROM quiet)`,
+      WHERE g.ended_at IS NULL AND s.access_request_key IS NULL AND s.lease_until < (SELECT since FROM quiet)`,
   },
   {
     name: 'what is to be done outside gets done',

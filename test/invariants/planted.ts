@@ -1,3 +1,4 @@
+import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { HonestCalls } from './honest-calls.ts';
 import type { Evidence } from './invariant.ts';
 
@@ -71,9 +72,9 @@ function execution(c: HonestCalls): Record<string, Planted> {
     'a call is claimed before its deadlines': { sql: [call(c.claimed, `request_deadline = ${LONG_AGO}`)] },
     'an approval is used for one claim': {
       sql: [
-        without('gateway.approval', 'approval_approval_id_key'),
-        rowsOf('approval', c.executed, `approval_id = 'same'`),
-        rowsOf('approval', c.claimed, `approval_id = 'same'`),
+        without('gateway.approval', 'approval_approval_key_key'),
+        rowsOf('approval', c.executed, `approval_key = 'same'`),
+        rowsOf('approval', c.claimed, `approval_key = 'same'`),
       ],
     },
     'a decision is used for one claim': {
@@ -133,6 +134,9 @@ function records(c: HonestCalls): Record<string, Planted> {
       sql: [rowsOf('outcome_record', c.executed, `body = body || ' '`)],
     },
     'an ended call is kept for its result to be read': { sql: [call(c.denied, 'retain_until = ended_at')] },
+    'nothing is forgotten before its time, and then all of it': {
+      sql: [call(c.executed, 'forgotten_at = clock_timestamp()')],
+    },
     'a caller has one open call for the same tool and arguments, and shares it with nobody': {
       sql: [
         'DROP INDEX gateway.gated_call_open',
@@ -144,7 +148,7 @@ function records(c: HonestCalls): Record<string, Planted> {
 }
 
 function requests(c: HonestCalls): Record<string, Planted> {
-  const nextSubmission = `jsonb_build_object('id', gen_random_uuid(), 'generation', 2, 'idempotency_key', 'next', 'access_request_id', 'arq_next')`;
+  const nextSubmission = `jsonb_build_object('id', gen_random_uuid(), 'generation', 2, 'idempotency_key', 'next', 'access_request_key', '${TEST_SEALS.digest('arq_next')}')`;
   return {
     'generations are counted from one without a gap, each with its submission': {
       sql: [call(c.granted, 'generation = 2')],
@@ -158,10 +162,10 @@ function requests(c: HonestCalls): Record<string, Planted> {
     },
     'a granted call has an approval of its generation': { sql: [less('approval', c.granted)] },
     'a call whose task can be read has an access request': {
-      sql: [rowsOf('submission', c.pending, 'access_request_id = NULL')],
+      sql: [rowsOf('submission', c.pending, 'access_request_key = NULL')],
     },
     'an access request belongs to one submission': {
-      sql: [rowsOf('submission', c.pending, `access_request_id = 'arq_${c.granted}'`)],
+      sql: [rowsOf('submission', c.pending, `access_request_key = '${TEST_SEALS.digest(`arq_${c.granted}`)}'`)],
     },
     'a call waits for one access request at a time': {
       sql: [twinOf('submission', c.granted, nextSubmission)],

@@ -42,6 +42,17 @@ export const RECORDS: readonly Invariant[] = [
     sql: 'SELECT id FROM gateway.gated_call WHERE ended_at IS NOT NULL AND retain_until <= ended_at',
   },
   {
+    name: 'nothing is forgotten before its time, and then all of it',
+    sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.data_key k ON k.gated_call_id = g.id
+      WHERE CASE WHEN g.forgotten_at IS NULL THEN k.call_key IS NULL
+        ELSE g.ended_at IS NULL OR g.forgotten_at < g.retain_until OR k.call_key IS NOT NULL
+          OR EXISTS (SELECT 1 FROM gateway.call_binding b WHERE b.gated_call_id = g.id)
+          OR EXISTS (SELECT 1 FROM gateway.submission s WHERE s.gated_call_id = g.id)
+          OR EXISTS (SELECT 1 FROM gateway.approval a WHERE a.gated_call_id = g.id)
+          OR EXISTS (SELECT 1 FROM gateway.call_result r WHERE r.gated_call_id = g.id)
+          OR EXISTS (SELECT 1 FROM gateway.late_evidence l WHERE l.gated_call_id = g.id) END`,
+  },
+  {
     name: 'a caller has one open call for the same tool and arguments, and shares it with nobody',
     sql: `SELECT dedup_key FROM gateway.gated_call WHERE ended_at IS NULL GROUP BY dedup_key HAVING count(*) > 1
       UNION ALL SELECT dedup_key FROM gateway.gated_call GROUP BY dedup_key HAVING count(DISTINCT owner_key) > 1`,
@@ -51,6 +62,6 @@ export const RECORDS: readonly Invariant[] = [
     needs: 'seenTaskIds',
     sql: `SELECT t.task_id FROM seen_task t LEFT JOIN gateway.gated_call g USING (task_id)
       LEFT JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = 1
-      WHERE g.id IS NULL OR g.state = 'preparing' OR (g.ended_at IS NULL AND s.access_request_id IS NULL)`,
+      WHERE g.id IS NULL OR g.state = 'preparing' OR (g.ended_at IS NULL AND s.access_request_key IS NULL)`,
   },
 ];

@@ -5,7 +5,7 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'generations are counted from one without a gap, each with its submission',
     sql: `SELECT g.id, g.generation FROM gateway.gated_call g LEFT JOIN gateway.submission s ON s.gated_call_id = g.id
-      GROUP BY g.id HAVING count(s.id) <> g.generation OR min(s.generation) <> 1 OR max(s.generation) <> g.generation`,
+      WHERE g.forgotten_at IS NULL GROUP BY g.id HAVING count(s.id) <> g.generation OR min(s.generation) <> 1 OR max(s.generation) <> g.generation`,
   },
   {
     name: 'a claim is made in the generation the call is in',
@@ -15,9 +15,10 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'nothing is decided or approved in a generation that has not begun',
     sql: `SELECT d.gated_call_id FROM gateway.decision d LEFT JOIN gateway.submission s USING (gated_call_id, generation)
+      JOIN gateway.gated_call g ON g.id = d.gated_call_id AND g.forgotten_at IS NULL
       WHERE s.id IS NULL OR (d.kind <> 'requestable' AND d.evaluated_at < s.created_at)
       UNION ALL SELECT a.gated_call_id FROM gateway.approval a LEFT JOIN gateway.submission s USING (gated_call_id, generation)
-      WHERE s.id IS NULL OR s.access_request_id IS NULL`,
+      WHERE s.id IS NULL OR s.access_request_key IS NULL`,
   },
   {
     name: 'a call past the first generation was granted in each one before',
@@ -33,28 +34,30 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'a call whose task can be read has an access request',
     sql: `SELECT g.id FROM gateway.gated_call g JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = 1
-      WHERE g.state IN ('pending','input_required','granted','claimed') AND s.access_request_id IS NULL`,
+      WHERE g.state IN ('pending','input_required','granted','claimed') AND s.access_request_key IS NULL`,
   },
   {
     name: 'an access request belongs to one submission',
-    sql: `SELECT access_request_id FROM gateway.submission WHERE access_request_id IS NOT NULL
-      GROUP BY access_request_id HAVING count(*) > 1`,
+    sql: `SELECT access_request_key FROM gateway.submission WHERE access_request_key IS NOT NULL
+      GROUP BY access_request_key HAVING count(*) > 1`,
   },
   {
     name: 'a call waits for one access request at a time',
-    sql: `SELECT s.gated_call_id FROM gateway.submission s JOIN service_request r ON r.id = s.access_request_id
+    needs: 'keyed',
+    sql: `SELECT s.gated_call_id FROM gateway.submission s JOIN service_request r ON r.key = s.access_request_key
       WHERE r.live GROUP BY s.gated_call_id HAVING count(*) > 1`,
   },
   {
     name: 'nobody is asked to decide on what no call waits for',
     needs: 'quietForMs',
-    sql: `SELECT r.id FROM service_request r LEFT JOIN gateway.submission s ON s.access_request_id = r.id
+    sql: `SELECT r.key FROM service_request r LEFT JOIN gateway.submission s ON s.access_request_key = r.key
       LEFT JOIN gateway.gated_call g ON g.id = s.gated_call_id
       WHERE r.live AND (g.id IS NULL OR g.generation <> s.generation OR g.ended_at < (SELECT since FROM quiet))`,
   },
   {
     name: 'an access request is about the call that it was made for',
-    sql: `SELECT s.gated_call_id FROM gateway.submission s JOIN approvals.access_request r ON r.id = s.access_request_id
+    needs: 'keyed',
+    sql: `SELECT s.gated_call_id FROM gateway.submission s JOIN service_request r ON r.key = s.access_request_key
       JOIN gateway.call_binding b USING (gated_call_id)
       WHERE r.call_digest <> b.call_digest OR r.generation <> s.generation`,
   },

@@ -26,6 +26,8 @@ const PROBE = 'was_written';
 export interface World {
   status?: ResolutionStatus | Error;
   decision?: Decision | Error;
+  /** The decision is given when this is over. */
+  decided?: Promise<void>;
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
   invocation?: InvocationResult;
@@ -52,7 +54,12 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   };
   const deps: ActivityDeps = {
     store,
-    pdp: { evaluate: async () => answer(world.decision ?? { kind: 'allow' }) },
+    pdp: {
+      async evaluate() {
+        await world.decided;
+        return answer(world.decision ?? { kind: 'allow' });
+      },
+    },
     accessRequests,
     ensureSubmitted: createEnsureSubmitted({ store, accessRequests }),
     upstreams: {

@@ -9,7 +9,9 @@ BEGIN
   SELECT state INTO STRICT v_state FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   IF v_state NOT IN ('preparing','pending','input_required','granted') THEN RETURN v_state; END IF;
   PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
-  IF p_reason IN ('client_cancelled','abandoned','request_expired') THEN
+  -- A decision can end the call from behind: it was asked for in one generation, and the request of the next is open.
+  IF p_reason IN ('client_cancelled','abandoned','request_expired')
+     OR (p_cause = 're-evaluation' AND v_state <> 'granted') THEN
     PERFORM gateway.enqueue('cancel_access_request', p_call::text);
   END IF;
   PERFORM gateway.enqueue('poke_workflow', p_call::text);
