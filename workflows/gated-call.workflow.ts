@@ -3,7 +3,6 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  setDefaultSignalHandler,
   setHandler,
   sleep,
   workflowInfo,
@@ -87,7 +86,6 @@ function listenForPokes(): Bell {
   setHandler(pokeSignal, () => {
     rung = true;
   });
-  setDefaultSignalHandler(() => undefined);
   return {
     async waitAtMost(ms) {
       const restMs = inARow < POKES_AT_ONCE ? 0 : Math.min(ms, REST_MS);
