@@ -1,10 +1,10 @@
 import {
-  ActivityFailure,
   CancellationScope,
   condition,
   continueAsNew,
   setHandler,
   sleep,
+  TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ActivityPorts, Awaiting, Claimed, Ended, GatedCallRef } from './activity-ports.ts';
@@ -20,7 +20,7 @@ export interface Place {
 /** Looks of one run. Each leaves some seven events, and a history may have fifty thousand. */
 const LOOKS_PER_RUN = 500;
 /** After a step that failed for good, as far as the engine goes. What the row says decides; so it is asked again. */
-const AFTER_FAILURE_MS = 30_000;
+const AFTER_FAILURE_MS = 10_000;
 /** So many pokes in a row are each answered by a look at once; after them, one look in every rest. */
 const POKES_AT_ONCE = 5;
 const REST_MS = 5_000;
@@ -70,7 +70,7 @@ async function unlessFailed<T>(step: Promise<T>): Promise<T | undefined> {
   try {
     return await step;
   } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
+    if (!(error instanceof TemporalFailure)) throw error;
     return undefined;
   }
 }
