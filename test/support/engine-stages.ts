@@ -22,9 +22,8 @@ export async function callAt(stage: Stage, { world, workflows, handle }: Engine)
     return call;
   }
   if (stage === 'awaits its resolution') {
-    const before = world.counts.looks;
     await workflows.poke(call.gatedCallId);
-    await waitFor(() => world.counts.looks > before);
+    await waitFor(() => isPaused(handle(call)));
     return call;
   }
   world.approve(call);

@@ -25,6 +25,8 @@ export interface Says {
   status: ResolutionStatus;
   decision: Decision | Error;
   result: InvocationResult | Error;
+  /** What the next attempts to read the row, or to get the permit, fail with. */
+  failures?: { load?: Error[]; permit?: Error[] };
 }
 export type EngineWorld = ReturnType<typeof createEngineWorld>;
 
@@ -115,13 +117,23 @@ function createDeps(world: {
     if (value instanceof Error) throw value;
     return value;
   };
+  const failuresOf = (gatedCallId: string) => saidOf(paths.get(gatedCallId) ?? '').failures;
+  const failWith = (failures: Error[] | undefined) => {
+    const failure = failures?.shift();
+    if (failure !== undefined) throw failure;
+  };
   const { lifecycle } = fixture;
   const pathIn = (args: unknown) => String((args as { path?: unknown }).path);
   return {
     store: {
       ...lifecycle,
+      async load(gatedCallId) {
+        failWith(failuresOf(gatedCallId)?.load);
+        return lifecycle.load(gatedCallId);
+      },
       async beginInvocation(call) {
         await pass('permit', call.gatedCallId);
+        failWith(failuresOf(call.gatedCallId)?.permit);
         return lifecycle.beginInvocation(call);
       },
       async settleResult(gatedCallId, ...rest) {

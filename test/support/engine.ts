@@ -35,7 +35,7 @@ export interface Engine {
   readonly taskQueue: string;
   readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
   /** Starts a worker with the product's workflows, unless told otherwise. */
-  startWorker(of?: { bundle?: WorkflowBundle; maxCachedWorkflows?: number }): Promise<Running>;
+  startWorker(of?: { address?: string; bundle?: WorkflowBundle; maxCachedWorkflows?: number }): Promise<Running>;
   /** Starts the outbox, the sweeper and the reconciler. */
   startMaintenance(): Promise<Running>;
   handle(call: WorldCall): WorkflowHandle;
@@ -73,7 +73,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const handle = (call: WorldCall) => client.workflow.getHandle(gatedCallWorkflowId(call.gatedCallId));
   return {
     ...{ world, db, client, taskQueue, workflows, handle },
-    startWorker: async (of = {}) => running(await startWorker({ ...of, address: reachedAt, taskQueue, world })),
+    startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
     startMaintenance: async () =>
       running(await startMaintenance({ db, world, workflows, reconcileMs: options.reconcileMs ?? 1_000 })),
     closed: (call, timeoutMs = 30_000) =>
