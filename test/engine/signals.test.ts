@@ -9,7 +9,10 @@ import { waitFor } from '../support/wait-for.ts';
 let engine!: Engine;
 beforeAll(async () => {
   const { address } = await testTemporal();
-  engine = await startEngine({ address, world: { pollMinMs: 600_000, pollMaxMs: 600_000 } });
+  engine = await startEngine({
+    address,
+    world: { pollMinMs: 600_000, pollMaxMs: 600_000, executionTimeoutMs: 60_000 },
+  });
   await engine.startWorker();
 }, 180_000);
 afterAll(() => engine?.stop());
@@ -113,11 +116,11 @@ describe('starting', () => {
     await engine.client.workflowService.deleteWorkflowExecution({
       ...{ namespace: 'default', workflowExecution: { workflowId, runId } },
     });
-    await waitFor(async () => (await statusOf(handle(call))) === 'GONE');
+    await waitFor(async () => (await statusOf(handle(call))) === 'GONE', { timeoutMs: 90_000 });
     await Promise.all([workflows.start(call.gatedCallId), workflows.poke(call.gatedCallId)]);
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['executed', 1]);
-  }, 60_000);
+  }, 180_000);
 });
 
 /** For people who read the output of a run. */

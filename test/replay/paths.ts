@@ -1,4 +1,4 @@
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { anApproval } from '../support/gated-calls.ts';

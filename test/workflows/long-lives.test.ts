@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/activity';
 import { waitFor } from '../support/wait-for.ts';
 import { awaiting, scripted, startWorkflowBench } from '../support/workflow-bench.ts';
 

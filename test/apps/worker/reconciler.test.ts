@@ -131,7 +131,7 @@ describe('the reconciler', () => {
   const seqRead = async () => {
     await db.pool.query('SELECT pg_stat_force_next_flush()');
     const { rows } = await db.pool.query<{ read: string }>(
-      "SELECT seq_tup_read AS read FROM pg_stat_user_tables WHERE relid = 'gateway.gated_call'::regclass",
+      "SELECT seq_tup_read AS read FROM pg_stat_user_tables WHERE schemaname = 'gateway' AND relname = 'gated_call'",
     );
     return rows[0]?.read;
   };
