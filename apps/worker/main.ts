@@ -5,6 +5,7 @@ import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
@@ -18,6 +19,7 @@ import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { outboxHandlers } from './maintenance/outbox-handlers.ts';
+import { startReconciler } from './maintenance/reconciler.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
@@ -83,15 +85,19 @@ export async function startWorker(config: Config, secrets: WorkerSecrets, deps: 
       }),
     );
     parts.push(await runWorker(temporal, activities, deps.log));
-    const workflows = createGatedCallWorkflows(engine.client, {
-      taskQueue: temporal.taskQueue,
-      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
-    });
+    const firstLookMs = config.worker.resolutionPollMinSeconds * 1_000;
+    const workflows = createGatedCallWorkflows(engine.client, { taskQueue: temporal.taskQueue, firstLookMs });
     const handlers = outboxHandlers({ workflows, calls: store, accessRequests: ports.accessRequests });
     parts.push(
       await startOutbox({
         ...{ pool, listenUrl: deps.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },
         ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log: deps.log },
+      }),
+    );
+    parts.push(
+      startReconciler({
+        ...{ workflows, calls: createOpenCalls(pool), spreadMs: firstLookMs, log: deps.log },
+        intervalMs: config.worker.reconcileIntervalSeconds * 1_000,
       }),
     );
   } catch (error) {

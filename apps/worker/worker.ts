@@ -1,5 +1,12 @@
 import { existsSync } from 'node:fs';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -50,6 +57,8 @@ export function installRuntime(log: Logger): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]]({ temporal: meta }, message)),
+    // What the engine's own core has to say as well, rather than straight to standard output.
+    telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     shutdownSignals: [],
   });
 }

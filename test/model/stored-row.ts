@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { claimIdOf } from '../../activities/claim-execution.ts';
+import { sha256 } from '../../activities/sha256.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import type { Attempt, Generation, Operation, Row } from './row.ts';
 
@@ -67,7 +68,7 @@ export function createStoredRow(client: PoolClient) {
   }
 
   async function claim(generation: Generation, decidedIn: Generation): Promise<string> {
-    const [decisionId, claimId] = [await newestAllow(decidedIn), claimIdOf(id, generation)];
+    const [decisionId, claimId] = [await newestAllow(decidedIn), claimIdOf(id, generation, sha256)];
     return lifecycle.claim({ gatedCallId: id, generation, epoch: 1, decisionId, claimId, executionTimeoutMs: HOUR_MS });
   }
 
@@ -126,7 +127,7 @@ export function createStoredRow(client: PoolClient) {
       case 'permit': {
         const [invocationId, upstreamKey] = [invocationIds[operation.attempt], upstreamKeys[operation.attempt]];
         const { generation } = await lifecycle.load(id);
-        const claimId = claimIdOf(id, generation);
+        const claimId = claimIdOf(id, generation, sha256);
         return String(await lifecycle.beginInvocation({ gatedCallId: id, claimId, invocationId, upstreamKey }));
       }
       case 'notSent':

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { claimIdOf } from '../../activities/claim-execution.ts';
+import { sha256 } from '../../activities/sha256.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 
@@ -40,13 +41,13 @@ export function createRace(pool: Pool): Race {
   }
 
   function claim(gatedCallId: string, decisionId: string) {
-    const claimId = claimIdOf(gatedCallId, 1);
+    const claimId = claimIdOf(gatedCallId, 1, sha256);
     return lifecycle.claim({ gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs: HOUR_MS });
   }
 
   /** Both workers go on to the permit; one gets it, and sends. */
   async function execute(gatedCallId: string, isClaimed: boolean): Promise<{ permits: number; arrival?: Arrival }> {
-    const claimId = claimIdOf(gatedCallId, 1);
+    const claimId = claimIdOf(gatedCallId, 1, sha256);
     const permits = await Promise.all(
       [1, 2].map(async () => {
         const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };

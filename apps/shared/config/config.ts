@@ -81,6 +81,8 @@ export const configSchema = z.strictObject({
       maxGenerations: z.number().int().min(1).max(10).default(3),
       /** How often the sweeper looks for calls past a deadline. */
       sweepIntervalMs: z.number().int().min(100).default(1_000),
+      /** How often open calls are held against the workflows that run, so that a lost one is started again. */
+      reconcileIntervalSeconds: seconds.default(30),
       /** A creation that has not got its handle after this long, and that no client asks for, is given up. */
       abandonAfterSeconds: seconds.default(60),
     })

@@ -13,7 +13,7 @@ type Handler = (gatedCallId: string) => Promise<void>;
 
 /** What each kind of outbox entry does. Every one may be repeated. */
 export function outboxHandlers(deps: {
-  workflows: GatedCallWorkflows;
+  workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
   calls: SubmissionReader;
   accessRequests: AccessRequestService;
 }): Record<'start_workflow' | 'poke_workflow' | 'cancel_access_request', Handler> {
