@@ -44,8 +44,8 @@ export async function connectCaller(mcpUrl: string, { name, token }: { name: str
             'io.modelcontextprotocol/clientCapabilities': CAPABILITIES,
           },
         },
-      } as never,
-      { context: { requestTimeoutMs: REQUEST_MS } } as never,
+      },
+      { context: { requestTimeoutMs: REQUEST_MS } },
     );
 
   return {

@@ -108,7 +108,7 @@ function endViolations(run: Run, calls: ReadonlyMap<string, CallRow>): string[] 
   const found = tasksOf(exchanges).flatMap(({ plan, taskId }) => {
     const state = calls.get(taskId)?.state ?? 'gone';
     const allowed = endsOf(plan, cell);
-    return allowed.includes(state) ? [] : [`${taskId}: to be ${plan}d, and is ${state} (${calls.get(taskId)?.reason})`];
+    return allowed.includes(state) ? [] : [`${taskId}: ${plan}: ${state} (${calls.get(taskId)?.reason})`];
   });
   const unknown = [...calls.values()].filter(({ state }) => state === 'outcome_unknown').length;
   if (!isDeadly(cell) && unknown > fired.length) found.push(`${unknown} unknown outcomes of ${fired.length} faults`);

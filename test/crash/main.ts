@@ -54,7 +54,10 @@ async function main(options: Options): Promise<number> {
   say(`${cells.length} cells, ${tasks.length} runs to make; results go to ${file}`);
   const began = Date.now();
   let done = 0;
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   await runMatrix(tasks, {
+    signal: stopping.signal,
     rigs: Math.min(options.rigs, Math.max(tasks.length, 1)),
     onResult(result) {
       results.push(result);
@@ -68,7 +71,7 @@ async function main(options: Options): Promise<number> {
   const broken = results.filter(({ violations }) => violations.length > 0).length;
   if (options.json === true) for (const result of results) process.stdout.write(`${JSON.stringify(result)}\n`);
   else process.stdout.write(`${matrixText(results)}\n${results.length} runs, ${broken} with violations\n`);
-  return broken === 0 ? 0 : 1;
+  return broken === 0 && !stopping.signal.aborted ? 0 : 1;
 }
 
 function readResults(file: string): Result[] {

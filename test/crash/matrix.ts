@@ -1,5 +1,5 @@
 import { cellName, type Cell } from './cell.ts';
-import { ACTIONS, LABELS, POSITIONS, STEPS, type StepName } from './steps.ts';
+import { ACTIONS, LABELS, stepOf, type Label } from './steps.ts';
 
 /** One run that is to be made. */
 export interface Task {
@@ -54,16 +54,12 @@ export function matrixText(results: readonly Result[]): string {
     const broken = runs.filter(({ violations }) => violations.length > 0).length;
     return runs.length === 0 ? '-' : `${runs.length}/${broken}`;
   };
-  const lines = (Object.keys(STEPS) as StepName[]).flatMap((step) =>
-    POSITIONS.map((position) => {
-      const label = `${step}${position}` as const;
-      const columns = ACTIONS.map((action) => cell({ label, action }).padStart(8)).join('');
-      return `${label.padEnd(5)}${columns}   ${STEPS[step].process.padEnd(8)} ${STEPS[step].port}`;
-    }),
-  );
-  return [
-    `${'runs/violations'.padEnd(5)}`,
-    `${''.padEnd(5)}${ACTIONS.map((a) => a.padStart(8)).join('')}`,
-    ...lines,
-  ].join('\n');
+  const line = (label: Label) => {
+    const { process, port } = stepOf(label);
+    const columns = ACTIONS.map((action) => cell({ label, action }).padStart(8)).join('');
+    return `${label.padEnd(5)}${columns}   ${process.padEnd(8)} ${port}`;
+  };
+  const labels = LABELS.filter((label) => results.some((result) => result.label === label));
+  const head = `${''.padEnd(5)}${ACTIONS.map((action) => action.padStart(8)).join('')}   (runs/runs with violations)`;
+  return [head, ...labels.map(line)].join('\n');
 }

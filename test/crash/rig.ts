@@ -38,8 +38,8 @@ const PEOPLE = [
 ];
 /** Short enough that a run takes seconds, and longer than what a healthy product needs of them. */
 const SETTINGS = {
-  gateway: { executionTimeoutSeconds: 4, maxOpenPerCaller: 1_000 },
-  worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 4 },
+  gateway: { executionTimeoutSeconds: 8, maxOpenPerCaller: 1_000 },
+  worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 10 },
   identity: { people: PEOPLE },
 };
 
@@ -66,6 +66,7 @@ export class Rig {
   #infrastructure: Infrastructure | undefined;
   #ledgerPort = 0;
   #stopping = false;
+  #stopped: Promise<void> | undefined;
   readonly #children = new Map<Part, ChildProcess>();
   readonly #ready = new Map<Part, Promise<void>>();
 
@@ -178,7 +179,13 @@ export class Rig {
     return Buffer.concat(['temporal.db', 'temporal.db-wal'].map((name) => readFileSync(join(home, name))));
   }
 
-  async stop(): Promise<void> {
+  /** May be called again: whoever was told to stop and whoever is done may be two. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     this.#stopping = true;
     await Promise.allSettled(this.callers.map((caller) => caller.close()));
     await this.database?.end();

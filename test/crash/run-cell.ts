@@ -34,24 +34,25 @@ const IDENTICAL = 3;
 const END_MS = 60_000;
 const QUIET_MS = 20_000;
 const LOOK_MS = 1_000;
+const RACE_MS = 300;
 
 /** A text that may be nowhere but in the arguments. */
 export const CANARY = 'canary-5f1d';
 
 /**
  * Twenty calls at once, decided on all at once, with the cell's fault in their way; then everything is made well and the
- * calls are followed to their ends. Every second time the leases of the dead are let run out, so that creations are taken
- * over; the other times nobody comes for them, and they are given up.
+ * calls are followed to their ends. What a dead process had in hand is handed out again as soon as there is another one:
+ * how long its leases last is no question of this rig.
  */
 export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run> {
   const id = `${cell.label}-${cell.action}-${repeat}-${Date.now()}`;
   const exchanges = plannedExchanges(rig, id);
   const overdue: string[] = [];
-  const { armedAt, process: victim } = stepOf(cell.label);
+  const { armedAt } = stepOf(cell.label);
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
   try {
     if (armedAt === 'opening') armNow();
-    if (isDeadly(cell) && victim === 'gateway' && repeat % 2 === 1) void endLeasesAfterOutage(rig, id);
+    if (isDeadly(cell)) void endLeasesAfterOutage(rig, id);
     await Promise.all(exchanges.map((exchange) => open(exchange)));
     if (armedAt === 'deciding') armNow();
     await Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
@@ -96,7 +97,10 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
     case 'cancel':
       return void (await cancel());
     case 'race':
-      return void (await Promise.all([vote(rig, exchange, 'approve'), cancel()]));
+      await vote(rig, exchange, 'approve');
+      // Anywhere between the approval and the execution that follows it.
+      await pause(Math.random() * RACE_MS);
+      return void (await cancel());
     case 'lapse':
       return letLapse(rig, exchange);
   }
@@ -128,11 +132,22 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
 }
 
 async function endLeasesAfterOutage(rig: Rig, id: string): Promise<void> {
-  await waitFor(() => firedOf(rig.failpoints, id).length > 0).catch(() => undefined);
-  await rig.healed().catch(() => undefined);
-  await rig.database.query(
-    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_id IS NULL`,
-  );
+  try {
+    await waitFor(() => firedOf(rig.failpoints, id).length > 0);
+    await rig.healed();
+    await endLeases(rig);
+  } catch {
+    // That the fault did not happen, or that a part cannot be brought back, is found out by the run itself.
+  }
+}
+
+async function endLeases({ database }: Rig): Promise<void> {
+  await database.query('UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_id IS NULL');
+  for (const schema of ['gateway', 'approvals']) {
+    await database.query(
+      `UPDATE ${schema}.outbox SET available_at = clock_timestamp() WHERE available_at > clock_timestamp()`,
+    );
+  }
 }
 
 /** Clients keep looking; the database says when there is nothing left to wait for. */
@@ -161,13 +176,10 @@ async function read(exchange: Exchange): Promise<void> {
   exchange.reads.push(await exchange.caller.request('tasks/get', { taskId: exchange.taskId }));
 }
 
-/** What a dead process had in hand is handed out again at once: how long that may take is no question of this rig. */
-async function becomeQuiet({ database }: Rig, overdue: string[]): Promise<void> {
-  for (const schema of ['gateway', 'approvals']) {
-    await database.query(
-      `UPDATE ${schema}.outbox SET available_at = clock_timestamp() WHERE available_at > clock_timestamp()`,
-    );
-  }
+/** Nothing is left to be done, anywhere. */
+async function becomeQuiet(rig: Rig, overdue: string[]): Promise<void> {
+  const { database } = rig;
+  await endLeases(rig);
   const open = async () => (await database.query<{ what: string }>(OPEN_WORK)).rows.map(({ what }) => what);
   await waitFor(async () => (await open()).length === 0, { timeoutMs: QUIET_MS, everyMs: 100 }).catch(async () => {
     overdue.push(`left lying about: ${(await open()).join(', ')}`);

@@ -9,19 +9,24 @@ const RUNS_PER_RIG = 60;
 export interface MatrixOptions {
   /** Rigs side by side. */
   readonly rigs: number;
+  /** Fires when no more runs are to be made: what was started is stopped. */
+  readonly signal: AbortSignal;
   readonly onResult: (result: Result) => void;
 }
 
 /** Makes all runs, on several rigs at once. A rig in which something did not hold is not used again. */
-export async function runMatrix(tasks: readonly Task[], { rigs, onResult }: MatrixOptions): Promise<void> {
+export async function runMatrix(tasks: readonly Task[], { rigs, signal, onResult }: MatrixOptions): Promise<void> {
   const left = [...tasks];
   const workThrough = async (): Promise<void> => {
     let rig: Rig | undefined;
     let runs = 0;
+    signal.addEventListener('abort', () => void rig?.stop());
     try {
       for (let task = left.shift(); task !== undefined; task = left.shift()) {
         rig ??= await startRig();
+        if (signal.aborted) return;
         const result = await runTask(rig, task);
+        if (signal.aborted) return;
         onResult(result);
         runs += 1;
         if (result.violations.length === 0 && runs < RUNS_PER_RIG) continue;
