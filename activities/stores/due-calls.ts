@@ -5,10 +5,11 @@ import { query, queryOne } from './query.ts';
 const DUE = 'SELECT id FROM gateway.gated_call WHERE due_at <= now() ORDER BY due_at LIMIT $1';
 
 const ABANDONED = `
-  SELECT id FROM gateway.gated_call WHERE state = 'preparing' AND created_at < now() - $1 * interval '1 ms'
+  SELECT id FROM gateway.gated_call g WHERE state = 'preparing' AND created_at < now() - $1 * interval '1 ms'
+    AND NOT EXISTS (SELECT 1 FROM gateway.submission s WHERE s.gated_call_id = g.id AND s.lease_until > now())
   ORDER BY created_at LIMIT $2`;
 
-/** What time has done to calls, by the database's clock: ids of those whose deadline has passed, and of creations that nobody finished. */
+/** What time has done to calls, by the database's clock: ids of those whose deadline has passed, and of creations that nobody is at any more. */
 export function createDueCalls(pool: Pool) {
   const ids = async (name: string, text: string, values: unknown[]) =>
     (await query<{ id: string }>(pool, name, text, values)).map((row) => row.id);

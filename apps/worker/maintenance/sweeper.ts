@@ -5,7 +5,7 @@ import type { Running } from '../../shared/lifecycle.ts';
 export interface DueCalls {
   /** Calls past the deadline of their state. */
   due(limit: number): Promise<string[]>;
-  /** Creations that got no handle for this long. */
+  /** Creations that got no handle for this long, and that nobody has the right to submit now. */
   abandoned(olderThanMs: number, limit: number): Promise<string[]>;
   expire(gatedCallId: string): Promise<unknown>;
   /** Forgets what calls past their retention consisted of. */

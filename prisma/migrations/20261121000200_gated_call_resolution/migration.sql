@@ -8,6 +8,13 @@ DECLARE v_state text;
 BEGIN
   SELECT state INTO STRICT v_state FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   IF v_state NOT IN ('preparing','pending','input_required','granted') THEN RETURN v_state; END IF;
+  -- A creation is given up while nobody is at it. Since it was looked for, its handle may have come and its task been handed
+  -- out, or somebody may have taken it over.
+  IF p_reason = 'abandoned' THEN
+    PERFORM 1 FROM gateway.submission WHERE gated_call_id = p_call FOR UPDATE;
+    IF v_state <> 'preparing' OR EXISTS (SELECT 1 FROM gateway.submission
+        WHERE gated_call_id = p_call AND lease_until > clock_timestamp()) THEN RETURN v_state; END IF;
+  END IF;
   PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
   -- A decision can end the call from behind: it was asked for in one generation, and the request of the next is open.
   IF p_reason IN ('client_cancelled','abandoned','request_expired')

@@ -82,13 +82,36 @@ describe('the sweeper', () => {
   it('gives up a creation that nobody finished, and has its access request cancelled', async () => {
     const fixture = gatedCallFixture(db.pool);
     const call = await fixture.opened();
+    const atWork = await fixture.opened();
+    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const sweeper = sweeping(fixture, 1);
     try {
       expect(await ended(call.gatedCallId)).toEqual({ state: 'cancelled', reason: 'abandoned' });
     } finally {
       await sweeper.stop();
     }
+    expect((await fixture.lifecycle.load(atWork.gatedCallId)).state).toBe('preparing');
     const { rows } = await db.pool.query('SELECT kind FROM gateway.outbox WHERE subject_id = $1', [call.gatedCallId]);
     expect(rows).toContainEqual({ kind: 'cancel_access_request' });
+  });
+
+  it('gives up no call that was finished, or taken over, after it was looked for', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const { end, releaseSubmission, takeSubmission, load } = fixture.lifecycle;
+    const giveUp = (id: string) => end(id, 'cancelled', 'abandoned', 'sweeper');
+    const finished = await fixture.pending();
+    await releaseSubmission(finished.gatedCallId);
+    expect(await giveUp(finished.gatedCallId)).toBe('pending');
+    const takenOver = await fixture.opened();
+    await releaseSubmission(takenOver.gatedCallId);
+    expect(await takeSubmission(takenOver.gatedCallId, 30_000)).toBeDefined();
+    expect(await giveUp(takenOver.gatedCallId)).toBe('preparing');
+
+    const left = await fixture.opened();
+    await releaseSubmission(left.gatedCallId);
+    // Both want it at once: who comes second finds what the first did.
+    const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, 30_000)]);
+    expect(state === 'cancelled').toBe(taken === undefined);
+    expect((await load(left.gatedCallId)).state).toBe(state);
   });
 });
