@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 describe('the steps of a gated call', () => {
   let db: TestDatabase;
@@ -178,6 +181,20 @@ describe('the steps of a gated call', () => {
     it('sends nothing for a call that is not claimed', async () => {
       const call = await fixture.granted();
       const step = steps({});
+      await run(step, call);
+      expect(step.sent).toHaveLength(0);
+    });
+
+    it('sends nothing when the answer to its permit comes after the deadline', async () => {
+      const { lifecycle, granted, claim } = fixture;
+      const call = await granted();
+      expect(await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), 100)).toBe('won');
+      const beginInvocation: typeof lifecycle.beginInvocation = async (permit) => {
+        const given = await lifecycle.beginInvocation(permit);
+        await waitFor(async () => (await lifecycle.load(call.gatedCallId)).remainingMs <= 0);
+        return given;
+      };
+      const step = steps({ store: { beginInvocation } });
       await run(step, call);
       expect(step.sent).toHaveLength(0);
     });

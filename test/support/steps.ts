@@ -31,6 +31,8 @@ export interface World {
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
   invocation?: InvocationResult;
+  /** Steps of the store that go otherwise. */
+  store?: Partial<ActivityDeps['store']>;
   /** What the probe tool answers. Absent: there is none. */
   probe?: InvocationResult | Error;
 }
@@ -53,7 +55,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     cancel: () => Promise.reject(new Error('not expected')),
   };
   const deps: ActivityDeps = {
-    store,
+    store: { ...store, ...world.store },
     pdp: {
       async evaluate() {
         await world.decided;
