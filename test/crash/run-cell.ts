@@ -52,7 +52,7 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
   try {
     if (armedAt === 'opening') armNow();
-    if (isDeadly(cell)) void endLeasesAfterOutage(rig, id);
+    if (isDeadly(cell)) void endLeasesAfterOutage(rig);
     await Promise.all(exchanges.map((exchange) => open(exchange)));
     if (armedAt === 'deciding') armNow();
     await Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
@@ -131,14 +131,11 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
   );
 }
 
-async function endLeasesAfterOutage(rig: Rig, id: string): Promise<void> {
-  try {
-    await waitFor(() => firedOf(rig.failpoints, id).length > 0);
-    await rig.healed();
-    await endLeases(rig);
-  } catch {
-    // That the fault did not happen, or that a part cannot be brought back, is found out by the run itself.
-  }
+async function endLeasesAfterOutage(rig: Rig): Promise<void> {
+  const before = rig.outages.length;
+  // That the fault did not happen, or that a part cannot be brought back, is found out by the run itself.
+  const isOver = await waitFor(() => rig.outages.length > before).catch(() => false);
+  if (isOver) await endLeases(rig);
 }
 
 async function endLeases({ database }: Rig): Promise<void> {
