@@ -35,14 +35,14 @@ const END_MS = 60_000;
 const QUIET_MS = 20_000;
 const LOOK_MS = 1_000;
 const RACE_MS = 300;
+const LEASES_MS = 500;
 
 /** A text that may be nowhere but in the arguments. */
 export const CANARY = 'canary-5f1d';
 
 /**
  * Twenty calls at once, decided on all at once, with the cell's fault in their way; then everything is made well and the
- * calls are followed to their ends. What a dead process had in hand is handed out again as soon as there is another one:
- * how long its leases last is no question of this rig.
+ * calls are followed to their ends.
  */
 export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run> {
   const id = `${cell.label}-${cell.action}-${repeat}-${Date.now()}`;
@@ -50,19 +50,21 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
   const overdue: string[] = [];
   const { armedAt } = stepOf(cell.label);
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
+  const leases = setInterval(() => void shortenLeases(rig).catch(() => undefined), LEASES_MS);
   try {
     if (armedAt === 'opening') armNow();
-    if (isDeadly(cell)) void endLeasesAfterOutage(rig);
     await Promise.all(exchanges.map((exchange) => open(exchange)));
     if (armedAt === 'deciding') armNow();
     await Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
     await followToTheEnd(rig, exchanges, overdue);
+    disarm(rig.failpoints);
+    await rig.healed();
+    await becomeQuiet(rig, overdue);
+    await Promise.all(exchanges.map(read));
   } finally {
+    clearInterval(leases);
     disarm(rig.failpoints);
   }
-  await rig.healed();
-  await becomeQuiet(rig, overdue);
-  await Promise.all(exchanges.map(read));
   return { cell, exchanges, overdue, fired: firedOf(rig.failpoints, id) };
 }
 
@@ -131,18 +133,19 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
   );
 }
 
-async function endLeasesAfterOutage(rig: Rig): Promise<void> {
-  const before = rig.outages.length;
-  // That the fault did not happen, or that a part cannot be brought back, is found out by the run itself.
-  const isOver = await waitFor(() => rig.outages.length > before).catch(() => false);
-  if (isOver) await endLeases(rig);
-}
-
-async function endLeases({ database }: Rig): Promise<void> {
-  await database.query('UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_id IS NULL');
+/**
+ * Lets leases end three seconds after they began, whether or not their holder is alive: 30 s are for a submission, 60 s for
+ * an entry of an outbox. What is put off for a few seconds on purpose stays put off.
+ */
+async function shortenLeases({ database }: Rig): Promise<void> {
+  await database.query(
+    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_id IS NULL
+     AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '27 s'`,
+  );
   for (const schema of ['gateway', 'approvals']) {
     await database.query(
-      `UPDATE ${schema}.outbox SET available_at = clock_timestamp() WHERE available_at > clock_timestamp()`,
+      `UPDATE ${schema}.outbox SET available_at = clock_timestamp()
+       WHERE available_at BETWEEN clock_timestamp() + interval '10 s' AND clock_timestamp() + interval '57 s'`,
     );
   }
 }
@@ -174,9 +177,7 @@ async function read(exchange: Exchange): Promise<void> {
 }
 
 /** Nothing is left to be done, anywhere. */
-async function becomeQuiet(rig: Rig, overdue: string[]): Promise<void> {
-  const { database } = rig;
-  await endLeases(rig);
+async function becomeQuiet({ database }: Rig, overdue: string[]): Promise<void> {
   const open = async () => (await database.query<{ what: string }>(OPEN_WORK)).rows.map(({ what }) => what);
   await waitFor(async () => (await open()).length === 0, { timeoutMs: QUIET_MS, everyMs: 100 }).catch(async () => {
     overdue.push(`left lying about: ${(await open()).join(', ')}`);
