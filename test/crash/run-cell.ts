@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { decisionBody, postSigned } from '../support/decisions.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Caller } from './caller.ts';
-import { armingOf, isDeadly, type Cell, type Plan } from './cell.ts';
+import { armingOf, type Cell, type Plan } from './cell.ts';
 import { arm, disarm, firedOf, type Fired } from './failpoints.ts';
 import { TOOL, type Rig } from './rig.ts';
 import { stepOf } from './steps.ts';
@@ -34,7 +34,7 @@ const IDENTICAL = 3;
 const END_MS = 60_000;
 const QUIET_MS = 20_000;
 const LOOK_MS = 1_000;
-const RACE_MS = 300;
+const RACE_MS = 1_500;
 const LEASES_MS = 500;
 
 /** A text that may be nowhere but in the arguments. */
