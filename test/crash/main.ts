@@ -2,13 +2,15 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import type { Cell } from './cell.ts';
 import { CELLS, chosenCells, isDone, matrixText, shardOf, tasksFor, type Result } from './matrix.ts';
 import { runMatrix } from './run-matrix.ts';
+import { LABELS } from './steps.ts';
 
 interface Options {
   readonly repeat: number;
   readonly full?: boolean;
-  readonly only?: string[];
+  readonly only?: Cell[];
   readonly shard?: { part: number; of: number };
   readonly resume?: string;
   readonly json?: boolean;
@@ -29,14 +31,21 @@ const shard = (text: string) => {
   return { part, of };
 };
 
+/** May be given several names. */
+const cellsNamed = (name: string, before: readonly Cell[] = []) => {
+  const found = chosenCells([name]);
+  if (found.length === 0) throw new InvalidArgumentError(`labels: ${LABELS.join(' ')}`);
+  return [...new Set([...before, ...found])];
+};
+
 const program = new Command('npm run test:crash --')
   .description(
-    'Breaks every commit and every network call of a tool call, before it, with its answer lost and after it, in every way,\n' +
+    'Breaks every commit and every network call of a tool call, before it, with its answer lost and after it, in every way, ' +
       'under twenty calls at once, and asks afterwards whether everything held. Exit code 1 when something did not.',
   )
   .option('--repeat <times>', 'runs of each cell', count, 3)
   .option('--full', 'twenty runs of each cell')
-  .option('--only <names...>', 'labels (E4b), steps (E4) or single cells (E4b/kill)')
+  .option('--only <names...>', 'labels (E4b), steps (E4) or single cells (E4b/kill)', cellsNamed)
   .option('--shard <i/n>', 'one of several parts of the matrix', shard)
   .option('--resume <file>', 'file of results, one JSON object a line: what is in it is not run again')
   .option('--rigs <count>', 'rigs side by side', count, 2)
@@ -48,7 +57,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 async function main(options: Options): Promise<number> {
   const file = options.resume ?? join(mkdtempSync(join(tmpdir(), 'countersign-matrix-')), 'results.jsonl');
   const results = readResults(file);
-  const all = options.only === undefined ? CELLS : chosenCells(options.only);
+  const all = options.only ?? CELLS;
   const cells = options.shard === undefined ? all : shardOf(all, options.shard);
   const tasks = tasksFor(cells, options.full === true ? 20 : options.repeat).filter((task) => !isDone(task, results));
   say(`${cells.length} cells, ${tasks.length} runs to make; results go to ${file}`);
