@@ -119,7 +119,7 @@ export class Rig {
         if (hasEnded(child)) throw new Error(`${part} ended: ${this.log(part).slice(-2_000)}`);
         return part === 'ledger' || part === 'worker' ? this.#starts(part) > startsBefore : this.#answers(part);
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 120_000 },
     );
   }
 

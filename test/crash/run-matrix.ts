@@ -15,30 +15,41 @@ export interface MatrixOptions {
 }
 
 /** Makes all runs, on several rigs at once. A rig in which something did not hold is not used again. */
-export async function runMatrix(tasks: readonly Task[], { rigs, signal, onResult }: MatrixOptions): Promise<void> {
+export async function runMatrix(tasks: readonly Task[], options: MatrixOptions): Promise<void> {
   const left = [...tasks];
-  const workThrough = async (): Promise<void> => {
-    let rig: Rig | undefined;
-    let runs = 0;
-    signal.addEventListener('abort', () => void rig?.stop());
-    try {
-      for (let task = left.shift(); task !== undefined; task = left.shift()) {
-        rig ??= await startRig();
-        if (signal.aborted) return;
-        const result = await runTask(rig, task);
-        if (signal.aborted) return;
-        onResult(result);
-        runs += 1;
-        if (result.violations.length === 0 && runs < RUNS_PER_RIG) continue;
-        await rig.stop();
-        rig = undefined;
-        runs = 0;
-      }
-    } finally {
-      await rig?.stop();
+  const failed = new AbortController();
+  const signal = AbortSignal.any([options.signal, failed.signal]);
+  const workers = Array.from({ length: options.rigs }, () =>
+    workThrough(left, { ...options, signal }).catch((error: unknown) => {
+      // The others are stopped, too: nothing may be left running.
+      failed.abort();
+      throw error;
+    }),
+  );
+  const ends = await Promise.allSettled(workers);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}
+
+async function workThrough(left: Task[], { signal, onResult }: MatrixOptions): Promise<void> {
+  let rig: Rig | undefined;
+  let runs = 0;
+  signal.addEventListener('abort', () => void rig?.stop());
+  try {
+    for (let task = left.shift(); task !== undefined; task = left.shift()) {
+      rig ??= await startRig();
+      if (signal.aborted) return;
+      const result = await runTask(rig, task);
+      if (signal.aborted) return;
+      onResult(result);
+      runs += 1;
+      if (result.violations.length === 0 && runs < RUNS_PER_RIG) continue;
+      await rig.stop();
+      rig = undefined;
+      runs = 0;
     }
-  };
-  await Promise.all(Array.from({ length: rigs }, workThrough));
+  } finally {
+    await rig?.stop();
+  }
 }
 
 /** One run, checked. What cannot be carried through is a violation, too. */
