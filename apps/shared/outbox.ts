@@ -141,12 +141,14 @@ const retryPause = (attempt: number) =>
 
 function createRows(pool: Pool, schema: string) {
   const table = `${escapeIdentifier(schema)}.outbox`;
+  // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
   const take = `
-    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[]))
-    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
-    FROM ${WITHOUT_FLUSH} WHERE id IN (
+    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
+    due AS MATERIALIZED (
       SELECT id FROM ${table} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
       ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
+    FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
     RETURNING id::text, kind, subject_id, attempts`;
   /** Handled, and still to be deleted. */
   let handled: string[] = [];
