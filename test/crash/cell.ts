@@ -14,7 +14,7 @@ export const isDeadly = ({ label, action }: Cell) => endsProcess(label, action);
 /** Claims without a permit, of a worker that dies: with time left, another worker has to carry them out. */
 const CLAIMED_ONLY: readonly Label[] = ['E3b', 'E3c', 'E4a'];
 /** Longer than the engine needs to find out that a worker died. */
-const PATIENT_EXECUTION_MS = 30_000;
+const PATIENT_EXECUTION_MS = 50_000;
 const HANG_MS = 400;
 /** Longer than the time that the step allows between itself and the next one. */
 const LONG_HANGS: Partial<Record<Label, number>> = {
