@@ -156,11 +156,11 @@ async function followToTheEnd(rig: Rig, exchanges: readonly Exchange[], overdue:
   let over = false;
   const looks = exchanges.map(async (exchange) => {
     await pause(LOOK_MS);
-    while (!over) {
+    do {
       await read(exchange);
       if (exchange.reads.at(-1)?.['status'] !== 'working') return;
       await pause(LOOK_MS);
-    }
+    } while (!over);
   });
   const open = async () =>
     (await rig.database.query('SELECT FROM gateway.gated_call WHERE task_id = ANY ($1) AND ended_at IS NULL', [ids]))
