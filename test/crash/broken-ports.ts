@@ -64,6 +64,7 @@ export function breakableWorker(
       cancel: (handle) => through('X2', () => accessRequests.cancel(handle), fails.accessRequests),
     },
     workflows: {
+      ...workflows,
       start: (id) => through('C4', () => workflows.start(id), fails.engine),
       poke: (id) => through('R2', () => workflows.poke(id), fails.engine),
     },
