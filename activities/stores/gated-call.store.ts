@@ -139,7 +139,7 @@ const FIND_TASK = `
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
 const expire = (pool: Pool, gatedCallId: string, retentionMs: number) =>
-  query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
+  query(pool, 'expire-shown', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
 
 /** Answers this instead when the database is away for a while; any other failure is thrown on. */
 const ifAway =

@@ -117,8 +117,8 @@ function stepwise<T extends object>(functions: T, fiber: Fiber): T {
 function patient(store: LifecycleStore, fiber: Fiber): LifecycleStore {
   return {
     ...store,
-    async load(gatedCallId) {
-      const call = await store.load(gatedCallId);
+    async progress(gatedCallId) {
+      const call = await store.progress(gatedCallId);
       return call.state === 'preparing' ? fiber.leave() : call;
     },
   };

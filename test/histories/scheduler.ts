@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 
 /**
@@ -27,6 +27,7 @@ interface Waiting {
 interface FiberState {
   readonly name: string;
   isGone: boolean;
+  isOver: boolean;
 }
 
 export type Scheduler = ReturnType<typeof createScheduler>;
@@ -79,7 +80,7 @@ export function createScheduler(note: (line: string) => void) {
       run: (fiber: Fiber) => Promise<T>,
       onEnd: (end: { value: T } | { error: unknown }) => void,
     ): void {
-      const state: FiberState = { name, isGone: false };
+      const state: FiberState = { name, isGone: false, isOver: false };
       running += 1;
       const leave = (): never => {
         state.isGone = true;
@@ -92,6 +93,7 @@ export function createScheduler(note: (line: string) => void) {
         )
         .finally(() => {
           running -= 1;
+          state.isOver = true;
         });
     },
     /** Waits until everything that runs has come to a port call, and says how many of those wait. */
@@ -105,6 +107,9 @@ export function createScheduler(note: (line: string) => void) {
       if (one === undefined) return;
       await one.release(fate);
       await nextTurn();
+      // Some failures are tried again after a pause by the clock. Nothing else happens meanwhile, or the order of things
+      // would be the clock's.
+      while (!one.fiber.isOver && !waiting.some(({ fiber }) => fiber === one.fiber)) await pause(1);
     },
     labelAt: (index: number) => waiting[index]?.label,
     isIdle: () => running === 0,

@@ -88,14 +88,14 @@ export function createRace(pool: Pool): Race {
       pace.approving(Date.now() - began);
       return claim(gatedCallId, decision);
     };
-    const stray = isHeldUp ? holdRow(pool, gatedCallId, { from: moment - SPREAD_MS, to: deadline + 2 }) : undefined;
+    const held = isHeldUp ? await holdRow(pool, gatedCallId, deadline + 2) : undefined;
     const answers = await Promise.all([
       heard(worker()),
       heard(worker()),
       heard(until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId))),
       heard(until(deadline).then(() => lifecycle.expire(gatedCallId))),
     ]);
-    await stray;
+    await held?.released;
     return answers;
   }
 
@@ -138,17 +138,15 @@ interface Course {
   readonly isHeldUp: boolean;
 }
 
-async function holdRow(pool: Pool, gatedCallId: string, { from, to }: { from: number; to: number }): Promise<void> {
+/** Resolves when the row is held; the promise that it gives, when it is free again. */
+async function holdRow(pool: Pool, gatedCallId: string, to: number): Promise<{ released: Promise<unknown> }> {
   const client = await pool.connect();
-  try {
-    await until(from);
-    await client.query('BEGIN');
-    await client.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [gatedCallId]);
-    await until(to);
-    await client.query('ROLLBACK');
-  } finally {
-    client.release();
-  }
+  await client.query('BEGIN');
+  await client.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [gatedCallId]);
+  const released = until(to)
+    .then(() => client.query('ROLLBACK'))
+    .finally(() => client.release());
+  return { released };
 }
 
 async function setDeadline(pool: Pool, gatedCallId: string, of: { at: number; isApprovals: boolean }): Promise<void> {

@@ -138,6 +138,18 @@ describe('finding a task', () => {
     });
   });
 
+  it('does so on a connection too that has carried out another deadline', async () => {
+    const one = await createTestDatabase({ max: 1 });
+    try {
+      const { calls, lifecycle, pending } = gatedCallFixture(one.pool, { requestTtlMs: 1 });
+      expect(await lifecycle.expire((await pending()).gatedCallId)).toBe('denied');
+      const { taskId } = await pending();
+      expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({ state: 'denied' });
+    } finally {
+      await one.drop();
+    }
+  });
+
   it('does not know a task whose retention is over', async () => {
     const { calls, pending } = gatedCallFixture(db.pool);
     const { taskId, gatedCallId } = await pending();
