@@ -9,7 +9,11 @@ const TIMEOUT_MS = 10_000;
 /** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
 /** No column holds U+0000. */
-const identifier = z.string().min(1).max(256).regex(/^[^\0]*$/);
+const identifier = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^[^\0]*$/);
 const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,

@@ -58,7 +58,10 @@ export async function startApprovals(
   secrets: ApprovalsSecrets,
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<Running> {
-  const pool = createPool(databaseUrl, { applicationName: 'countersign approvals', durable: config.mode === 'production' });
+  const pool = createPool(databaseUrl, {
+    applicationName: 'countersign approvals',
+    durable: config.mode === 'production',
+  });
   const sessions = createSessions({
     pool,
     schema: 'approvals',
