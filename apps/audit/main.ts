@@ -15,6 +15,7 @@ import { createIdentify } from './identify.ts';
 import { createOutcomeRecords } from './stores/outcome-record.store.ts';
 import { createReadOnlyPool } from './stores/read-only-pool.ts';
 
+const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: 'countersign_auditor' } as const;
 const COOKIE = 'countersign_audit';
 const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'sealingKeys', 'digestKey'] as const;
 
@@ -35,11 +36,7 @@ export async function startAudit(
   const url = config.urls.audit;
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const records = createReadOnlyPool(databaseUrl);
-  const sessionPool = createPool(databaseUrl, {
-    max: 4,
-    applicationName: 'countersign audit sessions',
-    role: 'countersign_auditor',
-  });
+  const sessionPool = createPool(databaseUrl, SESSION_POOL);
   const sessions = createSessions({
     pool: sessionPool,
     schema: 'audit',

@@ -92,8 +92,7 @@ describe('a tool of an upstream that has answered, but not listed its tools yet'
     await asked;
     const found = pool.find('web__act');
     // Lets a look-up that would not wait come to its end first.
-    await new Promise(setImmediate);
-    list();
+    setImmediate(list);
     expect(await found).toMatchObject({ name: 'web__act' });
     expect(await listed).toHaveLength(1);
   });
@@ -115,12 +114,10 @@ describe('a call over HTTP', () => {
     };
     await act();
     const call = { upstream: 'web', upstreamTool: 'act', arguments: {} };
-    await Promise.all([
-      pool?.call({ ...call, idempotencyKey: 'one' }, { signal: never() }),
-      pool?.call({ ...call, idempotencyKey: 'two' }, { signal: never() }),
-    ]);
+    const withKey = (idempotencyKey: string) => pool?.call({ ...call, idempotencyKey }, { signal: never() });
+    await Promise.all([withKey('one'), withKey('two')]);
     await pool?.call(call, { signal: never() });
-    expect(keys).toEqual([undefined, ...['one', 'two'], undefined]);
+    expect(keys).toEqual([undefined, 'one', 'two', undefined]);
   });
 
   it('does not follow a redirect', async () => {

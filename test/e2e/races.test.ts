@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { taskIdOf } from '../support/artefacts.ts';
+import { taskIdOf, warningsOf } from '../support/artefacts.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -24,7 +24,7 @@ describe('approve against cancel', () => {
         arguments: { path: pathOf(index), content: 'x' },
       });
       if (body.result?.['resultType'] !== 'task') {
-        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${stack.warnings()}`);
+        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${warningsOf(stack)}`);
       }
       paths.set(String(body.result?.['taskId']), pathOf(index));
     }

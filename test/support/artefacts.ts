@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import type { OpenRequest } from './decisions.ts';
@@ -62,4 +64,11 @@ export async function requestOf(stack: Stack, taskId: string): Promise<OpenReque
   const { handle, generation, binding } = await store.load(rows[0]?.id ?? '');
   if (handle === undefined) throw new Error(`no access request for ${taskId}`);
   return { id: handle.accessRequestId, generation, callDigest: binding.callDigest };
+}
+
+/** What the product's parts have warned of so far: the reason behind an answer that gives none. */
+export function warningsOf({ stateDir }: Stack): string {
+  const file = join(stateDir, 'logs', 'countersign.log');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+  return lines.filter((line) => /"level":(40|50|60)/.test(line)).join('\n');
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { OpenRequest } from './decisions.ts';
+import { warningsOf } from './artefacts.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -14,7 +15,7 @@ export function heldCalls(stack: () => Stack) {
       const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
       const taskId = body.result?.['taskId'];
       if (typeof taskId !== 'string') {
-        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${stack().warnings()}`);
+        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${warningsOf(stack())}`);
       }
       const requests = await stack().openRequests(beside.length + 1);
       const request = requests.find(({ id }) => !beside.some((other) => other.id === id));
