@@ -17,8 +17,9 @@ export interface Place {
   readonly look: number;
 }
 
-/** Looks of one run. Each leaves some seven events, and a history may have fifty thousand. */
+/** A run hands over after so many looks, or events of whatever kind: far from where the engine refuses or a replay is slow. */
 const LOOKS_PER_RUN = 500;
+const EVENTS_PER_RUN = 2_000;
 /** After a step that failed for good, as far as the engine goes. What the row says decides; so it is asked again. */
 const AFTER_FAILURE_MS = 10_000;
 /** So many pokes in a row are each answered by a look at once; after them, one look in every rest. */
@@ -62,7 +63,8 @@ async function executeOnce(call: GatedCallRef, claimed: Claimed): Promise<void> 
 
 /** Time for another run, which begins where the row says that the call is. */
 function isLong(looks: number): boolean {
-  return looks >= LOOKS_PER_RUN || workflowInfo().continueAsNewSuggested;
+  const { continueAsNewSuggested, historyLength } = workflowInfo();
+  return looks >= LOOKS_PER_RUN || historyLength >= EVENTS_PER_RUN || continueAsNewSuggested;
 }
 
 /** What a step answered, or undefined when it failed: no failure of a step ends the workflow, since it says nothing of the call. */

@@ -16,6 +16,13 @@ import { bundlePath, bundleWorkflows } from './bundle.ts';
 /** What is in flight at a stop may take this long to finish. */
 const GRACE = '4 seconds';
 
+/**
+ * How long one turn of a workflow may compute. By default it is cut off after 5 seconds, which a turn that reads thousands
+ * of signals on a busy machine takes; and V8 cut off there can leave Node no choice but to end the process. The option is
+ * the SDK's own, though not in its published type.
+ */
+export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
+
 /** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
 export async function runWorker(
   temporal: Config['temporal'] & { address: string },
@@ -36,6 +43,7 @@ export async function runWorker(
     shutdownGraceTime: GRACE,
     // About a quarter of a megabyte each; a call that waits for days needs none of it.
     maxCachedWorkflows: 500,
+    ...TURN_LIMIT,
   });
   const ran = worker.run();
   return {

@@ -11,7 +11,7 @@ import { bundleWorkflows } from '../../apps/worker/bundle.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
 import { startReconciler } from '../../apps/worker/maintenance/reconciler.ts';
 import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
-import { installRuntime } from '../../apps/worker/worker.ts';
+import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
@@ -118,6 +118,7 @@ async function startWorker(of: {
     activities: of.world.activities,
     shutdownGraceTime: '2 seconds',
     maxCachedWorkflows: of.maxCachedWorkflows ?? 500,
+    ...TURN_LIMIT,
   });
   const ran = worker.run();
   return {
