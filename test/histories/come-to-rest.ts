@@ -14,6 +14,7 @@ interface Healing {
 
 const MOST_ROUNDS = 20;
 const MOST_STEPS = 1_000;
+const READS_AFTERWARDS = 3;
 
 /** Lets what is under way end, then does what a healthy engine, outbox and sweeper do, until every call has ended. */
 export async function comeToRest(healing: Healing): Promise<void> {
@@ -28,7 +29,12 @@ export async function comeToRest(healing: Healing): Promise<void> {
       open += 1;
       await driveOn(healing, id);
     }
-    if (open === 0 && (await actors.outbox()).length === 0) return;
+    if (open === 0 && (await actors.outbox()).length === 0) break;
+  }
+  // What was read of an end is read again.
+  for (let reads = 0; reads < READS_AFTERWARDS; reads += 1) {
+    actors.read();
+    await finish(healing.scheduler);
   }
 }
 

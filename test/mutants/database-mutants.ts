@@ -58,7 +58,9 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     name: 'a claimed call can be cancelled',
     checks: ['histories', 'races'],
     inDatabase: async (pool) => {
-      await change('end_unclaimed', ["'granted') THEN", "'granted','claimed') THEN"])(pool);
+      await change('end_unclaimed', ["'input_required','granted') THEN", "'input_required','granted','claimed') THEN"])(
+        pool,
+      );
       await allowTransition(pool, 'claimed', 'cancelled');
     },
   },

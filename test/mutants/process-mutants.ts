@@ -41,14 +41,16 @@ function contactBeforeConsuming(deps: ActivityDeps): ActivityDeps {
   };
 }
 
-/** Every read of a task shows what the read before it should have shown. */
-function behindByOne() {
+/** Two servers answer by turns, and one of them shows a task for ever as it was first read. */
+function takingTurns() {
   const shown = new Map<string, GatedCallView>();
+  let turn = 0;
   return (view: GatedCallView | undefined) => {
     if (view === undefined) return undefined;
     const earlier = shown.get(view.taskId);
-    shown.set(view.taskId, view);
-    return earlier ?? view;
+    shown.set(view.taskId, earlier ?? view);
+    turn += 1;
+    return turn % 2 === 0 && earlier !== undefined ? earlier : view;
   };
 }
 
@@ -95,7 +97,7 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
     name: 'tasks are read from a copy that lags behind',
     checks: ['histories'],
     inProcess: () => {
-      const lag = behindByOne();
+      const lag = takingTurns();
       return {
         calls: (port) => ({
           ...port,
