@@ -6,7 +6,7 @@ import type { OpenRequest } from './decisions.ts';
 import type { Stack } from './stack.ts';
 
 /** Opens what a stack keeps sealed. */
-function sealsOf({ secrets }: Stack) {
+function sealsOf({ development: { secrets } }: Stack) {
   return createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
 }
 

@@ -17,7 +17,6 @@ import { stringify } from 'yaml';
 import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
-import type { Secrets } from '../../apps/shared/config/secrets.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -39,7 +38,7 @@ export class Stack {
   readonly files = join(this.folder, 'files');
   readonly journal = join(this.folder, 'journal');
   config!: Config;
-  #secrets!: DevelopmentSecrets;
+  development!: DevelopmentSecrets;
   #infrastructure: Infrastructure | undefined;
   readonly #children = new Map<Part, ChildProcess>();
   readonly #tokens = new Map<string, Promise<string>>();
@@ -52,9 +51,9 @@ export class Stack {
     const raw = await stackConfig(this, options);
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
-    this.#secrets = await loadDevelopmentSecrets(this.stateDir);
+    this.development = await loadDevelopmentSecrets(this.stateDir);
     if (options.parts === 'together') return this.startPart('up');
-    this.#infrastructure = await startInfrastructure(this.config, this.#secrets);
+    this.#infrastructure = await startInfrastructure(this.config, this.development);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
@@ -162,15 +161,11 @@ export class Stack {
   }
 
   async #requestToken(name: string, audience: 'mcp' | 'approvals' | 'audit'): Promise<string> {
-    return (await requestPersonToken(this.config, this.#secrets, { name, audience })).accessToken;
+    return (await requestPersonToken(this.config, this.development, { name, audience })).accessToken;
   }
 
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
     return send({ mcpUrl: this.config.urls.mcp }, method, params, { token });
-  }
-
-  get secrets(): Secrets {
-    return this.#secrets.secrets;
   }
 
   /** Waits until this many requests are open and answers them. */
@@ -189,7 +184,7 @@ export class Stack {
 
   /** Posts a body to the decision webhook, signed with the right secret unless another one is given. */
   postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
-    const secret = this.#secrets.secrets.decisionWebhookSecret;
+    const secret = this.development.secrets.decisionWebhookSecret;
     return postSigned(`${this.config.urls.approvals}/webhooks/decisions`, body, { secret, ...of });
   }
 
