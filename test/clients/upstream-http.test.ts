@@ -102,8 +102,7 @@ describe('a call over HTTP', () => {
   it('carries the configured credential in every request, and is sent once', async () => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
     expect(await act()).toEqual({ kind: 'result', isError: false, result: { content: [] } });
-    expect(calls).toBe(1);
-    expect(new Set(credentials)).toEqual(new Set(['Bearer upstream-token']));
+    expect([calls, new Set(credentials)]).toEqual([1, new Set(['Bearer upstream-token'])]);
   });
 
   it('carries its idempotency key in a header; no other request does', async () => {
@@ -121,7 +120,7 @@ describe('a call over HTTP', () => {
   });
 
   it('does not follow a redirect', async () => {
-    onCall = (_message, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
+    onCall = (_, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
     expect(await act()).toMatchObject({ kind: 'no_answer' });
     expect([calls, elsewhere]).toEqual([1, 0]);
   });

@@ -61,7 +61,7 @@ export function unreliable(
   };
   const query = async (...args: Parameters<Pool['query']>) => {
     if (Math.random() < rates.before) throw fail();
-    const result: unknown = await pool.query(...args);
+    const result: unknown = await Promise.resolve<unknown>(pool.query(...args));
     if (Math.random() < rates.after) throw fail();
     return result;
   };

