@@ -75,9 +75,9 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
         digest: 'sha-256:tool',
       }),
       call: async (call) => {
-        const upstreamKey = String(call.meta?.['dev.countersign/idempotency-key']);
+        const upstreamKey = call.meta?.['dev.countersign/idempotency-key'] as string;
         const at = new Date().toISOString();
-        const path = String(call.arguments['path']);
+        const path = call.arguments['path'] as string;
         arrivals.push({
           upstreamKey,
           argumentsDigest: callDigest({ tool: TOOL, arguments: call.arguments }, sha256),
