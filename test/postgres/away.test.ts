@@ -26,15 +26,15 @@ beforeEach(() => {
 });
 afterEach(() => pool.end());
 
-/** So many whole lives; each call has run once in the end, and the invariants hold. */
-async function everyCallRunsOnce(count: number, over: Pool = pool): Promise<void> {
+/** So many whole lives, then the end of what disturbs them; each call has run once, and the invariants hold. */
+async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, over: Pool = pool): Promise<void> {
   const world = lives(over);
   const held: Held[] = [];
   await inParallel(count, AT_ONCE, async () => {
     const call = await world.open();
     held.push(call);
     await world.drive(call);
-  });
+  }).finally(calm);
   for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
   const { rows } = await pool.query('SELECT DISTINCT state FROM gateway.gated_call WHERE id = ANY ($1)', [
     held.map(({ gatedCallId }) => gatedCallId),
@@ -56,11 +56,8 @@ describe('while calls run', () => {
       },
       { fromMs: times(500, 4_000), toMs: times(1_500, 8_000) },
     );
-    try {
-      await everyCallRunsOnce(times(800, 5_000));
-    } finally {
-      expect(await restarts.stop()).toBeGreaterThan(0);
-    }
+    await everyCallRunsOnce(times(800, 5_000), restarts.stop);
+    expect(await restarts.stop()).toBeGreaterThan(0);
   }, 1_800_000);
 
   it('sessions that are ended at random lose nothing and repeat nothing', async () => {
@@ -76,18 +73,14 @@ describe('while calls run', () => {
         },
         { fromMs: 30, toMs: 100 },
       );
-      try {
-        await everyCallRunsOnce(times(150, 2_000));
-      } finally {
-        await endings.stop();
-      }
+      await everyCallRunsOnce(times(150, 2_000), endings.stop);
     });
     expect(ended).toBeGreaterThan(10);
   }, 900_000);
 
   it('queries that fail at random, some after they were made, lose nothing and repeat nothing', async () => {
     const shaky = unreliable(pool, { before: 0.02, after: 0.05 });
-    await everyCallRunsOnce(times(150, 2_000), shaky.pool);
+    await everyCallRunsOnce(times(150, 2_000), () => Promise.resolve(), shaky.pool);
     expect(shaky.failures()).toBeGreaterThan(20);
   }, 900_000);
 });
@@ -201,11 +194,10 @@ describe('a network', () => {
   it('that is slow, and breaks off after some bytes, again and again, lets every call through once', async () => {
     proxy.delayMs = 5;
     proxy.resetAfterBytes = 20_000;
-    try {
-      await everyCallRunsOnce(times(40, 500), behind);
-    } finally {
+    const calm = async () => {
       proxy.delayMs = 0;
       proxy.resetAfterBytes = Infinity;
-    }
+    };
+    await everyCallRunsOnce(times(40, 500), calm, behind);
   }, 300_000);
 });

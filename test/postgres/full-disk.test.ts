@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { anOpening } from '../support/gated-calls.ts';
 import { lives, type Held } from '../support/lives.ts';
+import { withOperator } from '../support/postgres-faults.ts';
 import { canHaveSmallDisks, SmallDiskPostgres } from '../support/small-disk-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -23,9 +25,10 @@ afterAll(async () => {
 
 /** Opens calls until the server cannot any more; answers why. */
 async function openUntilRefused(world: ReturnType<typeof lives>): Promise<unknown> {
-  const content = 'x'.repeat(100_000);
+  // Nothing that a server could make smaller.
+  const content = () => randomBytes(50_000).toString('base64');
   for (let count = 0; count < 5_000; count += 1) {
-    const opening = anOpening({ args: { path: String(count), content: content + String(Math.random()) } });
+    const opening = anOpening({ args: { path: String(count), content: content() } });
     const refused = await world.calls.open(opening).then(
       () => undefined,
       (error: unknown) => error,
@@ -44,6 +47,8 @@ onSmallDisk(
       mayAnswer = resolve;
     });
     const world = lives(pool, {
+      // How long a server needs to come back from a full disk is not the subject.
+      executionTimeoutMs: 600_000,
       atTheTool: async () => {
         reachedTheTool += 1;
         await answered;
@@ -54,8 +59,7 @@ onSmallDisk(
     const driving = Promise.all(held.map((call) => world.drive(call)));
     await waitFor(() => reachedTheTool === held.length);
 
-    // Small pieces of the log fit, rows do not.
-    await postgres.fill({ butForKilobytes: 2_500 });
+    await postgres.fill('data');
     const refused = await openUntilRefused(world);
     expect(refused).toBeInstanceOf(CountersignError);
     expect(refused).toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
@@ -81,19 +85,24 @@ onSmallDisk(
   async () => {
     const world = lives(pool);
     const held = await world.open();
-    await postgres.fill();
+    await postgres.fill('log');
+    const opening = world.open();
     await waitFor(
       async () => {
-        await openUntilRefused(world);
+        const write = `SELECT pg_logical_emit_message(true, 'filler', repeat('x', 100000000))`;
+        await withOperator(postgres.url, (operator) => operator.query(write)).catch(() => undefined);
         return /PANIC/.test(postgres.log);
       },
       { timeoutMs: 60_000 },
     );
     await postgres.makeRoom();
-    await world.drive(held);
-    expect(await waitFor(() => world.view(held.taskId))).toMatchObject({ state: 'executed' });
-    expect(world.ledger.get(held.path)).toBe(1);
-    await expectInvariants(pool, { seenTaskIds: [held.taskId] });
+    const calls = [held, await opening];
+    for (const call of calls) {
+      await world.drive(call);
+      expect(await world.view(call.taskId)).toMatchObject({ state: 'executed' });
+      expect(world.ledger.get(call.path)).toBe(1);
+    }
+    await expectInvariants(pool, { seenTaskIds: calls.map(({ taskId }) => taskId) });
   },
   180_000,
 );

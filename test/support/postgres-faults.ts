@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, DatabaseError, type Pool } from 'pg';
+import { Client, DatabaseError, type Pool, type QueryConfig } from 'pg';
 
 /** Does something again and again, with pauses, until it is told to stop. Answers how often it was done. */
 export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: number; toMs: number }) {
@@ -16,7 +16,7 @@ export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: numbe
     }
   })();
   return {
-    async stop(): Promise<number> {
+    stop: async (): Promise<number> => {
       stopping.abort();
       return doing;
     },
@@ -59,9 +59,9 @@ export function unreliable(
     error.code = SQLSTATES[randomInt(SQLSTATES.length)];
     return error;
   };
-  const query = async (...args: Parameters<Pool['query']>) => {
+  const query = async (config: QueryConfig) => {
     if (Math.random() < rates.before) throw fail();
-    const result: unknown = await Promise.resolve<unknown>(pool.query(...args));
+    const result: unknown = await pool.query(config);
     if (Math.random() < rates.after) throw fail();
     return result;
   };

@@ -14,23 +14,24 @@ import { waitFor } from './wait-for.ts';
 const MEGABYTES = 80;
 
 /**
- * A disk of memory in namespaces of its own, which need no right of root's, and a server on it that is started again
- * whenever it ends. $1: folder for the disk, $2: folder of the programs, $3: port, $4: folder that both sides see.
+ * Disks of memory in namespaces of their own, which need no right of root's, and a server on them that is started again
+ * whenever it ends. $1: folder for the disks, $2: folder of the programs, $3: port, $4: folder that both sides see.
  */
 const SCRIPT = `
-mount -t tmpfs -o size=${MEGABYTES}m,mode=0777 tmpfs "$1" || exit 1
+for disk in data log; do
+  mkdir "$1/$disk" && mount -t tmpfs -o size=${MEGABYTES}m,mode=0777 tmpfs "$1/$disk" || exit 1
+done
 exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
-  "$2/initdb" -D "$1/data" -U operator -A trust -E UTF8 --locale=C --no-sync --wal-segsize=1 >&2 || exit 1
+  "$2/initdb" -D "$1/data/cluster" -X "$1/log/wal" -U operator -A trust -E UTF8 --locale=C --no-sync --wal-segsize=1 >&2 || exit 1
   while [ ! -e "$4/stop" ]; do
-    "$2/postgres" -D "$1/data" -p "$3" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
+    "$2/postgres" -D "$1/data/cluster" -p "$3" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \\
       -c min_wal_size=2MB -c max_wal_size=4MB -c wal_recycle=off -c autovacuum=off -c max_connections=50 -c shared_buffers=16MB &
     server=$!
     while kill -0 $server 2>/dev/null; do
       if [ -e "$4/stop" ]; then kill -INT $server; fi
+      if [ -e "$4/make-room" ]; then rm -f "$1/data/filler" "$1/log/filler"; fi
       sleep 0.05
     done
-    echo ended >> "$4/ends"
-    if [ -e "$4/make-room" ]; then rm -f "$1/filler"; fi
     sleep 0.2
   done' sh "$1" "$2" "$3" "$4"
 `;
@@ -39,17 +40,17 @@ exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
 export const canHaveSmallDisks = (): boolean =>
   spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--', 'true']).status === 0;
 
-/** A migrated PostgreSQL server whose disk can be filled, with data and write-ahead log on it. */
+/** A migrated PostgreSQL server whose two disks can be filled: one for the data, one for the write-ahead log. */
 export class SmallDiskPostgres {
   readonly folder = mkdtempSync(join(tmpdir(), 'countersign-small-disk-'));
-  readonly #disk = join(this.folder, 'disk');
+  readonly #disks = join(this.folder, 'disks');
   readonly #shared = join(this.folder, 'shared');
   #child: ChildProcess | undefined;
   url = '';
 
   async start(): Promise<void> {
-    for (const folder of [this.#disk, this.#shared]) mkdirSync(folder);
-    for (const folder of [this.folder, this.#disk, this.#shared]) chmodSync(folder, 0o777);
+    for (const folder of [this.#disks, this.#shared]) mkdirSync(folder);
+    for (const folder of [this.folder, this.#disks, this.#shared]) chmodSync(folder, 0o777);
     const { searchPath } = readEnvironment();
     const tried: string[] = [];
     const [binaries] = findPostgresBinaries({ linkFolder: join(this.folder, 'lib'), searchPath, tried });
@@ -60,7 +61,7 @@ export class SmallDiskPostgres {
       'unshare',
       [
         ...['--user', '--map-root-user', '--mount', '--', 'sh', '-c', SCRIPT, 'sh'],
-        ...[this.#disk, binaries.folder, String(port), this.#shared],
+        ...[this.#disks, binaries.folder, String(port), this.#shared],
       ],
       { env: binaries.environment, stdio: ['ignore', log, log] },
     );
@@ -84,22 +85,17 @@ export class SmallDiskPostgres {
     );
   }
 
-  /** Takes what is left of the disk, but for this much. */
-  async fill({ butForKilobytes = 0 }: { butForKilobytes?: number } = {}): Promise<void> {
-    await withOperator(this.url, async (operator) => {
-      const copy = (rows: number | string) =>
-        operator.query(`COPY (SELECT repeat('x', 8191) FROM generate_series(1, ${rows})) TO '${this.#disk}/filler'`);
-      await copy(MEGABYTES * 1024).catch(() => undefined);
-      const { rows } = await operator.query<{ size: string }>(`SELECT size FROM pg_stat_file('${this.#disk}/filler')`);
-      if (butForKilobytes > 0) await copy(Math.floor((Number(rows[0]?.size) / 1024 - butForKilobytes) / 8));
-    });
+  /** Takes what is left of a disk. */
+  async fill(disk: 'data' | 'log'): Promise<void> {
+    const file = join(this.#disks, disk, 'filler');
+    const copy = `COPY (SELECT repeat('x', 8191) FROM generate_series(1, ${MEGABYTES * 1024})) TO '${file}'`;
+    await withOperator(this.url, (operator) => operator.query(copy)).catch(() => undefined);
   }
 
   /** Gives the disk back, whether or not the server runs. */
   async makeRoom(): Promise<void> {
     writeFileSync(join(this.#shared, 'make-room'), '');
     await this.answers();
-    await withOperator(this.url, (operator) => operator.query(`COPY (SELECT 1) TO '${this.#disk}/filler'`));
     rmSync(join(this.#shared, 'make-room'));
   }
 
