@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { requestOf } from '../support/artefacts.ts';
+import { sealedDatabase } from '../support/artefacts.ts';
+import { requestOf } from '../support/sealed-calls.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -67,7 +68,7 @@ export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count:
   await pause(WAITING_MS);
   const durations: number[] = [];
   for (const { id, taskId } of calls) {
-    const request = await requestOf(stack, taskId);
+    const request = await requestOf(await sealedDatabase(stack), taskId);
     const arrived = ledger.arrival(id);
     const sent = performance.now();
     await stack.decide(request, { verdict: 'approve' });

@@ -1,3 +1,4 @@
+import { approvalArtefacts, openCall, sealsOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import { readFileSync } from 'node:fs';
 import { checkInvariants } from '../invariants/check-invariants.ts';
 import { checkReads } from '../invariants/client-reads.ts';
@@ -52,15 +53,17 @@ function readLedger(file: string): LedgerEntry[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as LedgerEntry);
 }
 
-async function callsOf({ database }: Rig, exchanges: readonly Exchange[]): Promise<Map<string, CallRow>> {
-  const { rows } = await database.query<CallRow>(
-    `SELECT g.task_id, g.state, g.reason, b.arguments::jsonb ->> 'entry' AS entry, r.result,
-       s.access_request_id AS handle
-     FROM gateway.gated_call g JOIN gateway.call_binding b ON b.gated_call_id = g.id
-     JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
-     LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id WHERE g.task_id = ANY ($1)`,
-    [exchanges.map(({ taskId }) => taskId)],
-  );
+const sealed = ({ database, secrets }: Rig): SealedDatabase => ({ database, secrets: secrets.secrets });
+
+async function callsOf(rig: Rig, exchanges: readonly Exchange[]): Promise<Map<string, CallRow>> {
+  const taskIds = [...new Set(exchanges.map(({ taskId }) => taskId))];
+  const calls = await Promise.all(taskIds.map((taskId) => openCall(sealed(rig), taskId)));
+  const rows = calls
+    .filter((call) => call !== undefined)
+    .map(({ taskId, state, reason, result, binding, handle }) => {
+      const { entry } = JSON.parse(binding.arguments) as { entry: string };
+      return { task_id: taskId, state, reason, entry, result, handle: handle?.accessRequestId ?? null };
+    });
   return new Map(rows.map((row) => [row.task_id, row]));
 }
 
@@ -70,6 +73,7 @@ async function databaseViolations(rig: Rig, run: Run, ledger: readonly LedgerEnt
     faults: [...rig.outages, ...rig.faults],
     seenTaskIds: run.exchanges.map(({ taskId }) => taskId),
     quietForMs: 1_000,
+    keyed: sealsOf(sealed(rig)).digest,
   });
   return found.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`);
 }
@@ -118,19 +122,13 @@ function endViolations(run: Run, calls: ReadonlyMap<string, CallRow>): string[] 
 /** Nothing of the authority side is in what clients read, and no argument in what the product writes down elsewhere. */
 async function leaks(rig: Rig, exchanges: readonly Exchange[]): Promise<string[]> {
   const wire = JSON.stringify(exchanges.map(({ reads }) => reads));
-  const { rows } = await rig.database.query<{ text: string }>(ARTEFACTS, [exchanges.map(({ taskId }) => taskId)]);
+  const artefacts = await approvalArtefacts(
+    sealed(rig),
+    exchanges.map(({ taskId }) => taskId),
+  );
   return [
-    ...(rows.some(({ text }) => wire.includes(text)) ? ['a client read something of the authority side'] : []),
+    ...(artefacts.some((text) => wire.includes(text)) ? ['a client read something of the authority side'] : []),
     ...(rig.written().includes(CANARY) ? ['an argument is in a log'] : []),
     ...(rig.engineStore().includes(CANARY) ? ['an argument is in the history of the engine'] : []),
   ];
 }
-
-const ARTEFACTS = `
-  SELECT text FROM gateway.gated_call g
-  JOIN gateway.submission s ON s.gated_call_id = g.id
-  LEFT JOIN gateway.approval a ON a.gated_call_id = g.id AND a.generation = s.generation
-  CROSS JOIN LATERAL (VALUES (s.idempotency_key), (s.access_request_id), (s.status_endpoint),
-    (s.body::jsonb -> 'denial' ->> 'binding_token'), (s.body::jsonb -> 'denial' ->> 'evaluation_id'),
-    (s.body::jsonb -> 'callback' ->> 'state'), (a.approval_id), (a.body::jsonb ->> 'state')) AS artefact (text)
-  WHERE g.task_id = ANY ($1) AND text <> ''`;

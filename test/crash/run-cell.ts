@@ -1,3 +1,4 @@
+import { requestOf } from '../support/sealed-calls.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { decisionBody, postSigned } from '../support/decisions.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -109,13 +110,8 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
 }
 
 async function vote(rig: Rig, { taskId }: Exchange, verdict: 'approve' | 'deny'): Promise<void> {
-  const { rows } = await rig.database.query<{ id: string; generation: number; callDigest: string }>(
-    `SELECT s.access_request_id AS id, s.generation, b.call_digest AS "callDigest" FROM gateway.gated_call g
-     JOIN gateway.submission s ON s.gated_call_id = g.id JOIN gateway.call_binding b ON b.gated_call_id = g.id
-     WHERE g.task_id = $1`,
-    [taskId],
-  );
-  const body = decisionBody(rows[0], { verdict });
+  const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
+  const body = decisionBody(request, { verdict });
   const secret = rig.secrets.secrets.decisionWebhookSecret;
   const id = `msg_${taskId}`;
   await waitFor(async () => {
@@ -139,7 +135,7 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
  */
 async function shortenLeases({ database }: Rig): Promise<void> {
   await database.query(
-    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_id IS NULL
+    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_key IS NULL
      AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '27 s'`,
   );
   for (const schema of ['gateway', 'approvals']) {

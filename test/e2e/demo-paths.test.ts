@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { approvalArtefacts, taskIdOf } from '../support/artefacts.ts';
+import { allTaskIds, sealedDatabase, taskIdOf } from '../support/artefacts.ts';
+import { approvalArtefacts } from '../support/sealed-calls.ts';
 import { recordingFetch } from '../support/recording-fetch.ts';
 import { connectAgent, type Agent } from '../../apps/cli/demo/agent.ts';
 
@@ -120,7 +121,7 @@ describe('the whole product, driven by the official tasks client', () => {
   });
 
   it('sent the agent nothing of what the approval was made of', async () => {
-    const secrets = await approvalArtefacts(stack);
+    const secrets = await approvalArtefacts(await sealedDatabase(stack), await allTaskIds(stack));
     expect(secrets.length).toBeGreaterThan(10);
     const bytes = wire.received();
     expect(bytes).toContain('approved-executed');

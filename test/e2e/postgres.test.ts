@@ -8,6 +8,8 @@ import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { everySoOften } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { sealedDatabase } from '../support/artefacts.ts';
+import { requestOf } from '../support/sealed-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MINUTE_MS = 60_000;
@@ -35,14 +37,10 @@ const rpc = async (method: string, params: Record<string, unknown>) => {
     { timeoutMs: 2 * MINUTE_MS, everyMs: 200 },
   );
 };
-const requestOf = (taskId: string) =>
+const requestBehind = (taskId: string) =>
   waitFor(
     async () => {
-      const text = `SELECT s.access_request_id AS id, s.generation, b.call_digest AS "callDigest"
-        FROM gateway.gated_call g JOIN gateway.submission s ON s.gated_call_id = g.id
-        JOIN gateway.call_binding b ON b.gated_call_id = g.id WHERE g.task_id = $1`;
-      const read = async () => (await (await stack.database()).query<OpenRequest>(text, [taskId])).rows[0];
-      return read().catch(() => undefined);
+      return requestOf(await sealedDatabase(stack), taskId).catch(() => undefined);
     },
     { timeoutMs: MINUTE_MS },
   );
@@ -56,7 +54,7 @@ async function hold(name: string): Promise<{ taskId: string; path: string }> {
 
 /** The approver repeats the same message until it is counted. */
 async function approve(taskId: string): Promise<void> {
-  const body = decisionBody(await requestOf(taskId), { verdict: 'approve' });
+  const body = decisionBody(await requestBehind(taskId), { verdict: 'approve' });
   const message = { id: `msg_${randomUUID()}`, at: new Date() };
   await waitFor(async () => (await stack.postDecision(body, message)).ok, { timeoutMs: MINUTE_MS, everyMs: 200 });
 }
