@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -29,7 +29,7 @@ exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
     server=$!
     while kill -0 $server 2>/dev/null; do
       if [ -e "$4/stop" ]; then kill -INT $server; fi
-      if [ -e "$4/make-room" ]; then rm -f "$1/data/filler" "$1/log/filler"; fi
+      if [ -e "$4/make-room" ]; then rm -f "$1/data/filler" "$1/log/filler" "$4/make-room"; fi
       sleep 0.05
     done
     sleep 0.2
@@ -94,9 +94,10 @@ export class SmallDiskPostgres {
 
   /** Gives the disk back, whether or not the server runs. */
   async makeRoom(): Promise<void> {
-    writeFileSync(join(this.#shared, 'make-room'), '');
+    const order = join(this.#shared, 'make-room');
+    writeFileSync(order, '');
+    await waitFor(() => !existsSync(order));
     await this.answers();
-    rmSync(join(this.#shared, 'make-room'));
   }
 
   get log(): string {
