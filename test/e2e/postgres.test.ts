@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expectInvariants } from '../invariants/check-invariants.ts';
-import { decisionBody, type OpenRequest } from '../support/decisions.ts';
+import { decisionBody } from '../support/decisions.ts';
 import { everySoOften } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { startStack, type Stack } from '../support/stack.ts';
