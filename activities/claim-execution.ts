@@ -1,8 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
+import { CountersignError } from '../workflows/domain/errors.ts';
+import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**
@@ -15,7 +17,8 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
   const claim = createClaim(deps);
 
   return async ({ gatedCallId }, look) => {
-    const call = await store.load(gatedCallId);
+    const call = await loadIntact(deps, gatedCallId);
+    if (call === undefined) return { kind: 'ended' };
     if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
     if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
     if (call.remainingMs <= 0) {
@@ -28,33 +31,37 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
   };
 }
 
+/** A call whose sealed parts were tampered with, or swapped with another's, is denied; it takes no other call with it. */
+async function loadIntact({ store, log }: ActivityDeps, gatedCallId: string): Promise<StoredCall | undefined> {
+  try {
+    return await store.load(gatedCallId);
+  } catch (error) {
+    if (!(error instanceof CountersignError) || error.code !== 'ERR_SEAL_BROKEN') throw error;
+    log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
+    // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
+    await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
+    return undefined;
+  }
+}
+
 /** Exchanges a fresh "allow" for the claim. */
 function createClaim(deps: ActivityDeps) {
   const { store, settings } = deps;
   const reEvaluate = createReEvaluate(deps);
 
   return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
-    const { gatedCallId, generation, approval } = call;
+    const { gatedCallId, generation, epoch, approval } = call;
     if (approval === undefined) return { kind: 'ended' };
     const answer = await reEvaluate({ ...call, approval }, look);
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;
-    const claimId = claimIdOf(gatedCallId, generation);
+    const claimId = claimIdOf(gatedCallId, generation, sha256);
     const { decisionId } = answer;
-    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, executionTimeoutMs });
+    const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
     if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
-    if (outcome === 'stale') return putOff(call, look);
+    if (outcome === 'stale' || outcome === 'frozen') return putOff(call, look);
     // Lost to a deadline means that the deadline has to be carried out.
     await store.expire(gatedCallId);
     return { kind: 'ended' };
   };
-}
-
-/**
- * Derived, not random: whoever repeats the claim after a commit whose answer was lost finds its own claim.
- * The first sixteen bytes of a SHA-256 in the form of a version 8 UUID (RFC 9562 section 5.8).
- */
-export function claimIdOf(gatedCallId: string, generation: number): string {
-  const hex = createHash('sha256').update(`execution-claim/${gatedCallId}/${generation}`).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }

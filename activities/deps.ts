@@ -1,5 +1,10 @@
 import type { Logger } from 'pino';
-import type { AccessRequestService, PolicyDecisionPoint, Upstreams } from '../workflows/domain/ports.ts';
+import type {
+  AccessRequestService,
+  EnsureSubmitted,
+  PolicyDecisionPoint,
+  Upstreams,
+} from '../workflows/domain/ports.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
 /** Everything the activities reach the world through. Durations in milliseconds. */
@@ -7,11 +12,18 @@ export interface ActivityDeps {
   readonly store: LifecycleStore;
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
   readonly log: Logger;
   readonly settings: {
     readonly pollMinMs: number;
     readonly pollMaxMs: number;
     readonly executionTimeoutMs: number;
+    readonly accessRequestsUrl: string;
+    readonly callbackUrl: string;
+    /** Access requests that may be made one after another for one gated call. */
+    readonly maxGenerations: number;
+    /** For a tool, by its public name: the tool of the same upstream that says what became of an execution. */
+    readonly outcomeProbes: Readonly<Record<string, string>>;
   };
 }

@@ -1,12 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
-import { canonicalJson, type JsonObject } from '../workflows/domain/canonical-json.ts';
+import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
-import { sha256 } from './sha256.ts';
+import { persist } from './stores/persist.ts';
+import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
-import { claimIdOf } from './claim-execution.ts';
+import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from './sha256.ts';
 
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
@@ -17,7 +19,8 @@ const SEND_WINDOW_MS = 2_000;
 /**
  * Sends the bound call, once. The permit row is written before the first byte leaves, and nobody gets a second one, so
  * a repetition of this step by whatever cause sends nothing. A lost answer leaves the permit without a result: the
- * call then ends as `outcome_unknown` at its execution deadline.
+ * call then ends as `outcome_unknown` at its execution deadline. The database may be away meanwhile: the permit and the
+ * result are held on to here until that deadline, because nobody else has them.
  */
 export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'] {
   const { store } = deps;
@@ -25,62 +28,69 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
   return async ({ gatedCallId }) => {
     const call = await store.load(gatedCallId);
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
-    const invocationId = randomUUID();
-    const upstreamKey = randomBytes(16).toString('base64url');
-    const claimId = claimIdOf(gatedCallId, call.generation);
-    if (!(await store.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey }))) return;
-    const permittedAt = performance.now();
+    const endsAt = performance.now() + call.remainingMs;
+    const permit = {
+      gatedCallId,
+      claimId: claimIdOf(gatedCallId, call.generation, sha256),
+      invocationId: randomUUID(),
+      upstreamKey: randomBytes(16).toString('base64url'),
+    };
     const beat = setInterval(heartbeat, HEARTBEAT_MS);
     try {
-      const result = await send(deps, call, { upstreamKey, permittedAt });
-      await settle(deps, { gatedCallId, invocationId }, result);
+      if (!(await obtain(deps, permit, endsAt))) return;
+      const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
+      await persist(
+        () => storeResult(deps, { ...permit, cause: 'result' }, result),
+        Math.max(endsAt - performance.now(), 0),
+      );
     } finally {
       clearInterval(beat);
     }
   };
 }
 
+interface Permit {
+  readonly gatedCallId: string;
+  readonly claimId: string;
+  readonly invocationId: string;
+  readonly upstreamKey: string;
+}
+
+/**
+ * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may
+ * have been given to it then, and nobody but this process knows that nothing was sent on it.
+ */
+async function obtain({ store }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
+  let wasLost = false;
+  return persist(
+    async () => {
+      const before = wasLost;
+      wasLost = true;
+      if (await store.beginInvocation(permit)) return true;
+      if (!before) return false;
+      const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
+      return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
+    },
+    Math.max(endsAt - performance.now(), 0),
+  );
+}
+
 async function send(
   { upstreams }: ActivityDeps,
   call: StoredCall,
-  permit: { upstreamKey: string; permittedAt: number },
+  permit: { upstreamKey: string; permittedAt: number; endsAt: number },
 ): Promise<InvocationResult> {
-  if (performance.now() - permit.permittedAt > SEND_WINDOW_MS) return { kind: 'not_sent', cause: 'stalled' };
+  const now = performance.now();
+  // Past the deadline the call has ended as unknown, whatever this process was held up by between permit and here.
+  if (now - permit.permittedAt > SEND_WINDOW_MS || now >= permit.endsAt) return { kind: 'not_sent', cause: 'stalled' };
   return upstreams.call(
     {
       upstream: call.binding.upstream,
       upstreamTool: call.binding.upstreamTool,
       arguments: JSON.parse(call.binding.arguments) as JsonObject,
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
+      idempotencyKey: permit.upstreamKey,
     },
-    { signal: AbortSignal.timeout(Math.max(Math.floor(call.remainingMs), 1)) },
+    { signal: AbortSignal.timeout(Math.max(Math.floor(permit.endsAt - now), 1)) },
   );
-}
-
-async function settle(
-  { store, log }: ActivityDeps,
-  { gatedCallId, invocationId }: { gatedCallId: string; invocationId: string },
-  result: InvocationResult,
-): Promise<void> {
-  if (result.kind === 'no_answer') {
-    log.error({ gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
-  } else if (result.kind === 'not_sent') {
-    log.warn({ gatedCallId, cause: result.cause }, 'a claimed call was not sent');
-    await store.settleNotSent(gatedCallId, invocationId);
-  } else {
-    const { isError, text } = storedResult(result);
-    await store.settleResult(gatedCallId, invocationId, { isError, text, digest: `sha-256:${sha256(text)}` });
-  }
-}
-
-/** A JSON-RPC error means that the tool was reached and did not do what was asked: to the client it is a tool error. */
-function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'error' }>): {
-  isError: boolean;
-  text: string;
-} {
-  if (result.kind === 'result') return { isError: result.isError, text: JSON.stringify(result.result) };
-  const content = [
-    { type: 'text', text: `The upstream server answered with an error (${result.code}): ${result.message}` },
-  ];
-  return { isError: true, text: canonicalJson({ content, isError: true }) };
 }

@@ -5,6 +5,7 @@ import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { Awaiting, Ended } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createRequestAgain } from './request-again.ts';
 import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
@@ -25,6 +26,7 @@ export function createReEvaluate(
   deps: ActivityDeps,
 ): (call: StoredCall & { approval: Approval }, look: number) => Promise<Allowed | Awaiting | Ended> {
   const { store } = deps;
+  const requestAgain = createRequestAgain(deps);
   const deny = async (call: StoredCall, reason: EndReason) => {
     await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
     return { kind: 'ended' } as const;
@@ -42,8 +44,11 @@ export function createReEvaluate(
       const decisionId = await store.recordDecision(call, decision);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, look, decision.retryAfterMs);
-      // One generation per gated call: a further request that the PDP would accept is not opened.
-      return await deny(call, decision.kind === 'requestable' ? 'chain_limit' : 'policy_denied');
+      if (decision.kind === 'deny') return await deny(call, 'policy_denied');
+      // The next look submits; should this process die before, any other one's look does.
+      return (await requestAgain(call, decision))
+        ? { kind: 'wait', awaits: 'resolution', waitMs: 1 }
+        : { kind: 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');

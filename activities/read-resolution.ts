@@ -42,8 +42,11 @@ export function createReadResolution(
     }) as const;
 
   async function statusOf(call: StoredCall): Promise<ResolutionStatus> {
-    if (call.handle === undefined) return { kind: 'pending' };
     try {
+      if (call.handle === undefined) {
+        await deps.ensureSubmitted({ gatedCallId: call.gatedCallId });
+        return { kind: 'pending' };
+      }
       return await accessRequests.read(call.handle);
     } catch (error) {
       if (!(error instanceof CountersignError)) throw error;

@@ -1,17 +1,36 @@
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createOutcomeProbe } from './outcome-probe.ts';
+import { storeResult } from './store-result.ts';
 
-/** Reads what is known of an execution. Only the database is asked: how the attempt ended elsewhere does not matter. */
-export function createSettle({ store }: ActivityDeps): ActivityPorts['settle'] {
+const PROBE_PAUSE_MS = 2_000;
+
+/**
+ * Says what is known of an execution whose attempt is over. Only the database is asked, and then the upstream's probe where
+ * there is one: how the attempt ended elsewhere does not matter.
+ */
+export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
+  const { store, settings } = deps;
+  const probe = createOutcomeProbe(deps);
+
   return async ({ gatedCallId }) => {
-    const call = await store.load(gatedCallId);
+    const call = await store.progress(gatedCallId);
     if (call.state !== 'claimed') return { kind: 'ended' };
+    // No permit yet: the step may be taken again, because the permit decides between it and any other.
+    if (call.invocation === undefined && call.remainingMs > 0) return { kind: 'invoke' };
+    if (call.invocation !== undefined) {
+      const { invocationId, upstreamKey } = call.invocation;
+      const result = await probe(call, upstreamKey);
+      if (result !== undefined) {
+        await storeResult(deps, { gatedCallId, invocationId, cause: 'probe' }, result);
+        return { kind: 'ended' };
+      }
+    }
     if (call.remainingMs <= 0) {
       await store.expire(gatedCallId);
       return { kind: 'ended' };
     }
-    // No permit yet: the step may be taken again, because the permit decides between it and any other.
-    if (!call.hasInvocation) return { kind: 'invoke' };
-    return { kind: 'wait', waitMs: Math.ceil(call.remainingMs) + 1 };
+    const hasProbe = settings.outcomeProbes[call.tool] !== undefined;
+    return { kind: 'wait', waitMs: Math.min(Math.ceil(call.remainingMs) + 1, hasProbe ? PROBE_PAUSE_MS : Infinity) };
   };
 }

@@ -9,7 +9,13 @@ import type { ActivityPorts } from './activity-ports.ts';
 export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
   startToCloseTimeout: '1 minute',
   localRetryThreshold: '2 seconds',
-  retry: { initialInterval: '200 milliseconds', backoffCoefficient: 2, maximumInterval: '30 seconds' },
+  // They end after some minutes, so that a run which tries in vain for days comes by where it hands over to the next one.
+  retry: {
+    initialInterval: '200 milliseconds',
+    backoffCoefficient: 2,
+    maximumInterval: '30 seconds',
+    maximumAttempts: 15,
+  },
 });
 
 /**
@@ -19,6 +25,8 @@ export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>
 export function once(executionTimeoutMs: number): Pick<ActivityPorts, 'invokeTool'> {
   return proxyActivities<Pick<ActivityPorts, 'invokeTool'>>({
     startToCloseTimeout: executionTimeoutMs + 15_000,
+    // An attempt that never begins, because somebody paused it in the engine, must not hold the workflow up for ever.
+    scheduleToCloseTimeout: executionTimeoutMs + 60_000,
     heartbeatTimeout: '10 seconds',
     retry: { maximumAttempts: 1 },
   });

@@ -1,4 +1,11 @@
+const PREFIX = 'gated-call/';
+
 /** Workflow id of a gated call. Derived from its row, so starting twice finds the same workflow; holds nothing secret. */
 export function gatedCallWorkflowId(gatedCallId: string): string {
-  return `gated-call/${gatedCallId}`;
+  return `${PREFIX}${gatedCallId}`;
+}
+
+/** The gated call that a workflow with this id is for. */
+export function gatedCallIdOf(workflowId: string): string {
+  return workflowId.slice(PREFIX.length);
 }

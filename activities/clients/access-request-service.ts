@@ -6,10 +6,17 @@ import { sendHttp, type HttpAnswer } from './http.ts';
 
 const TIMEOUT_MS = 10_000;
 
-const instant = z.iso.datetime({ offset: true });
+/** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
+const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
+/** No column holds U+0000. */
+const identifier = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^[^\0]*$/);
 const taskBody = z.looseObject({
   task: z.looseObject({
-    id: z.string().min(1).max(256),
+    id: identifier,
     status: z.string(),
     status_endpoint: z.url(),
     expires_at: instant.optional(),
@@ -19,7 +26,7 @@ const taskBody = z.looseObject({
 });
 const grantedResult = z.looseObject({
   mode: z.literal('reevaluate'),
-  approval: z.looseObject({ id: z.string().min(1), approved_at: instant, approved_until: instant, state: z.string() }),
+  approval: z.looseObject({ id: identifier, approved_at: instant, approved_until: instant, state: z.string() }),
 });
 
 const problemBody = z.looseObject({ type: z.string().optional() });

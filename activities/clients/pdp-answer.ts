@@ -29,6 +29,9 @@ const allowContext = z.looseObject({
 type DenialContext = z.infer<typeof denialContext>;
 type NextAction = 'retry' | 'request' | 'none';
 
+/** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
+const UNAVAILABLE = 'access_request_unavailable';
+
 /** What a reason stands for when the PDP does not say what to do next. @see ARAP, reason registry */
 const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
   approval_expired: 'request',
@@ -36,11 +39,12 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
   grant_pending: 'retry',
   policy_denied: 'none',
   approval_unverifiable: 'none',
+  [UNAVAILABLE]: 'retry',
 };
 
 /**
  * Reads an evaluation response. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
- * none that can be read; a denial whose details cannot be read is a plain denial.
+ * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
  */
 export function readDecision(body: unknown, question: { withApproval: boolean; accessRequestsUrl: string }): Decision {
   const answer = answerBody.safeParse(body);
@@ -74,6 +78,9 @@ function readDenial(
   question: { withApproval: boolean; accessRequestsUrl: string },
 ): Extract<Decision, { kind: 'deny' | 'requestable' | 'retry' }> {
   const { evaluation_id: evaluationId, evaluated_at: evaluatedAt, reason } = context;
+  if (reason === UNAVAILABLE && !question.withApproval) {
+    throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point could not put its denial on record');
+  }
   const common = { ...(evaluationId !== undefined && { evaluationId }), ...(reason !== undefined && { reason }) };
   const offer = readOffer(context, question.accessRequestsUrl);
   const next = question.withApproval ? nextActionOf(context, offer !== undefined) : 'request';

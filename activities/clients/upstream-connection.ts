@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { createTransport, type UpstreamServer } from './upstream-transport.ts';
+import { createTransport, withIdempotencyKey, type UpstreamServer } from './upstream-transport.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
@@ -38,6 +38,7 @@ const asItIs = {
 interface Limits {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
+  readonly idempotencyKey?: string;
 }
 
 interface Live {
@@ -104,9 +105,11 @@ export class UpstreamConnection {
 
   /** Sends one request and hands back the result as it came. Never repeats. */
   async request(client: Client, method: string, params: JsonObject, limits: Limits): Promise<unknown> {
-    const { signal, timeoutMs = NO_TIMEOUT_MS } = limits;
+    const { signal, timeoutMs = NO_TIMEOUT_MS, idempotencyKey } = limits;
     const options = { ...(signal && { signal }), timeout: timeoutMs, allowInputRequired: true };
-    const result = await client.request({ method, params: { ...params } }, asItIs, options);
+    const result = await withIdempotencyKey(idempotencyKey, () =>
+      client.request({ method, params: { ...params } }, asItIs, options),
+    );
     if (this.#live?.client === client) this.#live.usedAt = performance.now();
     return result;
   }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Stream } from 'node:stream';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
@@ -37,6 +38,13 @@ export function createTransport(server: UpstreamServer, log: Logger): Transport 
   return transport;
 }
 
+const idempotencyKeys = new AsyncLocalStorage<string>();
+
+/** Sends one request whose HTTP form carries this `Idempotency-Key`; the transport has no headers of single requests. */
+export function withIdempotencyKey<T>(key: string | undefined, send: () => Promise<T>): Promise<T> {
+  return key === undefined ? send() : idempotencyKeys.run(key, send);
+}
+
 /** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
@@ -49,6 +57,8 @@ async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Res
   if (init.signal) setMaxListeners(0, init.signal);
   const sent: Record<string, string> = { 'accept-encoding': 'identity' };
   new Headers(init.headers).forEach((value, name) => (sent[name] = value));
+  const key = idempotencyKeys.getStore();
+  if (key !== undefined) sent['idempotency-key'] = key;
   const answer = await request(url, {
     method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
     headers: sent,

@@ -126,10 +126,11 @@ async function callOnce(
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
-  const { upstreamTool: name, arguments: args, meta } = call;
+  const { upstreamTool: name, arguments: args, meta, idempotencyKey } = call;
   const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
   try {
-    return readToolResult(await connection.request(client, 'tools/call', params, options));
+    const limits = { ...options, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+    return readToolResult(await connection.request(client, 'tools/call', params, limits));
   } catch (error) {
     const outcome = readFailure(error);
     if (outcome.kind === 'not_sent') connection.discard(client);

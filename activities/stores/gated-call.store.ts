@@ -1,32 +1,36 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../sha256.ts';
+import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
+import type { SealedContent } from './stored-call.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
-export interface GatedCallLimits {
+export interface GatedCallOptions {
+  readonly seals: Seals;
   readonly requestTtlMs: number;
   readonly retentionMs: number;
   readonly maxOpenPerCaller: number;
 }
 
 /** Gated calls in Postgres, as the gateway needs them. */
-export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): GatedCalls {
+export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
   return {
-    open: (opening) => open(pool, limits, opening),
-    findTask: (taskId, owner) => findTask(pool, limits, taskId, owner),
+    open: (opening) => open(pool, options, opening),
+    findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
         pool,
         'cancel',
         `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', $2) AS state`,
-        [gatedCallId, limits.retentionMs],
+        [gatedCallId, options.retentionMs],
       );
       return row.state;
     },
@@ -35,54 +39,93 @@ export function createGatedCallStore(pool: Pool, limits: GatedCallLimits): Gated
         pool,
         'accept-callback',
         'SELECT gateway.accept_callback($1, $2, $3) AS verdict',
-        [webhookId, bodyDigest, accessRequestId],
+        [webhookId, bodyDigest, options.seals.digest(accessRequestId)],
       );
       return row.verdict;
     },
   };
 }
 
+/** A caller waits for this. Whoever is told to try again joins what was opened. */
+const OPEN_WITHIN_MS = 5_000;
+
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
-async function open(pool: Pool, limits: GatedCallLimits, opening: Opening): Promise<Opened> {
-  const { binding, decision } = opening;
-  const owner = ownerKey(binding.caller);
+async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Promise<Opened> {
+  const { binding, decision, submissionEndpoint: endpoint, submissionBody: body } = opening;
+  const { seals } = options;
+  const id = randomUUID();
+  const idempotencyKey = randomBytes(32).toString('base64url');
   const parameters = {
-    id: randomUUID(),
+    id,
     task_id: newTaskId(),
-    owner_key: owner,
-    dedup_key: sha256(canonicalJson([owner, binding.tool, binding.callDigest])),
-    max_open: limits.maxOpenPerCaller,
-    request_ttl_ms: limits.requestTtlMs,
-    retention_ms: limits.retentionMs,
+    owner_key: seals.digest(ownerKey(binding.caller)),
+    dedup_key: seals.digest(canonicalJson([ownerKey(binding.caller), binding.tool, binding.callDigest])),
+    max_open: options.maxOpenPerCaller,
+    request_ttl_ms: options.requestTtlMs,
+    retention_ms: options.retentionMs,
     tool: binding.tool,
     upstream: binding.upstream,
     upstream_tool: binding.upstreamTool,
-    arguments: binding.arguments,
-    call_digest: binding.callDigest,
+    call_digest: seals.digest(binding.callDigest),
     tool_digest: binding.toolDigest,
-    caller: binding.caller,
-    evaluation: canonicalJson(binding.evaluation as never),
+    requester_key: seals.digest(binding.caller.subject),
+    ...(await sealed(seals, id, opening)),
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
     submission_id: randomUUID(),
-    idempotency_key: randomBytes(32).toString('base64url'),
-    submission_endpoint: opening.submissionEndpoint,
-    submission_body: opening.submissionBody,
+    idempotency_key: idempotencyKey,
+    submission_endpoint: endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await queryOne<OpenedRow>(pool, 'open-gated-call', 'SELECT * FROM gateway.open_gated_call($1)', [
-    JSON.stringify(parameters),
-  ]);
+  const row = await openOnce(pool, parameters);
   if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
-  if (kind === 'joined') return { kind, gatedCallId, taskId };
+  if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
-  const { idempotency_key: idempotencyKey, submission_endpoint: endpoint, submission_body: body } = parameters;
-  return { kind, gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
+  return { kind: 'opened', gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
 }
+
+/** What the database keeps of the opening without being able to read it. */
+async function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: Opening) {
+  const keys = await seals.forNewCall(gatedCallId);
+  const { caller, arguments: text, callDigest, evaluation } = binding;
+  const { subject, action, resource } = evaluation;
+  const content: SealedContent = { arguments: text, callDigest, caller, evaluation };
+  const [sealedContent, sealedRequester, sealedBody] = await Promise.all([
+    keys.seal('call_binding.sealed_content', JSON.stringify(content)),
+    keys.seal('call_binding.sealed_requester', JSON.stringify({ requester: caller, subject, action, resource })),
+    keys.seal('submission.sealed_body', submissionBody),
+  ]);
+  return {
+    key_id: seals.currentKeyId,
+    call_key: keys.wrapped.call,
+    record_key: keys.wrapped.record,
+    sealed_content: sealedContent,
+    sealed_requester: sealedRequester,
+    sealed_body: sealedBody,
+  };
+}
+
+/**
+ * Opens the call under the ids it was given, however often the answer is lost: an earlier run of the statement that was
+ * committed after all is found by the call's id, or joined under it.
+ */
+async function openOnce(pool: Pool, parameters: { readonly id: string }): Promise<OpenedRow> {
+  let wasLost = false;
+  return persist(async () => {
+    const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
+    wasLost = true;
+    return mine ?? (await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]));
+  }, OPEN_WITHIN_MS);
+}
+
+const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
+const FIND_OPENED = `
+  SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
+  FROM gateway.gated_call WHERE id = $1`;
 
 interface OpenedRow {
   readonly outcome: Opened['kind'];
@@ -95,18 +138,29 @@ const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
+const expire = (pool: Pool, gatedCallId: string, retentionMs: number) =>
+  query(pool, 'expire-shown', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
+
+/** Answers this instead when the database is away for a while; any other failure is thrown on. */
+const ifAway =
+  <T>(instead: T) =>
+  (error: unknown): T => {
+    if (error instanceof CountersignError && error.retryable) return instead;
+    throw error;
+  };
+
 async function findTask(
   pool: Pool,
-  limits: GatedCallLimits,
+  { seals, retentionMs }: GatedCallOptions,
   taskId: string,
   owner: string,
 ): Promise<GatedCallView | undefined> {
-  const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, owner]))[0];
+  const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, seals.digest(owner)]))[0];
   let row = await read();
   if (row?.due) {
-    // No client reads `working` past the deadline, whether or not the sweeper has come by.
-    await query(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)', [row.id, limits.retentionMs]);
-    row = await read();
+    // No client reads `working` past the deadline, whether or not the sweeper has come by. Where that cannot be recorded
+    // now, the end has not happened, and the call is shown as it is.
+    row = await expire(pool, row.id, retentionMs).then(read, ifAway(row));
   }
-  return row && taskViewOf(row);
+  return row && taskViewOf(row, seals);
 }

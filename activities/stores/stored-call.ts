@@ -2,21 +2,31 @@ import type { Pool } from 'pg';
 import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { CallSeals, Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { queryOne } from './query.ts';
 
-/** A gated call with everything its next step needs. */
-export interface StoredCall {
+/** What of a binding is sealed, as JSON text. */
+export interface SealedContent {
+  readonly arguments: string;
+  readonly callDigest: string;
+  readonly caller: Principal;
+  readonly evaluation: EvaluationRequest;
+}
+
+/** How far a gated call has come. Needs no key, so it can be read whatever became of what is sealed. */
+export interface CallProgress {
   readonly gatedCallId: string;
   readonly state: GatedCallState;
   readonly generation: number;
+  /** The epoch in which this was read; a claim made on the strength of it counts in no other. */
+  readonly epoch: number;
   readonly claimId: string | undefined;
-  readonly binding: CallBinding;
-  readonly submission: { readonly endpoint: string; readonly idempotencyKey: string; readonly body: string };
-  readonly handle: AccessRequestHandle | undefined;
-  readonly approval: Approval | undefined;
-  readonly hasInvocation: boolean;
+  /** The permit to send, once it was given. */
+  readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
+  readonly tool: string;
+  readonly upstream: string;
   /**
    * Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the
    * call has ended.
@@ -24,73 +34,95 @@ export interface StoredCall {
   readonly remainingMs: number;
 }
 
+/** A gated call with everything its next step needs. */
+export interface StoredCall extends CallProgress {
+  readonly binding: CallBinding;
+  readonly handle: AccessRequestHandle | undefined;
+  readonly approval: Approval | undefined;
+  readonly keys: WrappedKeys;
+}
+
 interface CallRow {
   id: string;
   state: GatedCallState;
   generation: number;
+  epoch: number;
   claim_id: string | null;
   remaining_ms: number;
+  invocation_id: string | null;
+  upstream_key: string | null;
   tool: string;
   upstream: string;
   upstream_tool: string;
-  arguments: string;
-  call_digest: string;
   tool_digest: string;
-  caller: Principal;
-  evaluation: string;
-  endpoint: string;
-  idempotency_key: string;
-  body: string;
-  access_request_id: string | null;
-  status_endpoint: string | null;
-  cancel_endpoint: string | null;
-  approval: string | null;
-  has_invocation: boolean;
+  call_key: string | null;
+  record_key: string;
+  sealed_content: string;
+  sealed_handle: string | null;
+  sealed_approval: string | null;
 }
 
 const LOAD = `
-  SELECT g.id, g.state, g.generation, g.claim_id, b.*, s.endpoint, s.idempotency_key, s.body, s.access_request_id,
-    s.status_endpoint, s.cancel_endpoint, a.body AS approval,
-    i.gated_call_id IS NOT NULL AS has_invocation,
+  SELECT g.id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.sealed_content,
+    k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
+    (SELECT number FROM gateway.epoch) AS epoch,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
+  JOIN gateway.data_key k ON k.gated_call_id = g.id
   JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
   LEFT JOIN gateway.approval a ON a.gated_call_id = g.id AND a.generation = g.generation
   LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.id = $1`;
 
-/** Reads a gated call. Throws when there is none with this id: callers hold ids of rows that exist. */
-export async function loadCall(pool: Pool, gatedCallId: string): Promise<StoredCall> {
-  const row = await queryOne<CallRow>(pool, 'load-gated-call', LOAD, [gatedCallId]);
+const read = (pool: Pool, gatedCallId: string) => queryOne<CallRow>(pool, 'load-gated-call', LOAD, [gatedCallId]);
+
+/** Reads how far a call has come. Throws when there is none with this id: callers hold ids of rows that exist. */
+export async function loadProgress(pool: Pool, gatedCallId: string): Promise<CallProgress> {
+  return progressOf(await read(pool, gatedCallId));
+}
+
+/** Reads a gated call and opens what is sealed. Throws `ERR_SEAL_BROKEN` when it was altered or its key is not there. */
+export async function loadCall(pool: Pool, seals: Seals, gatedCallId: string): Promise<StoredCall> {
+  const row = await read(pool, gatedCallId);
+  const keys = { call: row.call_key, record: row.record_key };
+  const opener = seals.forCall(row.id, keys);
+  const [binding, handle, approval] = await Promise.all([
+    bindingOf(row, opener),
+    row.sealed_handle === null ? undefined : opener.open('submission.sealed_handle', row.sealed_handle, row.generation),
+    row.sealed_approval === null ? undefined : opener.open('approval.sealed_body', row.sealed_approval, row.generation),
+  ]);
+  return {
+    ...progressOf(row),
+    keys,
+    binding,
+    handle: handle === undefined ? undefined : (JSON.parse(handle) as AccessRequestHandle),
+    approval: approval === undefined ? undefined : (JSON.parse(approval) as Approval),
+  };
+}
+
+function progressOf(row: CallRow): CallProgress {
+  const { invocation_id: invocationId, upstream_key: upstreamKey } = row;
   return {
     gatedCallId: row.id,
     state: row.state,
     generation: row.generation,
+    epoch: row.epoch,
     claimId: row.claim_id ?? undefined,
+    invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
+    tool: row.tool,
+    upstream: row.upstream,
     remainingMs: row.remaining_ms,
-    hasInvocation: row.has_invocation,
-    binding: {
-      tool: row.tool,
-      upstream: row.upstream,
-      upstreamTool: row.upstream_tool,
-      arguments: row.arguments,
-      callDigest: row.call_digest,
-      toolDigest: row.tool_digest,
-      caller: row.caller,
-      evaluation: JSON.parse(row.evaluation) as EvaluationRequest,
-    },
-    submission: { endpoint: row.endpoint, idempotencyKey: row.idempotency_key, body: row.body },
-    handle: handleOf(row),
-    approval: row.approval === null ? undefined : (JSON.parse(row.approval) as Approval),
   };
 }
 
-function handleOf(row: CallRow): AccessRequestHandle | undefined {
-  if (row.access_request_id === null || row.status_endpoint === null) return undefined;
+async function bindingOf(row: CallRow, opener: CallSeals): Promise<CallBinding> {
+  const content = await opener.open('call_binding.sealed_content', row.sealed_content);
   return {
-    accessRequestId: row.access_request_id,
-    statusEndpoint: row.status_endpoint,
-    ...(row.cancel_endpoint !== null && { cancelEndpoint: row.cancel_endpoint }),
+    tool: row.tool,
+    upstream: row.upstream,
+    upstreamTool: row.upstream_tool,
+    toolDigest: row.tool_digest,
+    ...(JSON.parse(content) as SealedContent),
   };
 }

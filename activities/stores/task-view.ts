@@ -1,4 +1,5 @@
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 
 /** A row of the view `gateway.task`. */
@@ -11,13 +12,15 @@ export interface TaskRow {
   readonly created_at: Date;
   readonly last_updated_at: Date;
   readonly retain_until: Date;
-  readonly result: string | null;
+  readonly sealed_result: string | null;
+  readonly call_key: string | null;
   readonly outcome_ref: string | null;
   /** The deadline of its state has passed, and nobody has carried that out yet. */
   readonly due: boolean;
 }
 
-export function taskViewOf(row: TaskRow): GatedCallView {
+export async function taskViewOf(row: TaskRow, seals: Seals): Promise<GatedCallView> {
+  const keys = seals.forCall(row.id, { call: row.call_key, record: null });
   return {
     gatedCallId: row.id,
     taskId: row.task_id,
@@ -27,7 +30,7 @@ export function taskViewOf(row: TaskRow): GatedCallView {
     lastUpdatedAt: row.last_updated_at.toISOString(),
     retainUntil: row.retain_until.toISOString(),
     ...(row.reason !== null && { reason: row.reason }),
-    ...(row.result !== null && { result: row.result }),
+    ...(row.sealed_result !== null && { result: await keys.open('call_result.sealed_result', row.sealed_result) }),
     ...(row.outcome_ref !== null && { outcomeRef: row.outcome_ref }),
   };
 }

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
-import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -58,7 +58,11 @@ export async function startApprovals(
   secrets: ApprovalsSecrets,
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<Running> {
-  const pool = createPool(databaseUrl, { applicationName: 'countersign approvals' });
+  const pool = createPool(databaseUrl, {
+    applicationName: 'countersign approvals',
+    role: 'countersign_authority',
+    durable: config.mode === 'production',
+  });
   const sessions = createSessions({
     pool,
     schema: 'approvals',

@@ -12,10 +12,10 @@ import { pageHeaders } from '../shared/http/page-headers.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
 import { BadQuery } from './filters.ts';
+import type { RecordSource } from './record-view.ts';
 import { createReply, type Reply } from './reply.tsx';
 import { listOutcomeRecords } from './routes/list-outcome-records.tsx';
 import { recordRoutes } from './routes/show-outcome-record.tsx';
-import type { OutcomeRecords } from './stores/outcome-record.store.ts';
 
 /** `csrfToken` for those who have a session, and so can sign out. */
 interface Person {
@@ -30,8 +30,7 @@ export type Visitor =
   | ({ readonly kind: 'stranger' } & Person)
   | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' };
 
-export interface AuditHttp {
-  readonly records: OutcomeRecords;
+export interface AuditHttp extends RecordSource {
   readonly identify: (request: Request) => Promise<Visitor>;
   /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
   readonly signIn: { readonly handlers: readonly RequestHandler[]; readonly path: string };
@@ -53,8 +52,8 @@ export function createAuditApp(http: AuditHttp): Express {
   for (const handler of http.signIn.handlers) app.use(handler);
   app.use(auditorsOnly(http, reply));
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
-  app.get('/outcome-records', listOutcomeRecords(http.records, reply));
-  app.use('/outcome-records', recordRoutes(http.records, reply));
+  app.get('/outcome-records', listOutcomeRecords(http, reply));
+  app.use('/outcome-records', recordRoutes(http, reply));
   app.use((request, response) => reply.problem(request, response, { status: 404, title: 'There is no such page' }));
   app.use(toProblem(http.log, reply));
   return app;

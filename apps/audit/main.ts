@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { SIGN_IN_PATH, signInRouter } from '../shared/auth/sign-in.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -14,8 +15,9 @@ import { createIdentify } from './identify.ts';
 import { createOutcomeRecords } from './stores/outcome-record.store.ts';
 import { createReadOnlyPool } from './stores/read-only-pool.ts';
 
+const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: 'countersign_auditor' } as const;
 const COOKIE = 'countersign_audit';
-const SECRETS = ['sessionSecret', 'oidcClientSecret'] as const;
+const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'sealingKeys', 'digestKey'] as const;
 
 export interface AuditDeps {
   readonly log: Logger;
@@ -28,12 +30,13 @@ export interface AuditDeps {
  */
 export async function startAudit(
   config: Config,
-  secrets: Pick<Secrets, (typeof SECRETS)[number]>,
+  secrets: Pick<Secrets, (typeof AUDIT_SECRETS)[number]>,
   { log, databaseUrl }: AuditDeps,
 ): Promise<Running> {
   const url = config.urls.audit;
+  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const records = createReadOnlyPool(databaseUrl);
-  const sessionPool = createPool(databaseUrl, { max: 4, applicationName: 'countersign audit sessions' });
+  const sessionPool = createPool(databaseUrl, SESSION_POOL);
   const sessions = createSessions({
     pool: sessionPool,
     schema: 'audit',
@@ -55,7 +58,8 @@ export async function startAudit(
     log,
   });
   const app = createAuditApp({
-    records: createOutcomeRecords(records),
+    records: createOutcomeRecords(records, seals),
+    seals,
     identify: createIdentify(createTokenVerifier(config, url)),
     signIn: { handlers: [sessions.handler, signIn], path: SIGN_IN_PATH },
     assets: auditAssets(),
@@ -73,5 +77,5 @@ export async function startAudit(
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('audit', SECRETS, ({ config, secrets, ...deps }) => startAudit(config, secrets, deps));
+  await runDeployable('audit', AUDIT_SECRETS, ({ config, secrets, ...deps }) => startAudit(config, secrets, deps));
 }

@@ -1,10 +1,18 @@
+import * as z from 'zod';
 import { isIntact } from '../../workflows/domain/gated-call/call-binding.ts';
 import { dispositionOf, type Disposition } from '../../workflows/domain/gated-call/disposition.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
 import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
-import { readSealedText } from './sealed-text.ts';
-import type { StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
+import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import { readRecordText } from './record-text.ts';
+import type { OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
 import { sha256 } from '../shared/sha256.ts';
+
+/** Where records come from, and what opens what is sealed in them. */
+export interface RecordSource {
+  readonly records: OutcomeRecords;
+  readonly seals: Seals;
+}
 
 /** One line of the list. */
 export interface RecordSummary {
@@ -35,14 +43,22 @@ export interface RecordView extends RecordSummary {
   };
 }
 
+/** Shown in the place of somebody whose name cannot be read any more. */
+const UNREADABLE = '(cannot be read)';
+
 /** A list entry; the seal is checked here too. */
-export function summaryOf(stored: StoredRecord): RecordSummary {
+export async function summaryOf(stored: StoredRecord, seals: Seals): Promise<RecordSummary> {
+  const keys = seals.forCall(stored.gatedCallId, { call: null, record: stored.recordKey });
+  return summarize(stored, await readRecordText(stored.body, keys));
+}
+
+function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): RecordSummary {
   const disposition = dispositionOf(stored.state);
   return {
     outcomeRef: stored.outcomeRef,
     taskId: stored.taskId,
     tool: stored.tool,
-    requester: stored.requester,
+    requester: record?.requester.subject ?? UNREADABLE,
     state: stored.state,
     ...(disposition && { disposition }),
     callDigest: stored.callDigest,
@@ -52,23 +68,34 @@ export function summaryOf(stored: StoredRecord): RecordSummary {
 }
 
 /** The record with its answers, derived from the sealed text and held against the evidence. */
-export function viewOf(stored: StoredEvidence): RecordView {
-  const summary = summaryOf(stored);
+export async function viewOf(stored: StoredEvidence, seals: Seals): Promise<RecordView> {
+  const keys = seals.forCall(stored.gatedCallId, { call: stored.callKey, record: stored.recordKey });
+  const record = await readRecordText(stored.body, keys);
+  const summary = summarize(stored, record);
   const seal = {
     algorithm: 'sha-256',
     recorded: stored.digest,
     recomputed: digestOf(stored.body),
     text: stored.body,
   } as const;
-  const record = readSealedText(stored.body);
   if (!record) return { ...summary, sealIntact: false, headline: 'The tool may have run.', seal };
-  const answers = answersOf(record, evidenceOf(stored, record, summary.sealIntact));
+  const answers = answersOf(record, {
+    ...evidenceOf(stored, record, {
+      sealIntact: summary.sealIntact,
+      requesterKey: seals.digest(record.requester.subject),
+    }),
+    boundArguments: await boundArguments(stored, { keys, seals }),
+  });
   return { ...summary, headline: answers.headline, answers, record, seal };
 }
 
 const digestOf = (text: string) => `sha-256:${sha256(text)}`;
 
-function evidenceOf(stored: StoredEvidence, record: OutcomeRecord, sealIntact: boolean): Evidence {
+function evidenceOf(
+  stored: StoredEvidence,
+  record: OutcomeRecord,
+  { sealIntact, requesterKey }: { sealIntact: boolean; requesterKey: string },
+): Omit<Evidence, 'boundArguments'> {
   return {
     sealIntact,
     indexMatches:
@@ -77,18 +104,30 @@ function evidenceOf(stored: StoredEvidence, record: OutcomeRecord, sealIntact: b
       stored.state === record.state &&
       stored.tool === record.tool &&
       stored.callDigest === record.callDigest &&
-      stored.requester === record.requester.subject &&
+      stored.requesterKey === requesterKey &&
       stored.recordedAt === record.recordedAt,
     claimCount: stored.claimCount,
     invocationCount: stored.invocationCount,
     transitions: stored.transitions,
-    boundArguments: boundArguments(stored, record),
     siblings: stored.siblings,
   };
 }
 
-function boundArguments(stored: StoredEvidence, record: OutcomeRecord): Evidence['boundArguments'] {
-  if (stored.boundTool === null || stored.boundArguments === null) return 'removed';
-  const bound = { tool: stored.boundTool, arguments: stored.boundArguments, callDigest: record.callDigest };
-  return isIntact(bound, sha256) ? 'match' : 'differ';
+/** Whether what the call is bound to still has the digest that was recorded. It is opened for that, and goes nowhere. */
+async function boundArguments(
+  stored: StoredEvidence,
+  { keys, seals }: { keys: CallSeals; seals: Seals },
+): Promise<Evidence['boundArguments']> {
+  const { boundTool: tool, sealedContent, callKey } = stored;
+  if (tool === null || sealedContent === null || callKey === null) return 'removed';
+  try {
+    const content: unknown = JSON.parse(await keys.open('call_binding.sealed_content', sealedContent));
+    const { arguments: text, callDigest } = boundSchema.parse(content);
+    const isBound = seals.digest(callDigest) === stored.callDigest;
+    return isBound && isIntact({ tool, arguments: text, callDigest }, sha256) ? 'match' : 'differ';
+  } catch {
+    return 'differ';
+  }
 }
+
+const boundSchema = z.object({ arguments: z.string(), callDigest: z.string() });

@@ -7,6 +7,7 @@ import { auditCommand } from './commands/audit.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { reconcileCommand } from './commands/reconcile.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
@@ -51,7 +52,16 @@ function createProgram(io: Io): Command {
     .option('--debug', 'show stack traces')
     .version(version(), '-V, --version', 'print the version')
     .addHelpText('after', AFTER_HELP);
-  const commands = [upCommand, demoCommand, doctorCommand, migrateCommand, tokenCommand, requestsCommand, auditCommand];
+  const commands = [
+    upCommand,
+    demoCommand,
+    doctorCommand,
+    migrateCommand,
+    tokenCommand,
+    requestsCommand,
+    auditCommand,
+    reconcileCommand,
+  ];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);
 }

@@ -4,6 +4,7 @@ import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { callDigest, type CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
+import { submissionBody } from '../../workflows/domain/gated-call/submission-body.ts';
 import type {
   EnsureSubmitted,
   GatedCalls,
@@ -15,7 +16,6 @@ import type {
 } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { evaluationRequest } from './evaluation-request.ts';
-import { submissionBody } from './submission-body.ts';
 import type { ArgumentCheck } from './upstreams/argument-check.ts';
 import { sha256 } from '../shared/sha256.ts';
 
@@ -159,6 +159,7 @@ async function openTask(
       denial: decision,
       caller: binding.caller,
       callback: { endpoint: callbackUrl, state: randomBytes(CALLBACK_STATE_BYTES).toString('base64url') },
+      generation: 1,
     }),
   });
   if (opened.kind === 'gone') return undefined;

@@ -11,15 +11,15 @@ import {
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import type { Config } from '../shared/config/config.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
+import { unfaithful } from '../shared/http/faithful-json.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
 
 const MCP_PATH = '/mcp';
-export const CALLBACK_PATH = '/callbacks/access-requests';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {
@@ -52,12 +52,18 @@ export function createGatewayApp({ config, handler, verifier, receiveCallback, l
       resourceMetadataUrl: metadataUrl,
       expectedResource: resource,
     }),
-    express.json({ limit: config.gateway.maxBodyBytes, strict: false }),
+    express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     serveProtocol(handler),
   );
   app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
   app.use(toErrorResponse(log));
   return app;
+}
+
+/** Throws before the body is parsed, when parsing it would change what it says. */
+function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer): void {
+  const type = unfaithful(body.toString('utf8'));
+  if (type !== undefined) throw Object.assign(new Error('the body would not be read as it is written'), { type });
 }
 
 /**

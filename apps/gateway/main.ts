@@ -5,11 +5,17 @@ import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts'
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
-import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
-import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type {
+  AccessRequestService,
+  EnsureSubmitted,
+  GatedCalls,
+  PolicyDecisionPoint,
+} from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
-import type { Config } from '../shared/config/config.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { runDeployable } from '../shared/deployable.ts';
@@ -18,12 +24,18 @@ import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
-import { CALLBACK_PATH, createGatewayApp } from './http.ts';
+import { createGatewayApp } from './http.ts';
 import { createServer } from './server.ts';
 import { createArgumentCheck } from './upstreams/argument-check.ts';
 
 /** The secrets that the gateway holds. */
-export const GATEWAY_SECRETS = ['pdpToken', 'accessRequestToken', 'callbackSecret'] as const;
+export const GATEWAY_SECRETS = [
+  'pdpToken',
+  'accessRequestToken',
+  'callbackSecret',
+  'sealingKeys',
+  'digestKey',
+] as const;
 type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
 
 export interface GatewayDeps {
@@ -43,43 +55,75 @@ export interface GatewayPorts {
   readonly log: Logger;
 }
 
+/** What the gateway reaches the world through. Whoever makes them closes them. */
+export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
+  readonly store: LifecycleStore;
+  readonly accessRequests: AccessRequestService;
+  close(): Promise<void>;
+}
+
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
 export const connectUpstreams = (config: Config, log: Logger): UpstreamPool => createUpstreams(config.mcpServers, log);
 
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
-export async function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
+export function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
+  return startGatewayOn(config, secrets, connectGateway(config, secrets, deps));
+}
+
+/** The real parts behind the gateway. Nothing is contacted before it is needed. */
+export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): GatewayConnections {
   const { log } = deps;
   const { urls, gateway } = config;
-  const pool = createPool(deps.databaseUrl, { applicationName: 'countersign gateway' });
+  const pool = createPool(deps.databaseUrl, {
+    applicationName: 'countersign gateway',
+    role: 'countersign_enforcement',
+    durable: config.mode === 'production',
+  });
+  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
-  const accessRequests = createAccessRequestClient({
-    serviceUrl: urls.accessRequests,
-    token: secrets.accessRequestToken,
-  });
-  const release = async () => {
-    if (deps.upstreams === undefined) await upstreams.close();
-    await pool.end();
-  };
-  try {
-    const pdpAddresses = { pdpUrl: urls.pdp, accessRequestsUrl: urls.accessRequests };
-    const pdp = createPolicyDecisionPoint({ ...pdpAddresses, token: secrets.pdpToken, log });
-    const running = await serveGateway(config, secrets, {
-      pdp,
-      gatedCalls: createGatedCallStore(pool, {
-        requestTtlMs: gateway.requestTtlSeconds * 1_000,
-        retentionMs,
-        maxOpenPerCaller: gateway.maxOpenPerCaller,
-      }),
-      ensureSubmitted: createEnsureSubmitted({ store: createLifecycleStore(pool, { retentionMs }), accessRequests }),
-      upstreams,
-      verifier: createTokenVerifier(config, urls.mcp),
+  return {
+    pdp: createPolicyDecisionPoint({
+      pdpUrl: urls.pdp,
+      accessRequestsUrl: urls.accessRequests,
+      token: secrets.pdpToken,
       log,
+    }),
+    gatedCalls: createGatedCallStore(pool, {
+      seals,
+      requestTtlMs: gateway.requestTtlSeconds * 1_000,
+      retentionMs,
+      maxOpenPerCaller: gateway.maxOpenPerCaller,
+    }),
+    store: createLifecycleStore(pool, { seals, retentionMs }),
+    accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
+    upstreams,
+    verifier: createTokenVerifier(config, urls.mcp),
+    log,
+    async close() {
+      if (deps.upstreams === undefined) await upstreams.close();
+      await pool.end();
+    },
+  };
+}
+
+/** Starts the gateway on these connections, and closes them when it stops or does not start. */
+export async function startGatewayOn(
+  config: Config,
+  secrets: Pick<GatewaySecrets, 'callbackSecret'>,
+  connections: GatewayConnections,
+): Promise<Running> {
+  const { pdp, log } = connections;
+  try {
+    const running = await serveGateway(config, secrets, {
+      ...connections,
+      ensureSubmitted: createEnsureSubmitted(connections),
     });
-    if (config.pdp.url !== undefined) void reportPdpProblems({ ...pdpAddresses, pdp }, log);
-    return { name: 'gateway', stop: () => running.stop().finally(release) };
+    const addresses = { pdpUrl: config.urls.pdp, accessRequestsUrl: config.urls.accessRequests };
+    if (config.pdp.url !== undefined) void reportPdpProblems({ ...addresses, pdp }, log);
+    return { name: 'gateway', stop: () => running.stop().finally(() => connections.close()) };
   } catch (error) {
-    await release();
+    await connections.close();
     throw error;
   }
 }

@@ -106,6 +106,8 @@ function guard(log: Logger) {
       if (error instanceof ProtocolError) throw error;
       if (error instanceof CountersignError) {
         if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
+        if (error.code === 'ERR_SEAL_BROKEN')
+          log.error({ method, alarm: 'seal_broken', err: error }, 'a seal is broken');
         throw toProtocolError(error);
       }
       log.error({ method, err: error }, 'unexpected error while serving a request');

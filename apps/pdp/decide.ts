@@ -26,8 +26,10 @@ export interface DecideWith {
   readonly log: Logger;
 }
 
-/** What a PEP is told to wait while the keys of the access request service cannot be fetched. */
+/** What a PEP is told to wait while something that the answer needs is away. */
 const RETRY_AFTER_SECONDS = 5;
+/** Reason of a denial that an access request could cure, and that cannot be put on record now. */
+const UNAVAILABLE = 'access_request_unavailable';
 
 export function createDecide(deps: DecideWith): Decide {
   return async (request, requester) => {
@@ -72,7 +74,7 @@ async function answerFirst(deps: DecideWith, answer: PolicyAnswer, asked: Asked)
   if (answer.kind === 'permit') return { decision: true };
   if (answer.kind !== 'requestable') return deny(answer.reason);
   const offer = await makeOffer(deps, answer, asked);
-  return offer ? deny(answer.reason, offer) : deny('access_request_unavailable');
+  return offer ? deny(answer.reason, offer) : deny(UNAVAILABLE);
 }
 
 /** An approval was presented: a denial then says what can be done next. @see ARAP, outcome of a denied re-evaluation */
@@ -102,7 +104,9 @@ async function answerAgain(
   // What is left is curable by another approval: this one is over, is for something else, or has another template.
   const reason = verdict.kind === 'expired' ? 'approval_expired' : 'out_of_scope';
   const offer = await makeOffer(deps, answer, asked);
-  return offer ? deny(reason, { next_action: 'request', ...offer }) : stop(reason);
+  if (offer) return deny(reason, { next_action: 'request', ...offer });
+  // Not the last word: who read `none` here would end what can go on as soon as the denial can be put on record.
+  return deny(UNAVAILABLE, { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
 }
 
 /** Signs and records what makes a denial requestable; without either it is a plain denial (ARAP-DEN-08). */

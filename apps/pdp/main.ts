@@ -1,6 +1,6 @@
 import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
-import { PEP_CLIENT_ID } from '../shared/auth/pep.ts';
+import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -22,6 +22,10 @@ const KEYS_TIMEOUT_MS = 2_000;
 /** All that this part may know: neither side's other keys and tokens. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
+/** The keys that approvals are signed with. */
+const approvalKeys = ({ approvals }: Config['urls']) =>
+  createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
+
 /**
  * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
  * do not fit together, and the listen error when the port is taken.
@@ -35,16 +39,18 @@ export async function startPdp(
   const engine = createEngine(await readPolicyFiles(config.pdp.policies));
   for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
   const ownKey = publicKey(secrets.pdpSigningKey);
-  const remoteKeys = createRemoteJWKSet(new URL(`${urls.approvals}/access/v1/jwks`), {
-    timeoutDuration: KEYS_TIMEOUT_MS,
-  });
+  const remoteKeys = approvalKeys(urls);
   const signBindingToken = await createBindingTokenSigner({
     key: secrets.pdpSigningKey,
     issuer: urls.pdp,
     audience: urls.accessRequests,
   });
   const issuers = new Map([[urls.accessRequests, remoteKeys]]);
-  const pool = createPool(databaseUrl, { applicationName: 'countersign-pdp' });
+  const pool = createPool(databaseUrl, {
+    applicationName: 'countersign pdp',
+    role: 'countersign_authority',
+    durable: config.mode === 'production',
+  });
   const decide = createDecide({
     engine,
     verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),

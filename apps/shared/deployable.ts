@@ -5,6 +5,7 @@ import { readEnvironment } from './config/env.ts';
 import { loadConfig } from './config/load.ts';
 import { secretsFromEnvironment } from './config/production-secrets.ts';
 import type { Secrets } from './config/secrets.ts';
+import { refuseUnfitDatabase } from './database/pool.ts';
 import { runUntilSignal, type Running } from './lifecycle.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startFailure } from './start-failure.ts';
@@ -30,13 +31,15 @@ export async function runDeployable<Name extends keyof Secrets>(
   try {
     const environment = readEnvironment();
     const { config } = loadConfig({ environment, cwd: process.cwd() });
+    const databaseUrl = given(environment.databaseUrl, 'DATABASE_URL');
+    await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production' });
     const running = await start({
       config,
       secrets:
         config.mode === 'production'
           ? secretsFromEnvironment(environment.variables, secretNames)
           : (await loadDevelopmentSecrets(config.stateDir)).secrets,
-      databaseUrl: given(environment.databaseUrl, 'DATABASE_URL'),
+      databaseUrl,
       log: createLogger(name, { mode: config.mode, stateDir: config.stateDir, level: environment.logLevel }),
     });
     await runUntilSignal([running]);

@@ -9,6 +9,9 @@ const LEASE_MS = 60_000;
 const POLL_MS = 1_000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
+/** A row that failed this often needs somebody to look at it. It is tried again from time to time. */
+const STUCK_AFTER = 10;
+const STUCK_PAUSE_MS = 600_000;
 
 /** Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. */
 export type OutboxHandler = (subjectId: string) => Promise<void>;
@@ -43,7 +46,7 @@ interface Row {
 /**
  * Hands the rows of an outbox table to their handlers, the urgent ones first, each at least once, in any number of
  * processes. A notice starts the work at once; a look every second finds what a lost notice left. A row whose handler
- * throws comes back after a pause that doubles up to a minute, for as long as it takes; a row of an unknown kind too,
+ * throws comes back after a pause that doubles up to a minute, and after ten failures every ten minutes, with an alarm; a row of an unknown kind too,
  * because a newer version of the program may know it. `stop` waits for what is in hand.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
@@ -122,7 +125,9 @@ async function handle(row: Row, { rows, handlers, log }: Handling): Promise<bool
     return true;
   } catch (err) {
     const retryInMs = retryPause(row.attempts);
-    log.warn({ err, rowId: row.id, kind: row.kind, attempts: row.attempts, retryInMs }, 'row not handled');
+    const facts = { err, rowId: row.id, kind: row.kind, subjectId: row.subject_id, attempts: row.attempts, retryInMs };
+    if (row.attempts < STUCK_AFTER) log.warn(facts, 'row not handled');
+    else log.error({ ...facts, alarm: 'outbox_row_stuck' }, 'a row cannot be handled; what it asks for is not done');
     // When this fails too, the row comes back at the end of its lease.
     await rows.retry(row.id, retryInMs).catch((error: unknown) => log.warn({ err: error }, 'row not rescheduled'));
     return false;
@@ -130,16 +135,20 @@ async function handle(row: Row, { rows, handlers, log }: Handling): Promise<bool
 }
 
 const retryPause = (attempt: number) =>
-  pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
+  attempt >= STUCK_AFTER
+    ? STUCK_PAUSE_MS
+    : pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
 
 function createRows(pool: Pool, schema: string) {
   const table = `${escapeIdentifier(schema)}.outbox`;
+  // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
   const take = `
-    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[]))
-    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
-    FROM ${WITHOUT_FLUSH} WHERE id IN (
+    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
+    due AS MATERIALIZED (
       SELECT id FROM ${table} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
       ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
+    FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
     RETURNING id::text, kind, subject_id, attempts`;
   /** Handled, and still to be deleted. */
   let handled: string[] = [];

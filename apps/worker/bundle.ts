@@ -8,8 +8,12 @@ const here = fileURLToPath(import.meta.url);
 
 /** Bundles the workflows that lie beside this file: sources in development and tests, compiled files in a build. */
 export async function bundleWorkflows(): Promise<WorkflowBundle> {
-  const workflowsPath = fileURLToPath(new URL(`../../workflows/index${extname(here)}`, import.meta.url));
-  return bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
+  const pathOf = (name: string) => fileURLToPath(new URL(`../../workflows/${name}${extname(here)}`, import.meta.url));
+  return bundleWorkflowCode({
+    workflowsPath: pathOf('index'),
+    payloadConverterPath: pathOf('payload-converter'),
+    logger: new DefaultLogger('WARN'),
+  });
 }
 
 /** Where a build keeps the bundle, so that a start need not make it. */

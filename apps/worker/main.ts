@@ -1,27 +1,36 @@
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
+import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
-import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
-import type { Upstreams } from '../../workflows/domain/ports.ts';
-import type { Config } from '../shared/config/config.ts';
+import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createOpenCalls } from '../../activities/stores/open-calls.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { AccessRequestService, PolicyDecisionPoint, Upstreams } from '../../workflows/domain/ports.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
-import { createGatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
+import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { outboxHandlers } from './maintenance/outbox-handlers.ts';
+import { startReconciler } from './maintenance/reconciler.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
 /** Few, because starting workflows is work for Temporal that nobody waits for; it leaves the processor to those who do. */
 const OUTBOX_CONCURRENCY = 4;
 
-type WorkerSecrets = Pick<Secrets, 'pdpToken' | 'accessRequestToken'>;
+/** The secrets that the worker holds. */
+export const WORKER_SECRETS = ['pdpToken', 'accessRequestToken', 'sealingKeys', 'digestKey'] as const;
+type WorkerSecrets = Pick<Secrets, (typeof WORKER_SECRETS)[number]>;
 
 export interface WorkerDeps {
   readonly databaseUrl: string;
@@ -30,68 +39,123 @@ export interface WorkerDeps {
   readonly log: Logger;
 }
 
+/** What the worker reaches the world through. Whoever makes them closes them; the upstreams are not theirs to close. */
+export interface WorkerConnections extends WorkerDeps {
+  readonly pool: Pool;
+  readonly store: LifecycleStore;
+  readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
+  /** Names of the sealing keys there are. */
+  readonly sealingKeyIds: readonly string[];
+  readonly pdp: PolicyDecisionPoint;
+  readonly accessRequests: AccessRequestService;
+  readonly workflows: GatedCallWorkflows;
+  close(): Promise<void>;
+}
+
 /**
  * The worker: runs the workflows and activities of gated calls, hands out the outbox and carries deadlines out. Any
  * number may run at once.
  */
-export async function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
-  const pool = createPool(deps.databaseUrl, { applicationName: 'countersign worker' });
-  const temporal = { ...config.temporal, address: deps.temporalAddress };
-  const engine = createTemporalClient(temporal);
-  const store = createLifecycleStore(pool, { retentionMs: config.gateway.resultRetentionSeconds * 1_000 });
-  const ports = clients(config, secrets, deps.log);
-  const activities = createActivities({ ...ports, ...deps, store, settings: activitySettings(config) });
-  const parts: Running[] = [
-    { name: 'database pool', stop: () => pool.end() },
-    { name: 'Temporal client', stop: () => engine.close() },
-  ];
+export function startWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): Promise<Running> {
+  return startWorkerOn(config, connectWorker(config, secrets, deps));
+}
+
+/** The real parts behind the worker. Nothing is contacted before it is needed. */
+export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): WorkerConnections {
+  const pool = createPool(deps.databaseUrl, {
+    applicationName: 'countersign worker',
+    role: 'countersign_enforcement',
+    durable: config.mode === 'production',
+  });
+  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
+  const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
+  const { accessRequests, pdp } = config.urls;
+  return {
+    ...deps,
+    pool,
+    store: createLifecycleStore(pool, { seals, retentionMs: config.gateway.resultRetentionSeconds * 1_000 }),
+    dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
+    sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
+    accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
+    pdp: createPolicyDecisionPoint({
+      pdpUrl: pdp,
+      token: secrets.pdpToken,
+      accessRequestsUrl: accessRequests,
+      log: deps.log,
+    }),
+    workflows: createGatedCallWorkflows(engine.client, {
+      taskQueue: config.temporal.taskQueue,
+      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
+    }),
+    close: () =>
+      stopAll([
+        { name: 'database pool', stop: () => pool.end() },
+        { name: 'Temporal client', stop: () => engine.close() },
+      ]),
+  };
+}
+
+/** Starts the worker on these connections, and closes them when it stops or does not start. */
+export async function startWorkerOn(config: Config, connections: WorkerConnections): Promise<Running> {
+  const { pool, store, dueCalls, accessRequests, workflows, log } = connections;
+  const ensureSubmitted = createEnsureSubmitted(connections);
+  const activities = createActivities({ ...connections, ensureSubmitted, settings: activitySettings(config) });
+  const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
+    await refuseWithoutKeys(connections);
     parts.push(
       startSweeper({
-        calls: { ...createDueCalls(pool), expire: store.expire, end: store.end },
+        calls: { ...dueCalls, expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
-        log: deps.log,
+        log,
       }),
     );
-    parts.push(await runWorker(temporal, activities, deps.log));
-    const workflows = createGatedCallWorkflows(engine.client, {
-      taskQueue: temporal.taskQueue,
-      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
-    });
-    const handlers = outboxHandlers({ workflows, calls: store, accessRequests: ports.accessRequests });
+    parts.push(await runWorker({ ...config.temporal, address: connections.temporalAddress }, activities, log));
+    const handlers = outboxHandlers({ workflows, calls: store, accessRequests });
     parts.push(
       await startOutbox({
-        ...{ pool, listenUrl: deps.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },
-        ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log: deps.log },
+        ...{ pool, listenUrl: connections.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },
+        ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log },
+      }),
+    );
+    parts.push(
+      startReconciler({
+        ...{ workflows, calls: createOpenCalls(pool), log },
+        intervalMs: config.worker.reconcileIntervalSeconds * 1_000,
+        spreadMs: config.worker.resolutionPollMinSeconds * 1_000,
       }),
     );
   } catch (error) {
     await stopAll(parts);
     throw error;
   }
-  deps.log.info('the worker is running');
+  log.info('the worker is running');
   return { name: 'worker', stop: () => stopAll(parts) };
 }
 
-function clients(config: Config, secrets: WorkerSecrets, log: Logger) {
-  const { accessRequests, pdp } = config.urls;
-  return {
-    accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
-    pdp: createPolicyDecisionPoint({ pdpUrl: pdp, token: secrets.pdpToken, accessRequestsUrl: accessRequests, log }),
-  };
+/** A database that is away may come later: then a call whose key is missing is denied, and says so. */
+async function refuseWithoutKeys({ pool, sealingKeyIds, log }: WorkerConnections): Promise<void> {
+  await checkSealingKeys(pool, sealingKeyIds).catch((error: unknown) => {
+    if (!(error instanceof CountersignError) || !error.retryable) throw error;
+    log.warn({ err: error }, 'the sealing keys cannot be held against the database yet');
+  });
 }
 
-function activitySettings({ worker, gateway }: Config) {
+function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {
   return {
     pollMinMs: worker.resolutionPollMinSeconds * 1_000,
     pollMaxMs: worker.resolutionPollMaxSeconds * 1_000,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    accessRequestsUrl: urls.accessRequests,
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    maxGenerations: worker.maxGenerations,
+    outcomeProbes,
   };
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('worker', ['pdpToken', 'accessRequestToken'], async ({ config, secrets, ...deps }) => {
+  await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
     const upstreams = createUpstreams(config.mcpServers, deps.log);
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });

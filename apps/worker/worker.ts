@@ -1,5 +1,12 @@
 import { existsSync } from 'node:fs';
-import { DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkflowBundleOption,
+} from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -8,6 +15,13 @@ import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /** What is in flight at a stop may take this long to finish. */
 const GRACE = '4 seconds';
+
+/**
+ * How long one turn of a workflow may compute. By default it is cut off after 5 seconds, which a turn that reads thousands
+ * of signals on a busy machine takes; and V8 cut off there can leave Node no choice but to end the process. The option is
+ * the SDK's own, though not in its published type.
+ */
+export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
 
 /** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
 export async function runWorker(
@@ -29,6 +43,7 @@ export async function runWorker(
     shutdownGraceTime: GRACE,
     // About a quarter of a megabyte each; a call that waits for days needs none of it.
     maxCachedWorkflows: 500,
+    ...TURN_LIMIT,
   });
   const ran = worker.run();
   return {
@@ -50,6 +65,8 @@ export function installRuntime(log: Logger): void {
   const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[levels[level]]({ temporal: meta }, message)),
+    // What the engine's own core has to say as well, rather than straight to standard output.
+    telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     shutdownSignals: [],
   });
 }

@@ -1,21 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import pino from 'pino';
-import { createActivities } from '../../activities/index.ts';
-import type { ActivityDeps } from '../../activities/deps.ts';
-import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { InvocationResult, ResolutionStatus, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
-
-const TOOL: UpstreamTool = {
-  upstream: 'files',
-  upstreamTool: 'write_file',
-  name: 'files__write_file',
-  definition: {},
-  digest: 'sha-256:tool',
-};
+import { stepsIn, TOOL, type World } from '../support/steps.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 describe('the steps of a gated call', () => {
   let db: TestDatabase;
@@ -26,40 +18,8 @@ describe('the steps of a gated call', () => {
   });
   afterAll(() => db.drop());
 
-  interface World {
-    status?: ResolutionStatus | Error;
-    decision?: Decision | Error;
-    tool?: UpstreamTool | Error;
-    invocation?: InvocationResult;
-  }
-  function steps(world: World) {
-    const sent: unknown[] = [];
-    const answer = <T>(value: T | Error): T => {
-      if (value instanceof Error) throw value;
-      return value;
-    };
-    const deps: ActivityDeps = {
-      store: fixture.lifecycle,
-      pdp: { evaluate: async () => answer(world.decision ?? { kind: 'allow' }) },
-      accessRequests: {
-        submit: () => Promise.reject(new Error('not expected')),
-        read: async () => answer(world.status ?? { kind: 'pending' }),
-        cancel: () => Promise.reject(new Error('not expected')),
-      },
-      upstreams: {
-        tools: async () => [],
-        find: async () => answer(world.tool ?? TOOL),
-        call: async (call) => {
-          sent.push(call);
-          return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
-        },
-      },
-      log: pino({ enabled: false }),
-      settings: { pollMinMs: 100, pollMaxMs: 1_000, executionTimeoutMs: 60_000 },
-    };
-    return { ...createActivities(deps), sent };
-  }
-  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.load(gatedCallId)).state;
+  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
+  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.progress(gatedCallId)).state;
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
@@ -138,7 +98,6 @@ describe('the steps of a gated call', () => {
 
     it.each([
       ['a denial', { decision: { kind: 'deny', reason: 'policy' } }, 'policy_denied'],
-      ['one more requestable denial', { decision: { kind: 'requestable', offer: { expiresAt: '' } } }, 'chain_limit'],
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
     ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
       const call = await fixture.granted();
@@ -162,9 +121,10 @@ describe('the steps of a gated call', () => {
     it('denies a call whose stored arguments were altered', async () => {
       const call = await fixture.granted();
       await db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
-      await db.pool.query(`UPDATE gateway.call_binding SET arguments = '{"path":"/etc/x"}' WHERE gated_call_id = $1`, [
-        call.gatedCallId,
-      ]);
+      await db.pool.query(
+        `UPDATE gateway.call_binding SET sealed_content = overlay(sealed_content placing 'AAAA' from 200) WHERE gated_call_id = $1`,
+        [call.gatedCallId],
+      );
       await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
       expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
@@ -221,6 +181,20 @@ describe('the steps of a gated call', () => {
     it('sends nothing for a call that is not claimed', async () => {
       const call = await fixture.granted();
       const step = steps({});
+      await run(step, call);
+      expect(step.sent).toHaveLength(0);
+    });
+
+    it('sends nothing when the answer to its permit comes after the deadline', async () => {
+      const { lifecycle, granted, claim } = fixture;
+      const call = await granted();
+      expect(await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), 100)).toBe('won');
+      const beginInvocation: typeof lifecycle.beginInvocation = async (permit) => {
+        const given = await lifecycle.beginInvocation(permit);
+        await waitFor(async () => (await lifecycle.load(call.gatedCallId)).remainingMs <= 0);
+        return given;
+      };
+      const step = steps({ store: { beginInvocation } });
       await run(step, call);
       expect(step.sent).toHaveLength(0);
     });

@@ -74,6 +74,7 @@ describe('submitting an access request', () => {
     await expect(ensureSubmitted(first)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
     expect(await stateOf(first.gatedCallId)).toBe('failed');
     const second = await fixture.opened();
+    await fixture.lifecycle.releaseSubmission(second.gatedCallId);
     await fixture.lifecycle.end(second.gatedCallId, 'cancelled', 'abandoned', 'sweeper');
     await expect(ensureSubmitted({ gatedCallId: second.gatedCallId })).rejects.toMatchObject({
       code: 'ERR_DENIAL_EXPIRED',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Pool } from 'pg';
-import type { OpenRequest } from '../support/decisions.ts';
+import { sealedDatabase } from '../support/artefacts.ts';
+import { requestOf } from '../support/sealed-calls.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Ledger } from './ledger-server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -60,7 +60,6 @@ async function allStarted(stack: Stack): Promise<void> {
  */
 export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count: number): Promise<Sample> {
   const token = await stack.token('agent');
-  const database = await stack.database();
   const calls: { id: string; taskId: string }[] = [];
   for (let index = 0; index < count; index += 1) {
     const call = note();
@@ -69,23 +68,11 @@ export async function measureApprovalToTool(stack: Stack, ledger: Ledger, count:
   await pause(WAITING_MS);
   const durations: number[] = [];
   for (const { id, taskId } of calls) {
-    const request = await requestOf(database, taskId);
+    const request = await requestOf(await sealedDatabase(stack), taskId);
     const arrived = ledger.arrival(id);
     const sent = performance.now();
     await stack.decide(request, { verdict: 'approve' });
     durations.push((await arrived) - sent);
   }
   return summariseEach(durations);
-}
-
-async function requestOf(database: Pool, taskId: string): Promise<OpenRequest> {
-  const { rows } = await database.query<{ id: string; call_digest: string }>(
-    `SELECT s.access_request_id AS id, b.call_digest FROM gateway.gated_call g
-     JOIN gateway.submission s ON s.gated_call_id = g.id JOIN gateway.call_binding b ON b.gated_call_id = g.id
-     WHERE g.task_id = $1`,
-    [taskId],
-  );
-  const [row] = rows;
-  if (row === undefined) throw new Error(`no access request for ${taskId}`);
-  return { id: row.id, generation: 1, callDigest: row.call_digest };
 }

@@ -195,6 +195,12 @@ describe('a denial', () => {
     expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny' });
   });
 
+  it('that could not be put on record is no answer, and with an approval a reason to wait', async () => {
+    says({ decision: false, context: { reason: 'access_request_unavailable' } });
+    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    expect(await pdp.evaluate(QUESTION, APPROVAL)).toMatchObject({ kind: 'retry' });
+  });
+
   it('without an approval is never a reason to wait', async () => {
     says({ decision: false, context: { next_action: 'retry', reason: 'grant_pending' } });
     expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny', reason: 'grant_pending' });

@@ -92,8 +92,7 @@ describe('a tool of an upstream that has answered, but not listed its tools yet'
     await asked;
     const found = pool.find('web__act');
     // Lets a look-up that would not wait come to its end first.
-    await new Promise(setImmediate);
-    list();
+    setImmediate(list);
     expect(await found).toMatchObject({ name: 'web__act' });
     expect(await listed).toHaveLength(1);
   });
@@ -103,12 +102,25 @@ describe('a call over HTTP', () => {
   it('carries the configured credential in every request, and is sent once', async () => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
     expect(await act()).toEqual({ kind: 'result', isError: false, result: { content: [] } });
-    expect(calls).toBe(1);
-    expect(new Set(credentials)).toEqual(new Set(['Bearer upstream-token']));
+    expect([calls, new Set(credentials)]).toEqual([1, new Set(['Bearer upstream-token'])]);
+  });
+
+  it('carries its idempotency key in a header; no other request does', async () => {
+    const keys: unknown[] = [];
+    onCall = ({ id }, response, request) => {
+      keys.push(request.headers['idempotency-key']);
+      reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
+    };
+    await act();
+    const call = { upstream: 'web', upstreamTool: 'act', arguments: {} };
+    const withKey = (idempotencyKey: string) => pool?.call({ ...call, idempotencyKey }, { signal: never() });
+    await Promise.all([withKey('one'), withKey('two')]);
+    await pool?.call(call, { signal: never() });
+    expect(keys).toEqual([undefined, 'one', 'two', undefined]);
   });
 
   it('does not follow a redirect', async () => {
-    onCall = (_message, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
+    onCall = (_, response) => void response.writeHead(307, { location: '/elsewhere' }).end();
     expect(await act()).toMatchObject({ kind: 'no_answer' });
     expect([calls, elsewhere]).toEqual([1, 0]);
   });

@@ -35,7 +35,7 @@ describe('the demonstration', () => {
     );
     expect(stdout).toMatch(/\(c\).*files__move_file[^]*Policy forbids moving[^]*The tool did not run/);
     expect(stdout).toMatch(
-      /Did it run\? +yes\.[^]*Which call\? +sha-256:[^]*Decided first\? +yes[^]*run twice\? +no\./,
+      /Did it run\? +yes\.[^]*Which call\? +hmac-sha-256:[^]*Decided first\? +yes[^]*run twice\? +no\./,
     );
     expect(stdout).toMatch(/Called +20[^]*Approved +20[^]*Sent +20[^]*Ended +20/);
     expect(stdout).toContain(`${stack.config.urls.audit}/outcome-records/out_`);

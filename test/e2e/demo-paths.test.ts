@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { approvalArtefacts, taskIdOf } from '../support/artefacts.ts';
+import { allTaskIds, sealedDatabase, taskIdOf } from '../support/artefacts.ts';
+import { approvalArtefacts } from '../support/sealed-calls.ts';
 import { recordingFetch } from '../support/recording-fetch.ts';
 import { connectAgent, type Agent } from '../../apps/cli/demo/agent.ts';
 
@@ -105,7 +106,7 @@ describe('the whole product, driven by the official tasks client', () => {
   it('shows a task to nobody but its owner, in the words of an unknown id', async () => {
     const opened = agent.call('files__write_file', { path: join(stack.files, 'foreign.txt'), content: 'x' });
     const [request] = await stack.openRequests(1);
-    const taskId = await taskIdOf(await stack.database(), request?.id);
+    const taskId = await taskIdOf(stack, request?.id);
     const foreign = await stack.token('bob');
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
       const params = method === 'tasks/update' ? { inputResponses: {} } : {};
@@ -120,7 +121,7 @@ describe('the whole product, driven by the official tasks client', () => {
   });
 
   it('sent the agent nothing of what the approval was made of', async () => {
-    const secrets = await approvalArtefacts(await stack.database());
+    const secrets = await approvalArtefacts(await sealedDatabase(stack), await allTaskIds(stack));
     expect(secrets.length).toBeGreaterThan(10);
     const bytes = wire.received();
     expect(bytes).toContain('approved-executed');

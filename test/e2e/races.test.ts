@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { taskIdOf } from '../support/artefacts.ts';
+import { taskIdOf, warningsOf } from '../support/artefacts.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -24,17 +24,16 @@ describe('approve against cancel', () => {
         arguments: { path: pathOf(index), content: 'x' },
       });
       if (body.result?.['resultType'] !== 'task') {
-        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${stack.warnings()}`);
+        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${warningsOf(stack)}`);
       }
       paths.set(String(body.result?.['taskId']), pathOf(index));
     }
     const requests = await stack.openRequests(CALLS);
-    const database = await stack.database();
     const statusOf = async (taskId: string) => (await stack.rpc(token, 'tasks/get', { taskId })).body.result;
 
     await Promise.all(
       requests.map(async (request, index) => {
-        const taskId = await taskIdOf(database, request.id);
+        const taskId = await taskIdOf(stack, request.id);
         const approve = stack.decide(request, { verdict: 'approve' });
         // Half of the cancels race the vote, the others race the execution that follows it.
         if (index % 2 === 0) await approve;

@@ -29,7 +29,14 @@ describe('execution fences', () => {
             gatedCallId,
           ]);
         }
-        const claim = { gatedCallId, generation: 1, decisionId, claimId: randomUUID(), executionTimeoutMs: 60_000 };
+        const claim = {
+          gatedCallId,
+          generation: 1,
+          epoch: 1,
+          decisionId,
+          claimId: randomUUID(),
+          executionTimeoutMs: 60_000,
+        };
         const [claimed] = await Promise.all([
           short.lifecycle.claim(claim),
           short.calls.cancel(gatedCallId),
@@ -58,6 +65,7 @@ describe('execution fences', () => {
       const claim = fixture.lifecycle.claim({
         gatedCallId,
         generation: 1,
+        epoch: 1,
         decisionId,
         claimId: randomUUID(),
         executionTimeoutMs: 60_000,
@@ -86,6 +94,7 @@ describe('execution fences', () => {
       fixture.lifecycle.claim({
         gatedCallId,
         generation: 1,
+        epoch: 1,
         decisionId,
         claimId: randomUUID(),
         executionTimeoutMs: 1_000,
@@ -123,17 +132,32 @@ describe('execution fences', () => {
     const invocationId = randomUUID();
     expect(await permit(call, invocationId)).toBe(true);
     await waitFor(async () => (await fixture.lifecycle.expire(call.gatedCallId)) === 'outcome_unknown');
-    const late = { isError: false, text: '{}', digest: 'sha-256:x' };
-    expect(await fixture.lifecycle.settleResult(call.gatedCallId, invocationId, late)).toBe('outcome_unknown');
+    const late = { isError: false, text: '{}' };
+    expect(
+      await fixture.lifecycle.settleResult(
+        { gatedCallId: call.gatedCallId, invocationId: invocationId, cause: 'result' },
+        late,
+      ),
+    ).toBe('outcome_unknown');
   });
 
   it('settles only by the invocation that has the permit', async () => {
     const call = await fixture.claimed();
     const invocationId = randomUUID();
     await permit(call, invocationId);
-    const result = { isError: false, text: '{"content":[]}', digest: 'sha-256:r' };
-    expect(await fixture.lifecycle.settleResult(call.gatedCallId, randomUUID(), result)).toBe('claimed');
-    expect(await fixture.lifecycle.settleResult(call.gatedCallId, invocationId, result)).toBe('executed');
+    const result = { isError: false, text: '{"content":[]}' };
+    expect(
+      await fixture.lifecycle.settleResult(
+        { gatedCallId: call.gatedCallId, invocationId: randomUUID(), cause: 'result' },
+        result,
+      ),
+    ).toBe('claimed');
+    expect(
+      await fixture.lifecycle.settleResult(
+        { gatedCallId: call.gatedCallId, invocationId: invocationId, cause: 'result' },
+        result,
+      ),
+    ).toBe('executed');
     expect(await fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId)).toBe('executed');
   });
 

@@ -44,6 +44,22 @@ describe('opening a gated call', () => {
     expect(second).not.toMatchObject({ taskId: first.taskId });
   });
 
+  it.each(['\u0000', '\\u0000', '"\u0000\\', '\u0001\u001f\u007f\u2028\uffff', '\u{10ffff}'])(
+    'keeps arguments with %j as they are, and ends like any other',
+    async (content) => {
+      const opening = anOpening({ args: { content, [content]: 1 } });
+      const call = await fixture.granted(opening);
+      const { binding } = await fixture.lifecycle.load(call.gatedCallId);
+      expect(JSON.parse(binding.arguments)).toEqual({ content, [content]: 1 });
+      expect(await fixture.calls.cancel(call.gatedCallId)).toBe('cancelled');
+      const { rows } = await db.pool.query<{ state: string }>(
+        'SELECT state FROM gateway.outcome_record WHERE gated_call_id = $1',
+        [call.gatedCallId],
+      );
+      expect(rows).toEqual([{ state: 'cancelled' }]);
+    },
+  );
+
   it('refuses one more than the caller may have open, and still joins', async () => {
     const small = gatedCallFixture(db.pool, { maxOpenPerCaller: 2 });
     const caller = { ...CALLER, subject: randomUUID() };
@@ -119,6 +135,18 @@ describe('finding a task', () => {
       state: 'denied',
       reason: 'request_expired',
     });
+  });
+
+  it('does so on a connection too that has carried out another deadline', async () => {
+    const one = await createTestDatabase({ max: 1 });
+    try {
+      const { calls, lifecycle, pending } = gatedCallFixture(one.pool, { requestTtlMs: 1 });
+      expect(await lifecycle.expire((await pending()).gatedCallId)).toBe('denied');
+      const { taskId } = await pending();
+      expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({ state: 'denied' });
+    } finally {
+      await one.drop();
+    }
   });
 
   it('does not know a task whose retention is over', async () => {

@@ -5,9 +5,17 @@ import { createGatedCallStore } from '../../activities/stores/gated-call.store.t
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+
+/** The sealing secrets of tests, as a deployable gets them. */
+export const SEALING_SECRETS = {
+  sealingKeys: [{ kty: 'oct' as const, kid: 'test', k: Buffer.alloc(32, 7).toString('base64url') }],
+  digestKey: 'a digest key that is for tests',
+};
+export const TEST_SEALS = createSeals({ keys: SEALING_SECRETS.sealingKeys, digestKey: SEALING_SECRETS.digestKey });
 
 export const CALLER: Principal = { issuer: 'https://idp.test', subject: 'agent', clientId: 'agent' };
 
@@ -57,11 +65,12 @@ export function anApproval(of: Partial<Approval> = {}): Approval {
 /** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */
 export function gatedCallFixture(pool: Pool, limits: { requestTtlMs?: number; maxOpenPerCaller?: number } = {}) {
   const calls = createGatedCallStore(pool, {
+    seals: TEST_SEALS,
     requestTtlMs: limits.requestTtlMs ?? 3_600_000,
     retentionMs: 3_600_000,
     maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
   });
-  const lifecycle = createLifecycleStore(pool, { retentionMs: 3_600_000 });
+  const lifecycle = createLifecycleStore(pool, { seals: TEST_SEALS, retentionMs: 3_600_000 });
 
   async function opened(opening: Opening = anOpening()) {
     const call = await calls.open(opening);
@@ -88,7 +97,7 @@ export function gatedCallFixture(pool: Pool, limits: { requestTtlMs?: number; ma
   }
   async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 60_000) {
     const decisionId = await allow(gatedCallId);
-    return lifecycle.claim({ gatedCallId, generation: 1, decisionId, claimId, executionTimeoutMs });
+    return lifecycle.claim({ gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs });
   }
   async function claimed(executionTimeoutMs?: number) {
     const call = await granted();

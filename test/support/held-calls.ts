@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { OpenRequest } from './decisions.ts';
+import { warningsOf } from './artefacts.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -7,16 +8,17 @@ import { waitFor } from './wait-for.ts';
 export function heldCalls(stack: () => Stack) {
   let count = 0;
   return {
-    /** Makes a call that has to wait for an approval. */
-    async hold(): Promise<{ taskId: string; path: string; request: OpenRequest }> {
+    /** Makes a call that has to wait for an approval, beside those that wait already. */
+    async hold(beside: readonly OpenRequest[] = []): Promise<{ taskId: string; path: string; request: OpenRequest }> {
       const path = join(stack().files, `held-${(count += 1)}.txt`);
       const call = { name: 'files__write_file', arguments: { path, content: path } };
       const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
       const taskId = body.result?.['taskId'];
       if (typeof taskId !== 'string') {
-        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${stack().warnings()}`);
+        throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${warningsOf(stack())}`);
       }
-      const [request] = await stack().openRequests(1);
+      const requests = await stack().openRequests(beside.length + 1);
+      const request = requests.find(({ id }) => !beside.some((other) => other.id === id));
       if (request === undefined) throw new Error('no request');
       return { taskId, path, request };
     },

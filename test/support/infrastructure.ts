@@ -17,6 +17,9 @@ export interface Infrastructure {
   readonly environment: { readonly DATABASE_URL: string; readonly TEMPORAL_ADDRESS: string };
   killTemporal(): Promise<void>;
   startTemporal(): Promise<void>;
+  /** As `pg_ctl stop -m immediate` does. */
+  crashPostgres(): Promise<void>;
+  startPostgres(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -26,7 +29,7 @@ export async function startInfrastructure(
 ): Promise<Infrastructure> {
   const { stateDir } = config;
   const { searchPath, cacheDir, variables } = readEnvironment();
-  const postgres = await findOrStartPostgres({ stateDir, searchPath });
+  let postgres = await findOrStartPostgres({ stateDir, searchPath });
   await migrate(postgres.url, packagePath('prisma', 'migrations'));
   const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
@@ -44,6 +47,14 @@ export async function startInfrastructure(
     },
     async startTemporal() {
       temporal = await findOrStartTemporal(temporalOptions);
+    },
+    async crashPostgres() {
+      const pid = Number(readFileSync(join(stateDir, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+      process.kill(pid, 'SIGQUIT');
+      await waitFor(() => !isAlive(pid));
+    },
+    async startPostgres() {
+      postgres = await findOrStartPostgres({ stateDir, searchPath });
     },
     async stop() {
       await issuer.stop();

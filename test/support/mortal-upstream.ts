@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:http';
 /** An upstream over HTTP with two tools, `look` and `note`. It can be gone, also between the look at its tools and the call that follows. */
 export class MortalUpstream {
   readonly calls: string[] = [];
+  /** The arguments of each call, as they came. */
+  readonly arguments: unknown[] = [];
   diesAfterList = false;
   #server: Server | undefined;
   readonly #port: number;
@@ -49,6 +51,7 @@ export class MortalUpstream {
         return { tools: ['look', 'note'].map((name) => ({ name, inputSchema: { type: 'object' } })) };
       case 'tools/call':
         this.calls.push(params?.name ?? '');
+        this.arguments.push(params?.arguments);
         return { content: [{ type: 'text', text: 'noted' }] };
       case 'ping':
         return {};
@@ -67,5 +70,5 @@ export class MortalUpstream {
 interface Message {
   readonly id?: number;
   readonly method: string;
-  readonly params?: { readonly protocolVersion?: string; readonly name?: string };
+  readonly params?: { readonly protocolVersion?: string; readonly name?: string; readonly arguments?: unknown };
 }

@@ -11,6 +11,8 @@ export interface StackOptions {
   /** Cedar policies that come on top of the examples. */
   readonly policies?: string;
   readonly mcpServers?: Record<string, object>;
+  /** Variables that a part gets on top of the others. */
+  readonly environments?: Readonly<Partial<Record<'gateway' | 'worker', Record<string, string>>>>;
 }
 
 /** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */

@@ -29,7 +29,7 @@ import { stackConfig, type StackOptions } from './stack-config.ts';
 import { waitFor } from './wait-for.ts';
 
 export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
-export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'up';
+export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'postgres' | 'up';
 
 /** The whole product on free ports and in a folder of its own, with a real file server behind it that notes each call. */
 export class Stack {
@@ -38,31 +38,39 @@ export class Stack {
   readonly files = join(this.folder, 'files');
   readonly journal = join(this.folder, 'journal');
   config!: Config;
-  #secrets!: DevelopmentSecrets;
+  development!: DevelopmentSecrets;
   #infrastructure: Infrastructure | undefined;
   readonly #children = new Map<Part, ChildProcess>();
   readonly #tokens = new Map<string, Promise<string>>();
   #pool: Pool | undefined;
+  #environments: NonNullable<StackOptions['environments']> = {};
 
   async start(options: StackOptions): Promise<void> {
     for (const folder of [this.stateDir, this.files, this.journal]) mkdirSync(folder, { recursive: true });
+    this.#environments = options.environments ?? {};
     const raw = await stackConfig(this, options);
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
-    this.#secrets = await loadDevelopmentSecrets(this.stateDir);
+    this.development = await loadDevelopmentSecrets(this.stateDir);
     if (options.parts === 'together') return this.startPart('up');
-    this.#infrastructure = await startInfrastructure(this.config, this.#secrets);
+    this.#infrastructure = await startInfrastructure(this.config, this.development);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
   /** Starts a part and waits until it answers. */
   async startPart(part: Part): Promise<void> {
     if (part === 'temporal') return this.#infrastructure?.startTemporal();
+    if (part === 'postgres') return this.#infrastructure?.startPostgres();
     const script = part === 'up' ? ['apps/cli/main.js', 'up'] : [`apps/${part}/main.js`];
     const log = openSync(join(this.folder, `${part}.log`), 'a');
     const child = spawn(process.execPath, [packagePath('dist', script[0] ?? ''), ...script.slice(1)], {
       cwd: this.folder,
-      env: { ...process.env, ...this.#infrastructure?.environment, COUNTERSIGN_STATE: this.stateDir },
+      env: {
+        ...process.env,
+        ...this.#infrastructure?.environment,
+        COUNTERSIGN_STATE: this.stateDir,
+        ...this.#environments[part as 'gateway'],
+      },
       stdio: ['ignore', log, log],
     });
     this.#children.set(part, child);
@@ -115,6 +123,7 @@ export class Stack {
   /** Kills a part without a chance to clean up, and waits until it is gone. */
   async kill(part: Part): Promise<void> {
     if (part === 'temporal') return this.#infrastructure?.killTemporal();
+    if (part === 'postgres') return this.#infrastructure?.crashPostgres();
     const child = this.#child(part);
     child.kill('SIGKILL');
     await waitFor(() => child.exitCode !== null || child.signalCode !== null);
@@ -159,7 +168,7 @@ export class Stack {
   }
 
   async #requestToken(name: string, audience: 'mcp' | 'approvals' | 'audit'): Promise<string> {
-    return (await requestPersonToken(this.config, this.#secrets, { name, audience })).accessToken;
+    return (await requestPersonToken(this.config, this.development, { name, audience })).accessToken;
   }
 
   rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
@@ -182,7 +191,7 @@ export class Stack {
 
   /** Posts a body to the decision webhook, signed with the right secret unless another one is given. */
   postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
-    const secret = this.#secrets.secrets.decisionWebhookSecret;
+    const secret = this.development.secrets.decisionWebhookSecret;
     return postSigned(`${this.config.urls.approvals}/webhooks/decisions`, body, { secret, ...of });
   }
 
@@ -215,7 +224,7 @@ export class Stack {
   /** The database behind the stack, for looking at what nobody is told. */
   async database(): Promise<Pool> {
     const { url } = await findOrStartPostgres({ stateDir: this.stateDir, searchPath: readEnvironment().searchPath });
-    this.#pool ??= new Pool({ connectionString: url, max: 2 });
+    this.#pool ??= new Pool({ connectionString: url, max: 2 }).on('error', () => undefined);
     return this.#pool;
   }
 

@@ -1,79 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
-import { Client, Connection } from '@temporalio/client';
-import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import pino from 'pino';
-import { installRuntime } from '../../apps/worker/worker.ts';
-import { bundleWorkflows } from '../../apps/worker/bundle.ts';
-import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
-import { gatedCallWorkflowId } from '../../workflows/ids.ts';
-import { testTemporal } from '../support/temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { awaiting, scripted, startWorkflowBench, type Run } from '../support/workflow-bench.ts';
 
 const HOUR = 3_600_000;
-const awaiting = (awaits: 'resolution' | 'decision', waitMs: number) => ({ kind: 'wait', awaits, waitMs }) as const;
-
-/** Activities that answer from scripts, the last answer for ever, and note every step taken. */
-function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
-  const steps: string[] = [];
-  const looks: (number | undefined)[] = [];
-  const step = <T>(name: keyof ActivityPorts, answers: readonly T[]) => {
-    let turn = 0;
-    return async (_call: unknown, look?: number): Promise<T> => {
-      steps.push(name);
-      if (name === 'claimExecution') looks.push(look);
-      const answer = answers[Math.min(turn++, answers.length - 1)];
-      if (answer instanceof Error) throw answer;
-      return answer as T;
-    };
-  };
-  const activities: ActivityPorts = {
-    claimExecution: step('claimExecution', script.claimExecution ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
-    invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
-    settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
-  };
-  return { activities, steps, looks };
-}
 
 describe('the workflow of a gated call', () => {
-  let bundle: WorkflowBundle;
-  let native: NativeConnection;
-  let client: Client;
-  let temporal: Awaited<ReturnType<typeof testTemporal>>;
+  let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
   beforeAll(async () => {
-    installRuntime(pino({ enabled: false }));
-    temporal = await testTemporal();
-    native = await NativeConnection.connect({ address: temporal.address });
-    client = new Client({ connection: await Connection.connect({ address: temporal.address }) });
-    bundle = await bundleWorkflows();
+    bench = await startWorkflowBench();
   }, 300_000);
-  afterAll(async () => {
-    await client.connection.close();
-    await native.close();
-  });
-
-  /** Runs `use` beside a worker with these activities, on a task queue of its own. */
-  async function beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs = 1): Promise<T> {
-    const taskQueue = randomUUID();
-    const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, activities });
-    const gatedCallId = randomUUID();
-    const workflows = createGatedCallWorkflows(client, { taskQueue, firstLookMs });
-    return worker.runUntil(() =>
-      use({
-        start: () => workflows.start(gatedCallId),
-        poke: () => workflows.poke(gatedCallId),
-        result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
-        handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
-      }),
-    );
-  }
-  interface Run {
-    start(): Promise<void>;
-    poke(): Promise<void>;
-    result(): Promise<unknown>;
-    handle(): ReturnType<Client['workflow']['getHandle']>;
-  }
+  afterAll(() => bench?.stop());
+  const beside = <T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs?: number) =>
+    bench.beside(activities, use, firstLookMs);
 
   it('goes from claim to execution in order', async () => {
     const { activities, steps } = scripted({});

@@ -5,6 +5,7 @@ export const ERROR_FACTS = {
   ERR_TOOL_NOT_FOUND: { retryable: false },
   ERR_ARGUMENTS_INVALID: { retryable: false },
   ERR_CALL_BINDING_MISMATCH: { retryable: false },
+  ERR_SEAL_BROKEN: { retryable: false },
   ERR_DENIAL_BINDING_INVALID: { retryable: false },
   ERR_DENIAL_EXPIRED: { retryable: false },
   ERR_NOT_REQUESTABLE: { retryable: false },

@@ -118,10 +118,11 @@ export interface Upstreams {
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
-   * long the answer is waited for.
+   * long the answer is waited for. An idempotency key goes along in the header of that name where the upstream is reached
+   * by HTTP.
    */
   call(
-    call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject },
+    call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject; idempotencyKey?: string },
     options: { signal: AbortSignal; timeoutMs?: number },
   ): Promise<InvocationResult>;
 }

@@ -1,12 +1,11 @@
 import type { RequestHandler } from 'express';
 import { readQuery, writeCursor } from '../filters.ts';
 import { ListPage, type RecordList } from '../pages/list-page.tsx';
-import { summaryOf } from '../record-view.ts';
+import { summaryOf, type RecordSource } from '../record-view.ts';
 import type { Reply } from '../reply.tsx';
-import type { OutcomeRecords } from '../stores/outcome-record.store.ts';
 
 /** `GET /outcome-records`: what matches, newest first, in pages that stay right while records are added. */
-export function listOutcomeRecords(records: OutcomeRecords, reply: Reply): RequestHandler {
+export function listOutcomeRecords({ records, seals }: RecordSource, reply: Reply): RequestHandler {
   return async (request, response) => {
     const { query, filter, after, limit } = readQuery(request.query);
     // One more than asked for tells whether there is another page.
@@ -14,7 +13,7 @@ export function listOutcomeRecords(records: OutcomeRecords, reply: Reply): Reque
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const list: RecordList = {
-      items: shown.map(summaryOf),
+      items: await Promise.all(shown.map((stored) => summaryOf(stored, seals))),
       ...(last && found.length > limit && { nextCursor: writeCursor(last) }),
     };
     reply.send(request, response, {

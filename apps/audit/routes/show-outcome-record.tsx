@@ -2,17 +2,17 @@ import { Router, type Request, type Response } from 'express';
 import { reference } from '../filters.ts';
 import { CallPage } from '../pages/call-page.tsx';
 import { RecordPage } from '../pages/record-page.tsx';
-import { viewOf, type RecordView } from '../record-view.ts';
+import { viewOf, type RecordSource, type RecordView } from '../record-view.ts';
 import type { Reply } from '../reply.tsx';
-import type { OutcomeRecords, StoredEvidence } from '../stores/outcome-record.store.ts';
+import type { StoredEvidence } from '../stores/outcome-record.store.ts';
 
 /** The ways to one record: by its own reference, its task, a decision, or the digest of its call. */
-export function recordRoutes(records: OutcomeRecords, reply: Reply): Router {
+export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Router {
   const router = Router();
   router.get('/by-task/:id', async (request, response) => {
     const taskId = idOf(request);
     const found = taskId === undefined ? undefined : await records.byTask(taskId);
-    if (found) return sendRecord(reply, request, response, viewOf(found));
+    if (found) return sendRecord(reply, request, response, await viewOf(found, seals));
     const state = taskId === undefined ? undefined : await records.openState(taskId);
     if (state === undefined) return nothingFound(reply, request, response);
     reply.problem(request, response, {
@@ -24,13 +24,14 @@ export function recordRoutes(records: OutcomeRecords, reply: Reply): Router {
   router.get('/by-decision/:id', async (request, response) => {
     const [found, ...more] = await search(request, (id) => records.byDecision(id));
     if (!found) return nothingFound(reply, request, response);
-    if (more.length === 0) return sendRecord(reply, request, response, viewOf(found));
+    if (more.length === 0) return sendRecord(reply, request, response, await viewOf(found, seals));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
     const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
     reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
   });
   router.get('/by-call/:id', async (request, response) => {
-    const items = (await search(request, (id) => records.byCall(id))).map(viewOf);
+    const stored = await search(request, (id) => records.byCall(id));
+    const items = await Promise.all(stored.map((one) => viewOf(one, seals)));
     const [first] = items;
     if (!first) return nothingFound(reply, request, response);
     const title = 'Records of one call';
@@ -44,7 +45,7 @@ export function recordRoutes(records: OutcomeRecords, reply: Reply): Router {
     const outcomeRef = idOf(request);
     const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
     if (!found) return nothingFound(reply, request, response);
-    sendRecord(reply, request, response, viewOf(found));
+    sendRecord(reply, request, response, await viewOf(found, seals));
   });
   return router;
 }

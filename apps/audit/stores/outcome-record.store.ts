@@ -1,15 +1,19 @@
 import type { Pool } from 'pg';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { Seals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 
-/** A record as it lies in the table. */
+/** A record as it lies in the table, with the keys to what is sealed in it. */
 export interface StoredRecord {
+  readonly gatedCallId: string;
   readonly outcomeRef: string;
   readonly taskId: string;
   readonly callDigest: string;
   readonly tool: string;
   readonly state: TerminalState;
-  readonly requester: string;
+  /** Keyed digest of the requester's subject. */
+  readonly requesterKey: string;
+  readonly recordKey: string;
   /** Exactly the bytes that were sealed. */
   readonly body: string;
   /** `sha-256:` and the hex digest that was stored with the body. */
@@ -24,9 +28,10 @@ export interface StoredEvidence extends StoredRecord {
   readonly invocationCount: number;
   readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
   readonly siblings: readonly SiblingCall[];
-  /** Null once the arguments are no longer kept. Never leaves this process: it is only digested again. */
+  /** What the call is bound to, sealed. Null once it is no longer kept, like its key. */
   readonly boundTool: string | null;
-  readonly boundArguments: string | null;
+  readonly sealedContent: string | null;
+  readonly callKey: string | null;
 }
 
 export interface RecordFilter {
@@ -63,10 +68,11 @@ export interface OutcomeRecords {
 const LOOKUP_LIMIT = 50;
 
 const RECORDED_AT = `to_char(r.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "recordedAt"`;
-const RECORD = `r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
-  r.requester, r.body, r.digest, ${RECORDED_AT}`;
+const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
+  r.requester_key AS "requesterKey", r.body, r.digest, ${RECORDED_AT}`;
 // One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
-const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.arguments AS "boundArguments",
+const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "sealedContent",
+  k.call_key AS "callKey",
   (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
   (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
   (SELECT coalesce(json_agg(json_build_object('seq', e.seq, 'to', e.to_state) ORDER BY e.seq), '[]')
@@ -77,20 +83,29 @@ const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.arguments AS "bound
      WHERE g.id <> r.gated_call_id AND g.id IN (
        SELECT s.gated_call_id FROM gateway.call_binding s WHERE s.call_digest = r.call_digest
        UNION SELECT s.gated_call_id FROM gateway.outcome_record s WHERE s.call_digest = r.call_digest)) AS siblings
-  FROM gateway.outcome_record r LEFT JOIN gateway.call_binding b ON b.gated_call_id = r.gated_call_id`;
+  FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id
+  LEFT JOIN gateway.call_binding b ON b.gated_call_id = r.gated_call_id`;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
 
 /** The store on a pool whose sessions are read-only. */
-export function createOutcomeRecords(pool: Pool): OutcomeRecords {
+export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest'>): OutcomeRecords {
+  // Auditors may name a call by the plain digest that approvers see.
+  const keyed = (callDigest: string) => (callDigest.startsWith('sha-256:') ? digest(callDigest) : callDigest);
   const evidence = async (where: string, values: readonly (string | null)[]) =>
     (await pool.query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, [...values]))
       .rows;
   return {
     async list(filter, page) {
-      const { where, values } = conditions(filter, page.after);
+      const { callDigest, requester, ...rest } = filter;
+      const keys = {
+        ...(callDigest !== undefined && { callDigest: keyed(callDigest) }),
+        ...(requester !== undefined && { requesterKey: digest(requester) }),
+      };
+      const { where, values } = conditions({ ...rest, ...keys }, page.after);
       const limit = `$${values.push(page.limit)}`;
-      const text = `SELECT ${RECORD} FROM gateway.outcome_record r ${where} ${NEWEST_FIRST} LIMIT ${limit}`;
+      const text = `SELECT ${RECORD} FROM gateway.outcome_record r
+        JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id ${where} ${NEWEST_FIRST} LIMIT ${limit}`;
       return (await pool.query<StoredRecord>(text, values)).rows;
     },
     byRef: async (outcomeRef) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
@@ -101,7 +116,7 @@ export function createOutcomeRecords(pool: Pool): OutcomeRecords {
            UNION SELECT d.gated_call_id FROM gateway.decision d WHERE d.id = $2::uuid)`,
         [decisionId, UUID.test(decisionId) ? decisionId : null],
       ),
-    byCall: (callDigest) => evidence('r.call_digest = $1', [callDigest]),
+    byCall: (callDigest) => evidence('r.call_digest = $1', [keyed(callDigest)]),
     async openState(taskId) {
       const { rows } = await pool.query<{ state: GatedCallState; ended: boolean }>(
         'SELECT state, ended_at IS NOT NULL AS ended FROM gateway.gated_call WHERE task_id = $1',
@@ -112,7 +127,9 @@ export function createOutcomeRecords(pool: Pool): OutcomeRecords {
   };
 }
 
-function conditions(filter: RecordFilter, after: RecordPosition | undefined) {
+type StoredFilter = Omit<RecordFilter, 'requester'> & { readonly requesterKey?: string };
+
+function conditions(filter: StoredFilter, after: RecordPosition | undefined) {
   const values: (string | number)[] = [];
   const parts: string[] = [];
   const add = (condition: (place: string) => string, value: string | undefined) => {
@@ -120,7 +137,7 @@ function conditions(filter: RecordFilter, after: RecordPosition | undefined) {
   };
   add((place) => `r.state = ${place}`, filter.state);
   add((place) => `r.tool = ${place}`, filter.tool);
-  add((place) => `r.requester = ${place}`, filter.requester);
+  add((place) => `r.requester_key = ${place}`, filter.requesterKey);
   add((place) => `r.call_digest = ${place}`, filter.callDigest);
   add((place) => `r.recorded_at >= ${place}::timestamptz`, filter.from);
   add((place) => `r.recorded_at < ${place}::timestamptz`, filter.until);

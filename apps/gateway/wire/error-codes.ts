@@ -24,6 +24,7 @@ const WIRE_ERRORS = {
   ERR_TOOL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown tool' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_CALL_BINDING_MISMATCH: ours,
+  ERR_SEAL_BROKEN: ours,
   ERR_DENIAL_BINDING_INVALID: ours,
   ERR_DENIAL_EXPIRED: ours,
   ERR_NOT_REQUESTABLE: ours,

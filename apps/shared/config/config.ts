@@ -5,6 +5,9 @@ import { isLoopbackHttp } from '../http/loopback.ts';
 /** Who answers at the issuer's address gives out identities: nobody else may be able to. */
 const isTrustworthy = (url: string) => /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));
 
+/** Where, below the gateway's address, the access request service tells that a request has ended. */
+export const CALLBACK_PATH = '/callbacks/access-requests';
+
 const port = z.number().int().min(1).max(65_535);
 const seconds = z.number().int().positive();
 
@@ -41,6 +44,11 @@ export const configSchema = z.strictObject({
       z.union([stdioUpstream, httpUpstream]),
     )
     .default({}),
+  /**
+   * For a tool, by its public name: the name, at the same upstream, of a read-only tool that says what became of an
+   * execution whose answer was lost. It gets `{ "idempotency_key": … }`, and answers `{ "outcome": "done" | "never" }`.
+   */
+  outcomeProbes: z.record(z.string().min(1), z.string().min(1)).default({}),
   gateway: z
     .strictObject({
       port: port.default(4100),
@@ -69,8 +77,12 @@ export const configSchema = z.strictObject({
       /** First pause between two looks at an access request; doubles up to the maximum. Callbacks make it shorter. */
       resolutionPollMinSeconds: seconds.default(30),
       resolutionPollMaxSeconds: seconds.default(600),
+      /** Access requests made one after another for one gated call, when the policy wants a further approval. */
+      maxGenerations: z.number().int().min(1).max(10).default(3),
       /** How often the sweeper looks for calls past a deadline. */
       sweepIntervalMs: z.number().int().min(100).default(1_000),
+      /** How often open calls are held against the workflows that run, so that a lost one is started again. */
+      reconcileIntervalSeconds: seconds.default(30),
       /** A creation that has not got its handle after this long, and that no client asks for, is given up. */
       abandonAfterSeconds: seconds.default(60),
     })

@@ -94,6 +94,8 @@ async function makeSecrets(): Promise<SecretsFile> {
     decisionWebhookSecret: webhookSecret(),
     sessionSecret: token(),
     oidcClientSecret: token(),
+    sealingKeys: [{ kty: 'oct', kid: 'development', k: token() }],
+    digestKey: token(),
     pdpSigningKey: await signingKey(),
     accessRequestSigningKey: await signingKey(),
     identity: { signingKey: await signingKey(), cookieKey: token(), clientSecretKey: token() },

@@ -3,6 +3,14 @@ import { secretsSchema, type Secrets } from './secrets.ts';
 
 export const SECRET_NAMES = secretsSchema.keyof().options;
 
+const NO_PRIVATE_KEY = 'no private key in JWK form with a kid';
+/** What is wrong with one that cannot be used. */
+const RULES: { readonly [Name in keyof Secrets]?: string } = {
+  pdpSigningKey: NO_PRIVATE_KEY,
+  accessRequestSigningKey: NO_PRIVATE_KEY,
+  sealingKeys: 'no list of symmetric keys in JWK form, each with a kid and 32 bytes in k (base64url)',
+};
+
 /** `pdpSigningKey` → `COUNTERSIGN_PDP_SIGNING_KEY` */
 export function secretVariable(name: keyof Secrets): string {
   return `COUNTERSIGN_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
@@ -25,8 +33,7 @@ export function secretsFromEnvironment<Name extends keyof Secrets>(
     const variable = secretVariable(name);
     if (variables[variable] === undefined) return [`${variable} is not set`];
     if (!unusable.has(name)) return [];
-    const rule = name.endsWith('Key') ? 'no private key in JWK form with a kid' : 'too short: at least 16 characters';
-    return [`${variable} is ${rule}`];
+    return [`${variable} is ${RULES[name] ?? 'too short: at least 16 characters'}`];
   });
   throw new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
 }
@@ -40,7 +47,7 @@ function holdsAll<Name extends keyof Secrets>(
 
 /** Keys are JSON objects; everything else is taken as it is written. */
 function read(value: string | undefined): unknown {
-  if (value === undefined || !value.startsWith('{')) return value;
+  if (value === undefined || !/^[{[]/.test(value)) return value;
   try {
     return JSON.parse(value);
   } catch {

@@ -3,6 +3,12 @@ import * as z from 'zod';
 const text = z.string().min(16);
 /** A private key: `d` is what makes it one. */
 export const privateKeySchema = z.looseObject({ kty: z.string(), kid: z.string(), d: z.string() });
+/** An AES-256 key as a JWK: `k` is 32 bytes in base64url. @see RFC 7518, section 6.4 */
+const sealingKeySchema = z.looseObject({
+  kty: z.literal('oct'),
+  kid: z.string().min(1),
+  k: z.string().regex(/^[\w-]{43}$/),
+});
 
 /**
  * Everything that must not be printed. In development the values are made once and kept in the state folder
@@ -21,6 +27,10 @@ export const secretsSchema = z.strictObject({
   sessionSecret: text,
   /** OIDC client secret of the inbox and of the audit pages. */
   oidcClientSecret: text,
+  /** Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. */
+  sealingKeys: z.array(sealingKeySchema).min(1),
+  /** For digests that say nothing to those without it. It can never be changed: nothing would be found again. */
+  digestKey: text,
   /** Private ES256 key of the PDP: signs binding tokens. */
   pdpSigningKey: privateKeySchema,
   /** Private ES256 key of the access request service: signs `approval.state`. */

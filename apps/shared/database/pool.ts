@@ -1,37 +1,102 @@
 import { PrismaPg } from '@prisma/adapter-pg';
-import { Pool } from 'pg';
+import { Client, Pool, type PoolClient } from 'pg';
 import { PrismaClient } from '../../../prisma/generated/client.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { unfitness } from './fitness.ts';
 
 const STATEMENT_MS = 5_000;
 const LOCK_MS = 2_000;
 const IDLE_TRANSACTION_MS = 10_000;
 const CONNECT_MS = 5_000;
+/** Longer than any statement may take: only a server that is not there any more needs that long. */
+const ANSWER_MS = 7_000;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
+/** The limits of every connection. A server that vanished without a word is given up, too: the network tells nobody. */
+const LIMITS = {
+  statement_timeout: STATEMENT_MS,
+  lock_timeout: LOCK_MS,
+  idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
+  connectionTimeoutMillis: CONNECT_MS,
+  query_timeout: ANSWER_MS,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+} as const;
+
+/** What a deployable may do in the database. Each owns nothing, and changes fenced rows by functions alone. */
+type Role = 'countersign_enforcement' | 'countersign_authority' | 'countersign_auditor';
+
+interface PoolOptions {
+  readonly max?: number;
+  readonly applicationName: string;
+  readonly role?: Role;
+  readonly durable?: boolean;
+}
 
 /**
  * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: a statement
- * 5 s, a lock 2 s, a transaction that its client forgot 10 s, a connection 5 s. Whoever makes the pool ends it.
+ * 5 s, a lock 2 s, a transaction that its client forgot 10 s, a connection (also one of the pool's) 5 s, an answer 7 s.
+ * A connection to a standby is not used, nor is, with `durable`, one to a server that may lose what it has confirmed:
+ * whoever asks for it gets `ERR_DATABASE_UNAVAILABLE`. Whoever makes the pool ends it.
  *
  * @param max Largest number of connections.
  * @param applicationName What an operator sees in `pg_stat_activity`.
+ * @param role The role it works under; the login has to be a member of it.
  */
 export function createPool(
   databaseUrl: string,
-  { max = 10, applicationName }: { max?: number; applicationName: string },
+  { max = 10, applicationName, role, durable = false }: PoolOptions,
 ): Pool {
   const pool = new Pool({
-    connectionString: databaseUrl,
+    connectionString: role === undefined ? databaseUrl : withOption(databaseUrl, `role=${role}`),
     max,
     application_name: applicationName,
-    statement_timeout: STATEMENT_MS,
-    lock_timeout: LOCK_MS,
-    idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
-    connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
+    ...LIMITS,
+    verify: (client, done) => void verify(client, durable).then(() => done(), done),
   });
   // An idle connection that the server closes reports here; without a listener it would end the process. The pool
   // has already let go of it, and the next query opens another.
   pool.on('error', () => undefined);
   return pool;
+}
+
+/** The address with one more setting that the server applies to each connection from its start. */
+export function withOption(databaseUrl: string, setting: string): string {
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.get('options');
+  url.searchParams.set('options', [options, `-c ${setting}`].filter(Boolean).join(' '));
+  return url.href;
+}
+
+/** After a failover the same address may lead elsewhere, so each new connection is looked at. */
+async function verify(client: PoolClient, durable: boolean): Promise<void> {
+  // A connection that breaks meanwhile says so twice; an event that nobody listens to would end the process.
+  const ignore = () => undefined;
+  client.on('error', ignore);
+  try {
+    const problem = await unfitness(client, { durable });
+    if (problem !== undefined) throw unfit(problem);
+  } finally {
+    client.off('error', ignore);
+  }
+}
+
+const unfit = (problem: string) =>
+  new CountersignError('ERR_DATABASE_UNAVAILABLE', `the database cannot be used: ${problem}`);
+
+/**
+ * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is none to work on. One that does not answer may come
+ * later, and is looked at then.
+ */
+export async function refuseUnfitDatabase(databaseUrl: string, options: { durable: boolean }): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl, application_name: 'countersign start', ...LIMITS });
+  client.on('error', () => undefined);
+  const problem = await client
+    .connect()
+    .then(() => unfitness(client, options))
+    .catch(() => undefined)
+    .finally(() => client.end().catch(() => undefined));
+  if (problem !== undefined) throw unfit(problem);
 }
 
 export type { PrismaClient };

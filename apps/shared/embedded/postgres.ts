@@ -129,6 +129,8 @@ async function start(paths: ClusterPaths, how: ClusterOptions): Promise<ClusterS
 
 async function createDatabase(adminUrl: string): Promise<void> {
   const client = new Client({ connectionString: adminUrl, application_name: 'countersign start' });
+  // A server that ends meanwhile says so twice; an event that nobody listens to would end this process.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);

@@ -5,9 +5,18 @@ export interface BodyFault {
   readonly message: string;
 }
 
-/** What express's body parsers call the faults of a body. */
+/** What express's body parsers, and our check of what they read, call the faults of a body. */
 const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
   ['entity.parse.failed', { kind: 'malformed', status: 400, message: 'the body is not JSON' }],
+  ['body.member_twice', { kind: 'malformed', status: 400, message: 'the body gives a member twice' }],
+  [
+    'body.member_lost',
+    { kind: 'malformed', status: 400, message: 'the body has a member with a name that cannot be kept' },
+  ],
+  [
+    'body.number_inexact',
+    { kind: 'malformed', status: 400, message: 'the body has a number that is too long to be kept exactly' },
+  ],
   ['entity.too.large', { kind: 'too_large', status: 413, message: 'the body is too large' }],
   ['encoding.unsupported', { kind: 'encoding', status: 415, message: 'the content encoding is not supported' }],
   ['charset.unsupported', { kind: 'charset', status: 415, message: 'the character set is not supported: send UTF-8' }],

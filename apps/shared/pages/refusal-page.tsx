@@ -41,7 +41,8 @@ function asRefusal(error: unknown): Refusal | undefined {
   return fault && BODY_REFUSALS[fault.kind];
 }
 
-const broken = () => new Refusal(500, 'Something went wrong here', 'Nothing was changed. Try again in a moment.');
+const broken = () =>
+  new Refusal(500, 'Something went wrong here', 'It is not certain whether it was done. Look, before you do it again.');
 
 function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }) {
   const { message, nextStep, link } = refusal;

@@ -1,14 +1,25 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/gated-call.messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
-import { gatedCallWorkflowId } from '../../../workflows/ids.ts';
+import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
 
-/** Starts and wakes the workflows of gated calls. Both may be repeated: one call has one workflow. */
+/** Starts and wakes the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
 export interface GatedCallWorkflows {
+  /** Starts the workflow, also when one before it did not come to its end. */
   start(gatedCallId: string): Promise<void>;
-  /** Wakes the workflow; starts it first when it does not run. */
+  /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
   poke(gatedCallId: string): Promise<void>;
+  /** Starts the workflow after this long, whatever became of others before it. Does nothing while one runs. */
+  restart(gatedCallId: string, delayMs: number): Promise<void>;
+  /** The calls that have a workflow which runs, as far as the engine's index knows: it may lag by seconds. */
+  running(): AsyncIterable<string>;
+  /** Resolves when the engine answers at all. */
+  ping(): Promise<void>;
 }
+
+/** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. */
+const REQUEST_MS = 5_000;
+const PAGE = 1_000;
 
 /**
  * `firstLookMs`: when the workflow looks for a resolution by itself for the first time. Until then it rests in the engine
@@ -18,30 +29,43 @@ export function createGatedCallWorkflows(
   client: Client,
   { taskQueue, firstLookMs }: { taskQueue: string; firstLookMs: number },
 ): GatedCallWorkflows {
+  const within = <T>(request: () => Promise<T>) => client.withDeadline(Date.now() + REQUEST_MS, request);
   const options = (gatedCallId: string) => ({
     workflowId: gatedCallWorkflowId(gatedCallId),
     taskQueue,
     args: [{ gatedCallId }] as Parameters<typeof gatedCallWorkflow>,
     workflowIdConflictPolicy: 'USE_EXISTING' as const,
-    workflowIdReusePolicy: 'REJECT_DUPLICATE' as const,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' as const,
   });
+  const start = (gatedCallId: string, more: { startDelay: number; workflowIdReusePolicy?: 'ALLOW_DUPLICATE' }) =>
+    ignoringFinished(
+      within(() =>
+        client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', { ...options(gatedCallId), ...more }),
+      ),
+    );
   return {
-    async start(gatedCallId) {
-      await ignoringFinished(
-        client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-          ...options(gatedCallId),
-          startDelay: firstLookMs,
-        }),
-      );
+    start: (gatedCallId) => start(gatedCallId, { startDelay: firstLookMs }),
+    restart: (gatedCallId, delayMs) =>
+      start(gatedCallId, { startDelay: delayMs, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
+    poke: (gatedCallId) =>
+      ignoringFinished(
+        within(() =>
+          client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
+            ...options(gatedCallId),
+            signal: pokeSignal,
+          }),
+        ),
+      ),
+    async *running() {
+      const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
+      const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
+      for (;;) {
+        const next = await within(() => pages.next());
+        if (next.done === true) return;
+        yield gatedCallIdOf(next.value.workflowId);
+      }
     },
-    async poke(gatedCallId) {
-      await ignoringFinished(
-        client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-          ...options(gatedCallId),
-          signal: pokeSignal,
-        }),
-      );
-    },
+    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
 }
 

@@ -5,17 +5,15 @@ import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workfl
 
 /** The submission of a gated call's current generation, with its handle once it has one. */
 export interface SubmissionReader {
-  load(gatedCallId: string): Promise<{
-    handle: AccessRequestHandle | undefined;
-    submission: { endpoint: string; idempotencyKey: string; body: string };
-  }>;
+  load(gatedCallId: string): Promise<{ handle: AccessRequestHandle | undefined }>;
+  readSubmission(gatedCallId: string): Promise<{ endpoint: string; idempotencyKey: string; body: string }>;
 }
 
 type Handler = (gatedCallId: string) => Promise<void>;
 
 /** What each kind of outbox entry does. Every one may be repeated. */
 export function outboxHandlers(deps: {
-  workflows: GatedCallWorkflows;
+  workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
   calls: SubmissionReader;
   accessRequests: AccessRequestService;
 }): Record<'start_workflow' | 'poke_workflow' | 'cancel_access_request', Handler> {
@@ -23,10 +21,12 @@ export function outboxHandlers(deps: {
     start_workflow: (id) => deps.workflows.start(id),
     poke_workflow: (id) => deps.workflows.poke(id),
     async cancel_access_request(id) {
-      const { handle, submission } = await deps.calls.load(id);
+      const { handle } = await deps.calls.load(id);
       try {
         // Without a handle nobody knows whether the request exists. The same key and body tell, and open nothing twice.
-        await deps.accessRequests.cancel(handle ?? (await deps.accessRequests.submit(submission)));
+        await deps.accessRequests.cancel(
+          handle ?? (await deps.accessRequests.submit(await deps.calls.readSubmission(id))),
+        );
       } catch (error) {
         // Refused for good: there is no request, and there will be none.
         if (!(error instanceof CountersignError) || error.retryable) throw error;

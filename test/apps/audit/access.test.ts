@@ -5,6 +5,7 @@ import { startAudit } from '../../../apps/audit/main.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
+import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
@@ -33,7 +34,11 @@ beforeAll(async () => {
   const port = await freePort();
   const config = parseConfig({ audit: { port }, identity: { issuer: issuer.issuer } }, { baseDir: '/', stateDir: '/' });
   url = config.urls.audit;
-  const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret-of-length' };
+  const secrets = {
+    sessionSecret: 'a-secret-of-some-length',
+    oidcClientSecret: 'another-secret-of-length',
+    ...SEALING_SECRETS,
+  };
   audit = await startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
 });
 afterAll(async () => {
@@ -146,7 +151,11 @@ describe('the audit application', () => {
       { audit: { port: Number(new URL(url).port) }, identity: { issuer: issuer.issuer } },
       { baseDir: '/', stateDir: '/' },
     );
-    const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret-of-length' };
+    const secrets = {
+      sessionSecret: 'a-secret-of-some-length',
+      oidcClientSecret: 'another-secret-of-length',
+      ...SEALING_SECRETS,
+    };
     const start = startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
     await expect(start).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });

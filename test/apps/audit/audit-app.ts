@@ -4,6 +4,7 @@ import { createAuditApp, type Visitor } from '../../../apps/audit/http.ts';
 import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
 import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { TEST_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
@@ -14,7 +15,8 @@ export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 
   const database = await createTestDatabase();
   const readOnly = createReadOnlyPool(database.url);
   const app = createAuditApp({
-    records: createOutcomeRecords(readOnly),
+    records: createOutcomeRecords(readOnly, TEST_SEALS),
+    seals: TEST_SEALS,
     identify: async () => visitor,
     signIn: { handlers: [], path: '/sign-in' },
     assets: auditAssets(),

@@ -35,11 +35,8 @@ export function endedCalls(pool: Pool) {
   const settle = async (opening: Opening, isError: boolean) => {
     const call = await invoked(opening);
     const text = JSON.stringify({ content: [{ type: 'text', text: CANARY_RESULT }], isError });
-    await fixture.lifecycle.settleResult(call.gatedCallId, call.invocationId, {
-      isError,
-      text,
-      digest: 'sha-256:result',
-    });
+    const of = { gatedCallId: call.gatedCallId, invocationId: call.invocationId, cause: 'result' } as const;
+    await fixture.lifecycle.settleResult(of, { isError, text });
     return call;
   };
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { anOpening, CALLER } from '../../support/gated-calls.ts';
+import { anOpening, CALLER, TEST_SEALS } from '../../support/gated-calls.ts';
 import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 import type { EndedCall } from './ended-calls.ts';
 
@@ -35,7 +35,7 @@ describe('the list of outcome records', () => {
       requester: 'agent',
       state: 'executed',
       disposition: 'approved-executed',
-      callDigest: executed.opening.binding.callDigest,
+      callDigest: TEST_SEALS.digest(executed.opening.binding.callDigest),
       recordedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
       sealIntact: true,
     });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
-import { anOpening } from '../../support/gated-calls.ts';
+import { anOpening, TEST_SEALS } from '../../support/gated-calls.ts';
 import { CANARY_RESULT } from './ended-calls.ts';
 import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 
@@ -34,7 +34,7 @@ describe('an outcome record', () => {
     expect(body.answers.didRun.answer).toBe(didRun);
     expect(body.answers.call).toMatchObject({
       tool: 'files__write_file',
-      callDigest: call.opening.binding.callDigest,
+      callDigest: TEST_SEALS.digest(call.opening.binding.callDigest),
       requester: { subject: 'agent' },
       boundArguments: 'match',
     });

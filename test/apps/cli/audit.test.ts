@@ -63,7 +63,7 @@ describe('audit show', () => {
     const { out } = await run('show', denied.taskId);
     expect(out).toContain('The tool did not run.');
     expect(out).toMatch(/Did it run\? +no\./);
-    expect(out).toMatch(/Which call\? +sha-256:/);
+    expect(out).toMatch(/Which call\? +hmac-sha-256:/);
     expect(out).toMatch(/Decided first\? +yes \(denial\)/);
     expect(out).toMatch(/Could it run twice\? +no\./);
   });

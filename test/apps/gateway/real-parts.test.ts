@@ -4,6 +4,7 @@ import { startGateway } from '../../../apps/gateway/main.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { anAuthority } from '../../support/authority-stub.ts';
+import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { CALLBACK_SECRET } from '../../support/gateway.ts';
@@ -37,6 +38,7 @@ beforeAll(async () => {
       pdpToken: 'pdp-token-of-the-gateway',
       accessRequestToken: 'ars-token-of-the-gateway',
       callbackSecret: CALLBACK_SECRET,
+      ...SEALING_SECRETS,
     },
     { databaseUrl: database.url, log: pino({ level: 'silent' }) },
   );

@@ -218,7 +218,7 @@ describe('a denied re-evaluation', () => {
       const approval = await anApprovalFor(aTransfer({ amount: 30_000 }), { key: broken.arsKey });
       expect((await broken.post(presenting(aTransfer(), approval))).body).toEqual({
         decision: false,
-        context: { reason: 'out_of_scope', next_action: 'none' },
+        context: { reason: 'access_request_unavailable', next_action: 'retry', retry_after: 5 },
       });
     } finally {
       await broken.stop();

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 
 const LOADER = packagePath('test', 'support', 'typescript.mjs');
@@ -24,6 +25,8 @@ describe('a deployable as a process of its own', () => {
         DATABASE_URL: 'postgresql://127.0.0.1:9/x',
         COUNTERSIGN_PDP_TOKEN: 'a-token-of-the-pdp',
         COUNTERSIGN_ACCESS_REQUEST_TOKEN: 'a-token-of-access-requests',
+        COUNTERSIGN_SEALING_KEYS: JSON.stringify(SEALING_SECRETS.sealingKeys),
+        COUNTERSIGN_DIGEST_KEY: SEALING_SECRETS.digestKey,
       },
     });
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
 import { pino } from 'pino';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
@@ -145,5 +146,30 @@ describe('outbox', () => {
     await waitFor(async () => (await listeners()).some((pid) => pid !== first));
     await add(['ada']);
     await waitFor(() => seen.includes('ada'));
+  });
+
+  it('has no more in hand than it may, whichever way the database finds the rows', async () => {
+    // With nothing else to choose from, a part of a statement is run again for each row that is looked at.
+    const plain = ['hashjoin', 'mergejoin', 'material', 'hashagg', 'sort']
+      .map((way) => `-c enable_${way}=off`)
+      .join(' ');
+    const pool = new Pool({ connectionString: db.url, options: plain });
+    let inHand = 0;
+    let most = 0;
+    let handled = 0;
+    const greet = async () => {
+      most = Math.max(most, (inHand += 1));
+      await db.pool.query('SELECT pg_sleep(0.02)');
+      inHand -= 1;
+      handled += 1;
+    };
+    await add(Array.from({ length: 40 }, (_, index) => `row-${index}`));
+    const outbox = await start({ greet }, { pool });
+    await waitFor(() => handled === 40);
+    await outbox.stop();
+    running.pop();
+    await pool.end();
+    expect(most).toBeLessThanOrEqual(4);
+    expect(logged).toBe('');
   });
 });

@@ -10,7 +10,7 @@ function handlers(stored: AccessRequestHandle | undefined, submit: () => Promise
   const log: string[] = [];
   const made = outboxHandlers({
     workflows: { start: async (id) => void log.push(`start ${id}`), poke: async (id) => void log.push(`poke ${id}`) },
-    calls: { load: async () => ({ handle: stored, submission: SUBMISSION }) },
+    calls: { load: async () => ({ handle: stored }), readSubmission: async () => SUBMISSION },
     accessRequests: {
       submit,
       read: () => Promise.reject(new Error('not expected')),

@@ -15,7 +15,12 @@ describe('the sweeper', () => {
 
   const sweeping = (fixture: ReturnType<typeof gatedCallFixture>, abandonAfterMs = 3_600_000) =>
     startSweeper({
-      calls: { ...createDueCalls(db.pool), expire: fixture.lifecycle.expire, end: fixture.lifecycle.end },
+      calls: {
+        rewrap: async () => 0,
+        ...createDueCalls(db.pool),
+        expire: fixture.lifecycle.expire,
+        end: fixture.lifecycle.end,
+      },
       intervalMs: 20,
       abandonAfterMs,
       log: pino({ enabled: false }),
@@ -45,16 +50,68 @@ describe('the sweeper', () => {
     expect((await long.lifecycle.load(notDue.gatedCallId)).state).toBe('pending');
   });
 
+  it('ends what it can when one call cannot be ended', async () => {
+    const fixture = gatedCallFixture(db.pool, { requestTtlMs: 30 });
+    const [broken, healthy] = [await fixture.pending(), await fixture.pending()];
+    const tried = new Set<string>();
+    const sweeper = startSweeper({
+      calls: {
+        ...createDueCalls(db.pool),
+        rewrap: async () => 0,
+        end: fixture.lifecycle.end,
+        expire: async (id) => {
+          tried.add(id);
+          if (id === broken.gatedCallId) throw new Error('never');
+          return fixture.lifecycle.expire(id);
+        },
+      },
+      intervalMs: 20,
+      abandonAfterMs: 3_600_000,
+      log: pino({ enabled: false }),
+    });
+    try {
+      expect(await ended(healthy.gatedCallId)).toEqual({ state: 'denied', reason: 'request_expired' });
+    } finally {
+      await sweeper.stop();
+    }
+    expect(tried).toContain(broken.gatedCallId);
+    expect((await fixture.lifecycle.load(broken.gatedCallId)).state).toBe('pending');
+    await fixture.calls.cancel(broken.gatedCallId);
+  });
+
   it('gives up a creation that nobody finished, and has its access request cancelled', async () => {
     const fixture = gatedCallFixture(db.pool);
     const call = await fixture.opened();
+    const atWork = await fixture.opened();
+    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const sweeper = sweeping(fixture, 1);
     try {
       expect(await ended(call.gatedCallId)).toEqual({ state: 'cancelled', reason: 'abandoned' });
     } finally {
       await sweeper.stop();
     }
+    expect((await fixture.lifecycle.load(atWork.gatedCallId)).state).toBe('preparing');
     const { rows } = await db.pool.query('SELECT kind FROM gateway.outbox WHERE subject_id = $1', [call.gatedCallId]);
     expect(rows).toContainEqual({ kind: 'cancel_access_request' });
+  });
+
+  it('gives up no call that was finished, or taken over, after it was looked for', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const { end, releaseSubmission, takeSubmission, load } = fixture.lifecycle;
+    const giveUp = (id: string) => end(id, 'cancelled', 'abandoned', 'sweeper');
+    const finished = await fixture.pending();
+    await releaseSubmission(finished.gatedCallId);
+    expect(await giveUp(finished.gatedCallId)).toBe('pending');
+    const takenOver = await fixture.opened();
+    await releaseSubmission(takenOver.gatedCallId);
+    expect(await takeSubmission(takenOver.gatedCallId, 30_000)).toBeDefined();
+    expect(await giveUp(takenOver.gatedCallId)).toBe('preparing');
+
+    const left = await fixture.opened();
+    await releaseSubmission(left.gatedCallId);
+    // Both want it at once: who comes second finds what the first did.
+    const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, 30_000)]);
+    expect(state === 'cancelled').toBe(taken === undefined);
+    expect((await load(left.gatedCallId)).state).toBe(state);
   });
 });

@@ -54,6 +54,7 @@ export const END_REASONS = [
   'resolution_failed',
   'not_sent',
   'no_result',
+  'restored',
 ] as const;
 
 export type EndReason = (typeof END_REASONS)[number];

@@ -41,7 +41,7 @@ async function checkStanding(io: Io, config: Config, stack: Stack | undefined): 
   const databaseUrl = environment.databaseUrl ?? (await runningPostgres(config.stateDir));
   const address = config.temporal.address ?? stack?.temporalAddress;
   const [database, temporal] = await Promise.all([
-    databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl),
+    databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl, config.mode),
     address === undefined ? checkTemporalPrograms(environment) : checkTemporal(config, address),
   ]);
   return [...database, temporal];

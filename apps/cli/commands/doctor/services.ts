@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import * as z from 'zod';
 import type { Config } from '../../../shared/config/config.ts';
 import { packagePath } from '../../../shared/config/package-root.ts';
+import { unfitness } from '../../../shared/database/fitness.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
 import { isHealthy } from '../../stack.ts';
 import { attempt, fail, ok, warn, type Finding } from './check.ts';
@@ -10,8 +11,8 @@ import { attempt, fail, ok, warn, type Finding } from './check.ts';
 const OLDEST_POSTGRES = 15;
 const PATIENCE_MS = 5_000;
 
-/** Whether the database answers, is new enough and has all migrations. */
-export function checkDatabase(url: string): Promise<Finding[]> {
+/** Whether the database answers, is new enough, is one to work on and has all migrations. */
+export function checkDatabase(url: string, mode: Config['mode']): Promise<Finding[]> {
   const advice = 'start PostgreSQL, or mend DATABASE_URL';
   const server = attempt('database', advice, async () => {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS });
@@ -20,8 +21,13 @@ export function checkDatabase(url: string): Promise<Finding[]> {
     try {
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
       const version = rows[0]?.server_version ?? 'unknown';
-      if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return ok('database', `PostgreSQL ${version}`);
-      return fail('database', `PostgreSQL ${version} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`);
+      if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
+        return fail('database', `PostgreSQL ${version} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`);
+      }
+      const [problem, remedy] = (await unfitness(client, { durable: true }))?.split('; ') ?? [];
+      if (problem === undefined) return ok('database', `PostgreSQL ${version}`);
+      const isOnlyLossy = mode === 'development' && (await unfitness(client, { durable: false })) === undefined;
+      return (isOnlyLossy ? warn : fail)('database', problem, remedy ?? '');
     } finally {
       await client.end();
     }

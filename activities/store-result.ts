@@ -1,0 +1,33 @@
+import { canonicalJson } from '../workflows/domain/canonical-json.ts';
+import type { InvocationResult } from '../workflows/domain/ports.ts';
+import type { ActivityDeps } from './deps.ts';
+
+/** Writes down how the one invocation ended, as far as that is certain; an answer that is missing is left open. */
+export async function storeResult(
+  { store, log }: Pick<ActivityDeps, 'store' | 'log'>,
+  of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe' },
+  result: InvocationResult,
+): Promise<void> {
+  const { gatedCallId, invocationId, cause } = of;
+  if (result.kind === 'no_answer') {
+    log.error({ gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
+  } else if (result.kind === 'not_sent') {
+    log.warn({ gatedCallId, cause: result.cause }, 'a claimed call was not sent');
+    await store.settleNotSent(gatedCallId, invocationId);
+  } else {
+    const { isError, text } = storedResult(result);
+    await store.settleResult({ gatedCallId, invocationId, cause }, { isError, text });
+  }
+}
+
+/** A JSON-RPC error means that the tool was reached and did not do what was asked: to the client it is a tool error. */
+function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'error' }>): {
+  isError: boolean;
+  text: string;
+} {
+  if (result.kind === 'result') return { isError: result.isError, text: JSON.stringify(result.result) };
+  const content = [
+    { type: 'text', text: `The upstream server answered with an error (${result.code}): ${result.message}` },
+  ];
+  return { isError: true, text: canonicalJson({ content, isError: true }) };
+}

@@ -1,0 +1,25 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
+
+const PAUSE_MIN_MS = 50;
+const PAUSE_MAX_MS = 1_000;
+
+/**
+ * Runs a statement again while the database is away, for as long as this; then its last failure is thrown. Only for
+ * what nobody else repeats with the same values, and only for statements that find what an earlier run of theirs has
+ * committed: the answer may have been lost, not the commit.
+ */
+export async function persist<T>(run: () => Promise<T>, withinMs: number): Promise<T> {
+  const end = performance.now() + withinMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      const isAway = error instanceof CountersignError && error.code === 'ERR_DATABASE_UNAVAILABLE';
+      const remainingMs = end - performance.now();
+      if (!isAway || remainingMs <= 0) throw error;
+      await pause(pauseMs({ attempt, minMs: PAUSE_MIN_MS, maxMs: PAUSE_MAX_MS, remainingMs, random: Math.random() }));
+    }
+  }
+}

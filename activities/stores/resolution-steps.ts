@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
+import { query } from './query.ts';
+import { sealsOf, stateAfter, WITHOUT_FLUSH, type StepContext } from './step-context.ts';
+
+/** From the handle to the grant, the next generation, or an end without execution. */
+export function resolutionSteps(context: StepContext) {
+  const { pool, seals, retentionMs } = context;
+  return {
+    async grant(gatedCallId: string, generation: number, approval: Approval) {
+      const keys = await sealsOf(context, gatedCallId);
+      return stateAfter(
+        pool,
+        'grant-approval',
+        'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7, $8) AS state',
+        [
+          gatedCallId,
+          generation,
+          seals.digest(approval.id),
+          approval.approvedAt,
+          approval.approvedUntil,
+          await keys.seal('approval.sealed_body', JSON.stringify(approval), generation),
+          await keys.seal('approval.sealed_reference', approval.id, generation),
+          retentionMs,
+        ],
+      );
+    },
+
+    end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
+      stateAfter(pool, 'end-unclaimed', 'SELECT gateway.end_unclaimed($1, $2, $3, $4, $5) AS state', [
+        gatedCallId,
+        to,
+        reason,
+        cause,
+        retentionMs,
+      ]),
+
+    requestAgain: (call: PresentGeneration, next: Omit<TakenSubmission, 'generation'>, maxGenerations: number) =>
+      requestAgain(context, call, { next, maxGenerations }),
+
+    expire: (gatedCallId: string) =>
+      stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
+  };
+}
+
+interface PresentGeneration {
+  readonly gatedCallId: string;
+  readonly generation: number;
+}
+
+/** `pending`: the next generation is to be submitted. Anything else is the state the call was found in. */
+async function requestAgain(
+  context: StepContext,
+  { gatedCallId, generation }: PresentGeneration,
+  { next, maxGenerations }: { next: Omit<TakenSubmission, 'generation'>; maxGenerations: number },
+) {
+  const { pool, retentionMs } = context;
+  const keys = await sealsOf(context, gatedCallId);
+  return stateAfter(pool, 'request-again', 'SELECT gateway.request_again($1, $2, $3) AS state', [
+    gatedCallId,
+    generation,
+    JSON.stringify({
+      submission_id: randomUUID(),
+      idempotency_key: next.idempotencyKey,
+      submission_endpoint: next.endpoint,
+      sealed_body: await keys.seal('submission.sealed_body', next.body, generation + 1),
+      max_generations: maxGenerations,
+      retention_ms: retentionMs,
+    }),
+  ]);
+}
+
+/** What the PDP answered. */
+export function decisionSteps({ pool, seals }: StepContext) {
+  return {
+    /**
+     * Records what the PDP answered, stamped by the database's clock. Answers the decision's id. The commit does not wait
+     * for the disk: whatever is done on the strength of the decision is committed after it, and takes it along.
+     */
+    async recordDecision(
+      call: { gatedCallId: string; generation: number; binding: { callDigest: string } },
+      decision: Decision,
+    ): Promise<string> {
+      const id = randomUUID();
+      await query(
+        pool,
+        'record-decision',
+        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
+         SELECT $1, $2, $3, $4, $5, $6, $7 FROM ${WITHOUT_FLUSH}`,
+        [
+          id,
+          call.gatedCallId,
+          call.generation,
+          decision.kind,
+          'reason' in decision ? (decision.reason ?? null) : null,
+          decision.evaluationId ?? null,
+          seals.digest(call.binding.callDigest),
+        ],
+      );
+      return id;
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import * as z from 'zod';
+import {
+  TERMINAL_STATES,
+  type OutcomeRecord,
+  type RecordedAccessRequest,
+} from '../../workflows/domain/gated-call/outcome-record.ts';
+import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
+import { END_REASONS, GATED_CALL_STATES } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { toInstant } from './instant.ts';
+
+/** The database writes instants in its own time zone and drops trailing zeros; here they become comparable text. */
+const instant = z.string().transform((text, context) => {
+  const found = toInstant(text);
+  if (found !== undefined) return found;
+  context.addIssue({ code: 'custom', message: 'not an instant' });
+  return z.NEVER;
+});
+
+const text = z.string();
+const count = z.number().int();
+const object = z.custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value));
+
+const recordSchema = z.object({
+  outcomeRef: text,
+  taskId: text,
+  state: z.enum(TERMINAL_STATES),
+  reason: z.enum(END_REASONS).exactOptional(),
+  recordedAt: instant,
+  tool: text,
+  callDigest: text,
+  toolDigest: text,
+  sealedRequester: text,
+  createdAt: instant,
+  generation: count,
+  requestDeadline: instant,
+  approvalExpiresAt: instant.exactOptional(),
+  decisions: z.array(
+    z.object({
+      id: text,
+      generation: count,
+      kind: z.enum(['requestable', 'allow', 'deny', 'retry']),
+      reason: text.exactOptional(),
+      evaluationId: text.exactOptional(),
+      evaluatedAt: instant,
+    }),
+  ),
+  accessRequests: z.array(
+    z.object({
+      generation: count,
+      sealedHandle: text.exactOptional(),
+      sealedApproval: text.exactOptional(),
+      approvedAt: instant.exactOptional(),
+    }),
+  ),
+  claim: z.object({ claimedAt: instant, decisionId: text, generation: count }).exactOptional(),
+  invocation: z.object({ beganAt: instant, notSentAt: instant.exactOptional() }).exactOptional(),
+  result: z.object({ isError: z.boolean(), digest: text }).exactOptional(),
+  transitions: z.array(z.object({ seq: count, to: z.enum(GATED_CALL_STATES), cause: text, at: instant })),
+});
+
+const handleSchema = z.object({ accessRequestId: text });
+const requesterSchema = z.object({
+  requester: z.object({ issuer: text, subject: text, clientId: text.exactOptional() }),
+  subject: object.exactOptional(),
+  action: object.exactOptional(),
+  resource: object.exactOptional(),
+});
+
+/**
+ * Reads the text of a record and opens what is sealed in it. `undefined` when it is not one: the text was altered, is of
+ * another version, or its seals cannot be opened.
+ */
+export async function readRecordText(recorded: string, keys: CallSeals): Promise<OutcomeRecord | undefined> {
+  try {
+    const parsed: unknown = JSON.parse(recorded, (_key, value: unknown) => (value === null ? undefined : value));
+    const { sealedRequester, accessRequests, ...record } = recordSchema.parse(parsed);
+    const requester = await keys.open('call_binding.sealed_requester', sealedRequester);
+    return {
+      ...record,
+      ...requesterSchema.parse(JSON.parse(requester)),
+      accessRequests: await Promise.all(accessRequests.map((request) => openAccessRequest(request, keys))),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+type SealedAccessRequest = z.infer<typeof recordSchema>['accessRequests'][number];
+
+async function openAccessRequest(
+  { sealedHandle, sealedApproval, ...request }: SealedAccessRequest,
+  keys: CallSeals,
+): Promise<RecordedAccessRequest> {
+  const { generation } = request;
+  const handle = sealedHandle && (await keys.open('submission.sealed_handle', sealedHandle, generation));
+  const approvalId = sealedApproval && (await keys.open('approval.sealed_reference', sealedApproval, generation));
+  return {
+    ...request,
+    ...(handle && { accessRequestId: handleSchema.parse(JSON.parse(handle)).accessRequestId }),
+    ...(approvalId && { approvalId }),
+  };
+}

@@ -1,0 +1,57 @@
+/** Why a JSON text would be read as something else than it says. Names that `bodyFaultOf` knows. */
+export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact';
+
+/** The next thing of a JSON text that matters here: a string and whether it names a member, a number, or a bracket. */
+const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|-?\d[\d.eE+-]*|[{}]/gs;
+
+/**
+ * What is approved is what was asked for only if nothing is lost in reading it. `JSON.parse` keeps the last of two
+ * members with one name, and the nearest double of a whole number that is too long, and says so in neither case
+ * (RFC 7493 sections 2.2 and 2.3 forbid both). A member called `__proto__` is lost as soon as somebody copies its object. A text that is no JSON at all is the parser's to refuse.
+ */
+export function unfaithful(text: string): Unfaithful | undefined {
+  const objects: Set<string>[] = [];
+  for (const [token, content, colon] of text.matchAll(TOKEN)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    else if (content === undefined) {
+      if (!isKept(token)) return 'body.number_inexact';
+    } else if (colon !== undefined) {
+      const name = content.includes('\\') ? decoded(content) : content;
+      if (name === '__proto__') return 'body.member_lost';
+      if (!addTo(objects.at(-1), name)) return 'body.member_twice';
+    }
+  }
+  return undefined;
+}
+
+/** Whether the name is new to the object. */
+function addTo(members: Set<string> | undefined, name: string | undefined): boolean {
+  if (members === undefined || name === undefined) return true;
+  if (members.has(name)) return false;
+  members.add(name);
+  return true;
+}
+
+/** Escapes may hide that two names are one. */
+function decoded(content: string): string | undefined {
+  try {
+    return JSON.parse(`"${content}"`) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fractions are rounded as everybody rounds them; whole numbers are amounts and names, and stay what they are. */
+function isKept(literal: string): boolean {
+  const value = Number(literal);
+  if (!Number.isFinite(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
+  return digitsOf(literal) === digitsOf(String(value));
+}
+
+/** The digits that say which number it is, whatever its size. */
+const digitsOf = (literal: string): string =>
+  literal
+    .replace(/[eE].*$/, '')
+    .replace(/[-.]/g, '')
+    .replace(/^0+|0+$/g, '');

@@ -1,0 +1,105 @@
+import type { Logger } from 'pino';
+import type { Running } from '../../shared/lifecycle.ts';
+import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
+
+interface OpenCall {
+  readonly id: string;
+  readonly state: string;
+  readonly due: string;
+}
+
+export interface ReconcilerOptions {
+  readonly calls: {
+    /** The open calls that come after this one, in an order of their own. */
+    after(last: OpenCall | undefined, limit: number): Promise<readonly OpenCall[]>;
+    /** Which of these the outbox is about to start or wake. */
+    queued(ids: readonly string[]): Promise<ReadonlySet<string>>;
+  };
+  readonly workflows: Pick<GatedCallWorkflows, 'running' | 'restart' | 'ping'>;
+  /** Between two rounds while the engine answers. */
+  readonly intervalMs: number;
+  /** Workflows that may wait are started spread over this long, so that they do not all look at the same moment. */
+  readonly spreadMs: number;
+  readonly log: Logger;
+}
+
+const PROBE_MS = 1_000;
+const AFTER_FAILURE_MS = 5_000;
+const PAGE = 1_000;
+const CONCURRENCY = 8;
+
+/**
+ * Starts the workflow of every open call that has none which runs: it was ended or deleted by an operator, it ended by
+ * mistake, or the engine lost its data. The engine's list of what runs is read once and held against the open calls,
+ * page by page, so a round costs little however many calls wait. There is a round at the start, in every interval, and
+ * as soon as the engine answers after it did not. Several may run at once, and what a round read may be out of date:
+ * starting a workflow that runs does nothing, and one that is not needed finds its call ended.
+ */
+export function startReconciler(options: ReconcilerOptions): Running {
+  const { workflows, intervalMs, log } = options;
+  const round = createRound(options);
+  const stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let working: Promise<void> = Promise.resolve();
+  let isAway = true;
+  let nextRound = 0;
+
+  async function look(): Promise<void> {
+    try {
+      await workflows.ping();
+    } catch (error) {
+      if (!isAway) log.warn({ err: error }, 'the engine does not answer; calls wait for it');
+      isAway = true;
+      return;
+    }
+    if (!isAway && performance.now() < nextRound) return;
+    isAway = false;
+    try {
+      const started = await round(stopping.signal);
+      if (started > 0) log.info({ calls: started }, 'open calls without a workflow that runs got one');
+      nextRound = performance.now() + intervalMs;
+    } catch (error) {
+      log.warn({ err: error }, 'open calls could not be held against their workflows; that is tried again');
+      nextRound = performance.now() + Math.min(intervalMs, AFTER_FAILURE_MS);
+    }
+  }
+  function schedule(): void {
+    if (stopping.signal.aborted) return;
+    timer = setTimeout(() => {
+      working = look().finally(schedule);
+    }, PROBE_MS);
+  }
+  schedule();
+
+  return {
+    name: 'reconciler',
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await working;
+    },
+  };
+}
+
+/** Answers how many calls were without a workflow that runs. */
+function createRound({ calls, workflows, spreadMs }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
+  const delayOf = ({ state }: OpenCall) =>
+    state === 'granted' || state === 'claimed' ? 0 : Math.floor(Math.random() * spreadMs);
+  const restart = (call: OpenCall) => workflows.restart(call.id, delayOf(call));
+
+  return async (stop) => {
+    const running = new Set<string>();
+    for await (const id of workflows.running()) running.add(id);
+    let started = 0;
+    for (let page = await calls.after(undefined, PAGE); page.length > 0; page = await calls.after(page.at(-1), PAGE)) {
+      const without = page.filter(({ id }) => !running.has(id));
+      const queued = await calls.queued(without.map(({ id }) => id));
+      const missing = without.filter(({ id }) => !queued.has(id));
+      for (let at = 0; at < missing.length && !stop.aborted; at += CONCURRENCY) {
+        await Promise.all(missing.slice(at, at + CONCURRENCY).map(restart));
+      }
+      started += missing.length;
+    }
+    return started;
+  };
+}

@@ -1,0 +1,37 @@
+-- What no statement may do to a gated call, whoever sends it.
+
+CREATE FUNCTION gateway.guard_gated_call() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.state = OLD.state THEN
+    IF OLD.ended_at IS NOT NULL AND (NEW.generation, NEW.reason, NEW.claim_id, NEW.ended_at)
+       IS DISTINCT FROM (OLD.generation, OLD.reason, OLD.claim_id, OLD.ended_at) THEN
+      RAISE EXCEPTION 'gated call % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
+    END IF;
+    RETURN NEW;
+  END IF;
+  IF NOT EXISTS (SELECT 1 FROM gateway.transition WHERE from_state = OLD.state AND to_state = NEW.state) THEN
+    RAISE EXCEPTION 'gated call % cannot go from % to %', OLD.id, OLD.state, NEW.state USING ERRCODE = 'CS001';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER gated_call_guard BEFORE UPDATE ON gateway.gated_call
+  FOR EACH ROW EXECUTE FUNCTION gateway.guard_gated_call();
+
+CREATE FUNCTION gateway.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
+END $$;
+CREATE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_binding
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER call_result_immutable BEFORE UPDATE ON gateway.call_result
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER call_event_immutable BEFORE UPDATE OR DELETE ON gateway.call_event
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER outcome_record_immutable BEFORE UPDATE OR DELETE ON gateway.outcome_record
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER outcome_record_kept BEFORE TRUNCATE ON gateway.outcome_record
+  FOR EACH STATEMENT EXECUTE FUNCTION gateway.refuse_change();

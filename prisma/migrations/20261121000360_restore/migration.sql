@@ -1,0 +1,28 @@
+-- After committed rows may have been lost (a restore, a failover to a server that was behind): what the database says of an
+-- open call may be older than what was done. Nothing is claimed and no permit is given until that was looked into.
+CREATE FUNCTION gateway.freeze() RETURNS int LANGUAGE sql AS $$
+  UPDATE gateway.epoch SET number = number + 1, frozen = true RETURNING number;
+$$;
+
+CREATE FUNCTION gateway.thaw() RETURNS void LANGUAGE sql AS $$
+  UPDATE gateway.epoch SET frozen = false;
+$$;
+
+-- Ends a call that the engine remembers as claimed while the database does not: it may have run, and must not run again.
+-- It goes the whole way through the states, so that the record shows each step with its cause. Answers the state afterwards.
+CREATE FUNCTION gateway.settle_restored(p_call uuid, p_claim uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call;
+BEGIN
+  PERFORM 1 FROM gateway.epoch WHERE frozen;
+  IF NOT FOUND THEN RAISE EXCEPTION 'calls are settled after a restore only while the epoch is frozen' USING ERRCODE = 'CS003'; END IF;
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  IF c.ended_at IS NOT NULL THEN RETURN c.state; END IF;
+  IF c.state IN ('preparing','input_required') THEN PERFORM gateway.move(p_call, 'pending', 'restore', NULL, 0); END IF;
+  IF c.state IN ('preparing','input_required','pending') THEN PERFORM gateway.move(p_call, 'granted', 'restore', NULL, 0); END IF;
+  IF c.state <> 'claimed' THEN
+    UPDATE gateway.gated_call SET claim_id = p_claim WHERE id = p_call;
+    PERFORM gateway.move(p_call, 'claimed', 'restore', NULL, 0);
+  END IF;
+  PERFORM gateway.move(p_call, 'outcome_unknown', 'restore', 'restored', p_retention_ms);
+  RETURN 'outcome_unknown';
+END $$;

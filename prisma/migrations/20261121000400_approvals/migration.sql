@@ -1,0 +1,125 @@
+-- Authority side: access requests, the votes on them, and what was said about them to the outside; and the sessions of
+-- the two groups of pages. State changes go through functions: they lock the row first, then check with
+-- clock_timestamp(), so that no time passes unseen between the check and the change.
+CREATE SCHEMA IF NOT EXISTS approvals;
+CREATE SCHEMA IF NOT EXISTS audit;
+
+-- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted.
+CREATE TABLE approvals.access_request (
+  id                      text PRIMARY KEY,
+  client_id               text NOT NULL,
+  idempotency_key         text NOT NULL,
+  body_digest             text NOT NULL,
+  evaluation_id           text NOT NULL UNIQUE,
+  token_jti               text NOT NULL UNIQUE,
+  subject                 text NOT NULL,
+  action                  text NOT NULL,
+  resource                text NOT NULL,
+  context                 text NOT NULL,
+  tool                    text NOT NULL,
+  template                text,
+  policies                text[] NOT NULL DEFAULT '{}',
+  reason                  text,
+  title                   text,
+  description             text,
+  requester_issuer        text,
+  requester_subject       text NOT NULL,
+  requester_client        text,
+  generation              integer NOT NULL,
+  call_digest             text NOT NULL,
+  binding_hash            text NOT NULL,
+  binding_context_members text[] NOT NULL,
+  quorum                  integer NOT NULL DEFAULT 1 CHECK (quorum >= 1),
+  requested_until         timestamptz,
+  callback_endpoint       text,
+  callback_state          text,
+  callback_events         text[],
+  status                  text NOT NULL DEFAULT 'pending',
+  created_at              timestamptz NOT NULL DEFAULT clock_timestamp(),
+  expires_at              timestamptz NOT NULL,
+  ended_at                timestamptz,
+  approval_id             text UNIQUE,
+  approved_at             timestamptz,
+  approved_until          timestamptz,
+  approval_state          text,
+  UNIQUE (client_id, idempotency_key),
+  CONSTRAINT access_request_status_known CHECK
+    (status IN ('pending','approved','denied','expired','cancelled','failed')),
+  CONSTRAINT access_request_ended CHECK ((status = 'pending') = (ended_at IS NULL)),
+  CONSTRAINT access_request_approved CHECK
+    ((status = 'approved') = (approval_id IS NOT NULL) AND (status = 'approved') = (approved_at IS NOT NULL)
+     AND (status = 'approved') = (approved_until IS NOT NULL)),
+  CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
+  CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
+);
+CREATE INDEX access_request_open_by_deadline ON approvals.access_request (expires_at) WHERE status = 'pending';
+CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
+
+-- What one approver said. The primary key makes every approver count once, whichever way they came.
+CREATE TABLE approvals.vote (
+  access_request_id text NOT NULL REFERENCES approvals.access_request,
+  approver_issuer   text NOT NULL,
+  approver_subject  text NOT NULL,
+  verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
+  reason            text,
+  call_digest       text NOT NULL,
+  via               text NOT NULL CHECK (via IN ('inbox','api','webhook')),
+  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (access_request_id, approver_issuer, approver_subject)
+);
+
+-- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
+CREATE TABLE approvals.decision_webhook_inbox (
+  source      text NOT NULL,
+  webhook_id  text NOT NULL,
+  body_digest text NOT NULL,
+  outcome     text,
+  received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (source, webhook_id)
+);
+
+CREATE TABLE approvals.outbox (
+  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind          text NOT NULL CHECK (kind IN ('callback')),
+  subject_id    text NOT NULL,
+  urgency       smallint NOT NULL DEFAULT 0,
+  available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+  attempts      integer NOT NULL DEFAULT 0
+);
+CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at, id);
+
+CREATE TABLE approvals.session (
+  sid    varchar PRIMARY KEY,
+  sess   json NOT NULL,
+  expire timestamp(6) NOT NULL
+);
+CREATE INDEX session_expire ON approvals.session (expire);
+CREATE TABLE audit.session (
+  sid    varchar PRIMARY KEY,
+  sess   json NOT NULL,
+  expire timestamp(6) NOT NULL
+);
+CREATE INDEX session_expire ON audit.session (expire);
+
+-- What was asked never changes; a request that has ended never changes but for the signature that is made once.
+CREATE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE v_kept text[] := ARRAY['status','ended_at','approval_id','approved_at','approved_until','approval_state'];
+BEGIN
+  IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
+    RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
+  END IF;
+  IF OLD.status <> 'pending' AND (to_jsonb(NEW) - 'approval_state' <> to_jsonb(OLD) - 'approval_state'
+     OR OLD.approval_state IS NOT NULL) THEN
+    RAISE EXCEPTION 'access request % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER access_request_guard BEFORE UPDATE ON approvals.access_request
+  FOR EACH ROW EXECUTE FUNCTION approvals.guard_access_request();
+
+CREATE FUNCTION approvals.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
+END $$;
+CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();

@@ -1,0 +1,55 @@
+-- Who may do what. Deployables work under one of three roles, which own nothing: a fault in a program, or somebody who
+-- speaks with its voice, can change a gated call or an access request by the functions alone. The roles cannot log in;
+-- the login of a deployable is granted the one it needs.
+DO $$
+DECLARE v_role text;
+BEGIN
+  FOREACH v_role IN ARRAY ARRAY['countersign_enforcement','countersign_authority','countersign_auditor'] LOOP
+    -- Roles belong to the whole server: another database on it may have made them already, or do so in this moment.
+    BEGIN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+    END;
+    -- Whoever migrates runs the embedded deployables too, and takes on their roles. The owner of a server may anyway.
+    IF NOT pg_has_role(current_user, v_role, 'MEMBER') THEN
+      EXECUTE format('GRANT %I TO %I', v_role, current_user);
+    END IF;
+  END LOOP;
+END $$;
+
+-- Functions do what they do as the owner of the tables, look nothing up along a search path that a caller could set, and
+-- are called by nobody who was not told that they may.
+DO $$
+DECLARE v_function regprocedure;
+BEGIN
+  FOR v_function IN SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname IN ('gateway','approvals') AND p.prorettype <> 'trigger'::regtype LOOP
+    EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp', v_function);
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', v_function);
+  END LOOP;
+END $$;
+
+GRANT USAGE ON SCHEMA gateway TO countersign_enforcement, countersign_auditor;
+GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement, countersign_auditor;
+GRANT INSERT ON gateway.decision TO countersign_enforcement;
+GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
+GRANT EXECUTE ON FUNCTION
+  gateway.open_gated_call, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
+  gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.request_again, gateway.accept_callback,
+  gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
+  gateway.rewrap_data_keys
+  TO countersign_enforcement;
+
+GRANT USAGE ON SCHEMA approvals, pdp TO countersign_authority;
+GRANT SELECT ON ALL TABLES IN SCHEMA approvals, pdp TO countersign_authority;
+GRANT INSERT ON pdp.evaluation TO countersign_authority;
+GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_authority;
+GRANT UPDATE, DELETE ON approvals.outbox TO countersign_authority;
+GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_authority;
+GRANT EXECUTE ON FUNCTION
+  approvals.create_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
+  approvals.cast_vote, approvals.accept_decision
+  TO countersign_authority;
+
+GRANT USAGE ON SCHEMA audit TO countersign_auditor;
+GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;

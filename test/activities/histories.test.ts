@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CONNECTIONS, replay, runHistories } from '../histories/run-histories.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+describe('gated calls to which everything happens that may happen', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await createTestDatabase({ max: CONNECTIONS });
+  });
+  afterAll(() => db.drop());
+
+  it('keep every promise, in 300 histories', async () => {
+    const { failure, ends, arrivals } = await runHistories(db.pool, { count: 300, seed: 'every commit' });
+    expect(failure).toBeUndefined();
+    expect(arrivals).toBeGreaterThan(100);
+    for (const state of ['executed', 'denied', 'cancelled', 'execution_error', 'outcome_unknown'])
+      expect(ends[state]).toBeGreaterThan(0);
+  });
+
+  it('can be had again by their seed', async () => {
+    const [first, second] = [await replay(db.pool, 'again'), await replay(db.pool, 'again')];
+    expect(first.trace.length).toBeGreaterThan(20);
+    expect(second.trace).toEqual(first.trace);
+  });
+});

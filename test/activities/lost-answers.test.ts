@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { sha256 } from '../../activities/sha256.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+import { stepsIn, type World } from '../support/steps.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const NO_ANSWER: InvocationResult = { kind: 'no_answer', cause: 'reset' };
+const says = (structuredContent: object): InvocationResult => ({
+  kind: 'result',
+  isError: false,
+  result: { content: [], structuredContent } as never,
+});
+const RESULT = { content: [{ type: 'text', text: 'written' }] };
+
+describe('an execution whose answer was lost', () => {
+  let db: TestDatabase;
+  let fixture: ReturnType<typeof gatedCallFixture>;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    fixture = gatedCallFixture(db.pool);
+  });
+  afterAll(() => db.drop());
+
+  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
+  const load = (call: { gatedCallId: string }) => fixture.lifecycle.load(call.gatedCallId);
+  const rowsOf = async (table: string, { gatedCallId }: { gatedCallId: string }) =>
+    (await db.pool.query(`SELECT * FROM gateway.${table} WHERE gated_call_id = $1`, [gatedCallId])).rows;
+
+  /** Claimed and sent, with this answer of the tool. */
+  async function invoked(invocation: InvocationResult, executionTimeoutMs?: number) {
+    const call = await fixture.granted();
+    const step = steps({ invocation });
+    if (executionTimeoutMs === undefined) await step.claimExecution(call, 1);
+    else {
+      await fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
+    }
+    await new MockActivityEnvironment().run(step.invokeTool, call);
+    return call;
+  }
+
+  it('is not asked about where no probe is configured', async () => {
+    const call = await invoked(NO_ANSWER);
+    const step = steps({});
+    expect(await step.settle(call)).toMatchObject({ kind: 'wait' });
+    expect(step.probed).toEqual([]);
+  });
+
+  it('is settled as executed when the probe says that it was done, with the result that the probe knows', async () => {
+    const call = await invoked(NO_ANSWER);
+    const step = steps({ probe: says({ outcome: 'done', result: RESULT }) });
+    expect(await step.settle(call)).toEqual({ kind: 'ended' });
+    const { state, invocation } = await load(call);
+    expect(state).toBe('executed');
+    expect(step.probed).toEqual([
+      expect.objectContaining({ arguments: { idempotency_key: invocation?.upstreamKey }, upstream: 'files' }),
+    ]);
+    expect(step.sent).toEqual([]);
+    const task = await fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+    expect(JSON.parse(task?.result ?? '')).toEqual(RESULT);
+    expect((await rowsOf('call_event', call)).at(-1)).toMatchObject({ to_state: 'executed', cause: 'probe' });
+  });
+
+  it.each([
+    [{ outcome: 'done', result: { ...RESULT, isError: true } }, 'execution_error', undefined],
+    [{ outcome: 'done' }, 'executed', undefined],
+    [{ outcome: 'never' }, 'execution_error', 'not_sent'],
+  ])('is settled by %j as %s', async (said, state, reason) => {
+    const call = await invoked(NO_ANSWER);
+    expect(await steps({ probe: says(said) }).settle(call)).toEqual({ kind: 'ended' });
+    const { rows } = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
+      call.gatedCallId,
+    ]);
+    expect(rows).toEqual([{ state, reason: reason ?? null }]);
+  });
+
+  it.each<[string, InvocationResult | Error]>([
+    ['does not know', says({ outcome: 'perhaps' })],
+    ['says nothing that can be read', { kind: 'result', isError: false, result: { content: [] } }],
+    ['fails', { kind: 'result', isError: true, result: { content: [] } }],
+    ['is not reached', { kind: 'not_sent', cause: 'refused' }],
+    ['breaks', new Error('broken')],
+  ])('waits, and asks again soon, while the probe %s', async (_, probe) => {
+    const call = await invoked(NO_ANSWER);
+    expect(await steps({ probe }).settle(call)).toEqual({ kind: 'wait', waitMs: 2_000 });
+    expect((await load(call)).state).toBe('claimed');
+  });
+
+  it('ends as unknown at the execution deadline; what comes later is evidence and changes nothing', async () => {
+    const call = await invoked(NO_ANSWER, 300);
+    await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
+    const { invocation, state } = await load(call);
+    expect(state).toBe('outcome_unknown');
+    const [record] = await rowsOf('outcome_record', call);
+    const of = {
+      gatedCallId: call.gatedCallId,
+      invocationId: invocation?.invocationId ?? '',
+      cause: 'result',
+    } as const;
+    const late = { isError: false, text: JSON.stringify(RESULT) };
+    expect(await fixture.lifecycle.settleResult(of, late)).toBe('outcome_unknown');
+    expect(await fixture.lifecycle.settleResult(of, { ...late })).toBe('outcome_unknown');
+    expect(await rowsOf('late_evidence', call)).toMatchObject([
+      { is_error: false, result_digest: TEST_SEALS.digest(late.text) },
+    ]);
+    expect(await rowsOf('call_result', call)).toEqual([]);
+    expect(await rowsOf('outcome_record', call)).toEqual([record]);
+    expect((await load(call)).state).toBe('outcome_unknown');
+  });
+
+  it('is no evidence when it comes from another invocation', async () => {
+    const call = await invoked(NO_ANSWER, 300);
+    await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
+    const of = { gatedCallId: call.gatedCallId, invocationId: crypto.randomUUID(), cause: 'result' } as const;
+    await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
+    expect(await rowsOf('late_evidence', call)).toEqual([]);
+  });
+});
+
+describe('a frozen epoch', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+  });
+  afterAll(() => db.drop());
+
+  it('lets nothing be claimed and gives no permit; afterwards a claim needs a fresh look', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const steps = stepsIn({}, fixture.lifecycle);
+    const call = await fixture.granted();
+    const claimed = await fixture.claimed();
+    await db.pool.query('UPDATE gateway.epoch SET frozen = true, number = number + 1');
+    expect(await steps.claimExecution(call, 1)).toMatchObject({ kind: 'wait', awaits: 'decision' });
+    const permit = { gatedCallId: claimed.gatedCallId, claimId: claimed.claimId, upstreamKey: 'key' };
+    expect(await fixture.lifecycle.beginInvocation({ ...permit, invocationId: crypto.randomUUID() })).toBe(false);
+    await db.pool.query('UPDATE gateway.epoch SET frozen = false');
+    const stale = { gatedCallId: call.gatedCallId, generation: 1, epoch: 1, executionTimeoutMs: 1_000 };
+    const decisionId = await fixture.allow(call.gatedCallId);
+    expect(await fixture.lifecycle.claim({ ...stale, decisionId, claimId: crypto.randomUUID() })).toBe('frozen');
+    expect(await steps.claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
+  });
+});

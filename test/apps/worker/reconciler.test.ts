@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pino from 'pino';
+import { createOpenCalls } from '../../../activities/stores/open-calls.ts';
+import { startReconciler } from '../../../apps/worker/maintenance/reconciler.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { gatedCallFixture } from '../../support/gated-calls.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const HOUR = 3_600_000;
+/** Calls that wait, as many as one installation is meant to bear. */
+const MANY = 10_000;
+
+describe('the reconciler', () => {
+  let db: TestDatabase;
+  beforeAll(async () => {
+    // One connection, whose statistics can be read at once.
+    db = await createTestDatabase({ max: 1 });
+  });
+  afterAll(() => db.drop());
+
+  /** An engine that has these workflows, and a reconciler beside it. */
+  function beside(has: Set<string>, intervalMs = HOUR) {
+    const restarted: { id: string; delayMs: number }[] = [];
+    const engine = { isAway: false, rounds: 0 };
+    const workflows = {
+      ping: async () => {
+        if (engine.isAway) throw new Error('away');
+      },
+      async *running() {
+        engine.rounds += 1;
+        yield* has;
+      },
+      restart: async (id: string, delayMs: number) => {
+        if (engine.isAway) throw new Error('away');
+        restarted.push({ id, delayMs });
+        has.add(id);
+      },
+    };
+    const calls = createOpenCalls(db.pool);
+    const log = pino({ enabled: false });
+    const reconciler = startReconciler({ calls, workflows, intervalMs, spreadMs: 1_000, log });
+    return { restarted, engine, stop: () => reconciler.stop() };
+  }
+  const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');
+
+  it('starts what does not run, at once when it could be executed, and nothing else', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const missing = await fixture.pending();
+    const granted = await fixture.granted();
+    const claimed = await fixture.claimed();
+    const runs = await fixture.pending();
+    const over = await fixture.pending();
+    await fixture.calls.cancel(over.gatedCallId);
+    await unqueued();
+    await fixture.opened();
+    const queued = await fixture.pending();
+    const { restarted, stop } = beside(new Set([runs.gatedCallId]));
+    try {
+      await waitFor(() => restarted.length >= 3);
+    } finally {
+      await stop();
+    }
+    const ids = [missing, granted, claimed].map((call) => call.gatedCallId);
+    expect(restarted.map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect(restarted.find(({ id }) => id === granted.gatedCallId)?.delayMs).toBe(0);
+    expect(restarted.find(({ id }) => id === claimed.gatedCallId)?.delayMs).toBe(0);
+    expect(restarted.map(({ id }) => id)).not.toContain(queued.gatedCallId);
+  });
+
+  it('has a round as soon as the engine is back, however long the interval', async () => {
+    const has = new Set<string>();
+    const { restarted, engine, stop } = beside(has);
+    try {
+      await waitFor(() => engine.rounds === 1 && restarted.length > 0);
+      engine.isAway = true;
+      // Back, and empty.
+      has.clear();
+      restarted.length = 0;
+      await new Promise((resolve) => setImmediate(resolve));
+      await waitFor(() => engine.rounds === 1);
+      const asked = engine.rounds;
+      await waitForProbe();
+      engine.isAway = false;
+      await waitFor(() => restarted.length > 0);
+      expect(engine.rounds).toBe(asked + 1);
+    } finally {
+      await stop();
+    }
+  });
+  /** Longer than the pause between two probes. */
+  const waitForProbe = async () => {
+    const until = Date.now() + 1_500;
+    await waitFor(() => Date.now() > until);
+  };
+
+  it(`finds one that is missing among ${MANY} and reads only calls that are open`, async () => {
+    await db.pool.query(
+      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until)
+       SELECT id, id::text, id::text, 'x', 'pending', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days'
+       FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
+      [MANY],
+    );
+    await db.pool.query(
+      `INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until, ended_at)
+       SELECT id, id::text, id::text, 'x', 'denied', now() + interval '1 day', now() + interval '1 day', now() + interval '2 days', now()
+       FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, $1)) AS ids`,
+      [10 * MANY],
+    );
+    await unqueued();
+    const { rows } = await db.pool.query<{ id: string }>(
+      "SELECT id FROM gateway.gated_call WHERE ended_at IS NULL AND state <> 'preparing'",
+    );
+    const has = new Set(rows.map(({ id }) => id));
+    const lost = rows[Math.floor(rows.length / 2)]?.id ?? randomUUID();
+    has.delete(lost);
+    await db.pool.query('ANALYZE gateway.gated_call');
+    const before = await seqRead();
+    const { restarted, stop } = beside(has);
+    try {
+      await waitFor(() => restarted.length > 0);
+    } finally {
+      await stop();
+    }
+    expect(restarted.map(({ id }) => id)).toEqual([lost]);
+    expect(await seqRead()).toBe(before);
+  });
+  /** Rows that were read without an index, by anybody. */
+  const seqRead = async () => {
+    await db.pool.query('SELECT pg_stat_force_next_flush()');
+    const { rows } = await db.pool.query<{ read: string }>(
+      "SELECT seq_tup_read AS read FROM pg_stat_user_tables WHERE schemaname = 'gateway' AND relname = 'gated_call'",
+    );
+    return rows[0]?.read;
+  };
+});

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { gatedCallFixture } from '../support/gated-calls.ts';
+import { serve } from '../support/serve.ts';
+
+let server: HttpServer;
+let db: TestDatabase;
+let answer: object = {};
+const client = () => createAccessRequestClient({ serviceUrl: server.url, token: 'secret' });
+const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}/arq_1` });
+beforeAll(async () => {
+  db = await createTestDatabase();
+  server = await serve((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await db.drop();
+});
+
+const task = (more: object = {}) => ({
+  id: 'arq_1',
+  status: 'approved',
+  status_endpoint: `${server.url}/arq_1`,
+  ...more,
+});
+const approval = (more: object) => ({
+  id: `apr_${Math.random()}`,
+  approved_at: '2026-11-21T09:00:00Z',
+  approved_until: '2126-11-21T09:00:00Z',
+  state: 'signed',
+  ...more,
+});
+const IN_THE_PAST = { approved_until: '2020-01-01T00:00:00Z' };
+
+describe('a grant', () => {
+  it.each([
+    ['has no end', { approved_until: undefined }],
+    ['has an end that is no instant', { approved_until: 'NaN' }],
+    ['has a number for an end', { approved_until: 4_102_444_800 }],
+    ['has an end without a zone', { approved_until: '2126-11-21T09:00:00' }],
+    ['ends on a day that there is not', { approved_until: '2126-02-30T09:00:00Z' }],
+    ['ends at a leap second', { approved_until: '2126-12-31T23:59:60Z' }],
+    ['ends never', { approved_until: 'infinity' }],
+    ['ends before there were calendars', { approved_until: '0000-01-01T00:00:00Z' }],
+    ['ends after them', { approved_until: '+010000-01-01T00:00:00Z' }],
+    ['was made before there were calendars', { approved_at: '0000-01-01T00:00:00Z' }],
+    ['has a name that no column takes', { id: 'apr_\u0000' }],
+    ['has no name', { id: '' }],
+    ['has nothing to verify it by', { state: undefined }],
+  ])('that %s is none: the call goes on waiting', async (_case, odd) => {
+    answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
+  it.each([
+    ['another mode', { mode: 'token', approval: approval({}) }],
+    ['no approval', { mode: 'reevaluate' }],
+    ['nothing', undefined],
+  ])('with %s is none', async (_case, result) => {
+    answer = { task: task(), result };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
+  it.each([
+    ['is over', IN_THE_PAST, 'denied'],
+    ['ends in the year 9999', { approved_until: '9999-12-31T23:59:59Z' }, 'granted'],
+    ['has a zone of its own', { approved_until: '2126-11-21T09:00:00+14:00' }, 'granted'],
+    ['was made in the future', { approved_at: '2125-01-01T00:00:00Z' }, 'granted'],
+  ])('that %s is recorded as what it is', async (_case, odd, state) => {
+    const { pending, lifecycle } = gatedCallFixture(db.pool, { requestTtlMs: 60_000 });
+    const { gatedCallId } = await pending();
+    answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
+    const status = await client().read(handle());
+    if (status.kind !== 'granted') throw new Error(status.kind);
+    expect(await lifecycle.grant(gatedCallId, 1, status.approval)).toBe(state);
+    // However long an approval lasts, the request's own deadline stays.
+    expect((await lifecycle.load(gatedCallId)).remainingMs).toBeLessThanOrEqual(60_000);
+  });
+
+  it.each(['canary', '', 'APPROVED'])('with the status %j is none', async (status) => {
+    answer = { task: task({ status }), result: { mode: 'reevaluate', approval: approval({}) } };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+});
+
+describe('a handle', () => {
+  const submit = () => client().submit({ endpoint: `${server.url}/requests`, idempotencyKey: 'k', body: '{}' });
+
+  it.each([
+    ['an end before there were calendars', { expires_at: '0000-01-01T00:00:00Z' }],
+    ['an end that is no instant', { expires_at: 'soon' }],
+    ['an end at a leap second', { expires_at: '2126-12-31T23:59:60Z' }],
+    ['a name that no column takes', { id: 'arq_\u0000' }],
+    ['a foreign address', { status_endpoint: 'http://127.0.0.1:1/arq_1' }],
+  ])('with %s is none yet: the submission may be repeated', async (_case, odd) => {
+    answer = { task: task({ status: 'pending', ...odd }) };
+    await expect(submit()).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });
+  });
+});

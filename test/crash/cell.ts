@@ -1,0 +1,82 @@
+import { endsProcess, positionOf, stepOf, type Action, type Label } from './steps.ts';
+import type { Armed } from './failpoints.ts';
+
+/** One entry of the matrix. */
+export interface Cell {
+  readonly label: Label;
+  readonly action: Action;
+}
+
+export const cellName = ({ label, action }: Cell) => `${label} ${action}`;
+
+export const isDeadly = ({ label, action }: Cell) => endsProcess(label, action);
+
+/** Claims without a permit, of a worker that dies: with time left, another worker has to carry them out. */
+const CLAIMED_ONLY: readonly Label[] = ['E3b', 'E3c', 'E4a'];
+/** Longer than the engine needs to find out that a worker died. */
+const PATIENT_EXECUTION_MS = 50_000;
+const HANG_MS = 400;
+/** Longer than the time that the step allows between itself and the next one. */
+const LONG_HANGS: Partial<Record<Label, number>> = {
+  // A permit is for two seconds.
+  E4b: 2_300,
+  E4c: 2_300,
+  // A decision is for five seconds.
+  R5c: 5_300,
+  E3a: 5_300,
+};
+
+/** How a cell is armed. */
+export function armingOf(cell: Cell, id: string): Armed {
+  const { label, action } = cell;
+  const told = positionOf(label) === 'c';
+  return {
+    id,
+    label,
+    action,
+    times: isDeadly(cell) ? 1 : 5,
+    hangMs: LONG_HANGS[label] ?? HANG_MS,
+    gather: told ? 3 : 12,
+    gatherMs: told ? 30 : 300,
+    ...(keepsClaims(cell) && { executionTimeoutMs: PATIENT_EXECUTION_MS }),
+  };
+}
+
+function keepsClaims(cell: Cell): boolean {
+  return isDeadly(cell) && CLAIMED_ONLY.includes(cell.label);
+}
+
+/** What has to become of a call: what was decided on it, or what the fault may honestly have made of it. */
+export type Plan = 'approve' | 'deny' | 'cancel' | 'race' | 'lapse';
+
+const ENDS: Record<Plan, readonly string[]> = {
+  approve: ['executed'],
+  deny: ['denied'],
+  cancel: ['cancelled'],
+  lapse: ['denied'],
+  race: ['executed', 'cancelled'],
+};
+
+/** The states that a call may end in. */
+export function endsOf(plan: Plan, cell: Cell): readonly string[] {
+  if (plan !== 'approve' && plan !== 'race') return ENDS[plan];
+  return [
+    ...ENDS[plan],
+    ...(mayBeUnknown(cell) ? ['outcome_unknown'] : []),
+    ...(mayBeUnsent(cell) ? ['execution_error'] : []),
+  ];
+}
+
+/** A worker that dies takes with it what it knew of calls that were under way; so does a step whose answer is lost. */
+function mayBeUnknown(cell: Cell): boolean {
+  const { label, action } = cell;
+  if (isDeadly(cell)) return stepOf(label).process === 'worker';
+  return label === 'E6b' && action !== 'kill';
+}
+
+/** Claimed, and provably not sent: no permit before the execution deadline, or one that was not used in time. */
+function mayBeUnsent(cell: Cell): boolean {
+  const { label, action } = cell;
+  if (isDeadly(cell)) return stepOf(label).process === 'worker' && !keepsClaims(cell);
+  return (label === 'E6a' && action === 'throw') || (action === 'hang' && ['E4b', 'E4c'].includes(label));
+}

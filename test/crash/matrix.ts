@@ -1,0 +1,62 @@
+import { cellName, type Cell } from './cell.ts';
+import { ACTIONS, LABELS, stepOf, type Label } from './steps.ts';
+
+/** One run that is to be made. */
+export interface Task {
+  readonly cell: Cell;
+  /** From 1. */
+  readonly repeat: number;
+}
+
+/** One line of the file of results. */
+export interface Result {
+  readonly label: Cell['label'];
+  readonly action: Cell['action'];
+  readonly repeat: number;
+  readonly seconds: number;
+  readonly fired: number;
+  readonly ends: Readonly<Record<string, number>>;
+  readonly violations: readonly string[];
+}
+
+export const CELLS: readonly Cell[] = LABELS.flatMap((label) => ACTIONS.map((action) => ({ label, action })));
+
+/** All repeats of a cell after all earlier repeats of every cell: whoever stops early has seen all of the matrix. */
+export function tasksFor(cells: readonly Cell[], repeats: number): Task[] {
+  return Array.from({ length: repeats }, (_, index) => cells.map((cell) => ({ cell, repeat: index + 1 }))).flat();
+}
+
+/** Every `of`-th cell, from the `part`-th on, both from 1. */
+export function shardOf(cells: readonly Cell[], { part, of }: { part: number; of: number }): Cell[] {
+  return cells.filter((_, index) => index % of === part - 1);
+}
+
+/** The cells of labels, steps or single cells: `E4b`, `E4`, `E4b/kill`. */
+export function chosenCells(names: readonly string[]): Cell[] {
+  return CELLS.filter(({ label, action }) =>
+    names.some((name) => [label, label.slice(0, -1), `${label}/${action}`].includes(name)),
+  );
+}
+
+export function isDone(task: Task, results: readonly Result[]): boolean {
+  return results.some(
+    ({ label, action, repeat }) => label === task.cell.label && action === task.cell.action && repeat === task.repeat,
+  );
+}
+
+/** Label by action: how many runs there were, and in how many of them something did not hold. */
+export function matrixText(results: readonly Result[]): string {
+  const cell = (wanted: Cell) => {
+    const runs = results.filter((result) => cellName(result) === cellName(wanted));
+    const broken = runs.filter(({ violations }) => violations.length > 0).length;
+    return runs.length === 0 ? '-' : `${runs.length}/${broken}`;
+  };
+  const line = (label: Label) => {
+    const { process, port } = stepOf(label);
+    const columns = ACTIONS.map((action) => cell({ label, action }).padStart(8)).join('');
+    return `${label.padEnd(5)}${columns}   ${process.padEnd(8)} ${port}`;
+  };
+  const labels = LABELS.filter((label) => results.some((result) => result.label === label));
+  const head = `${''.padEnd(5)}${ACTIONS.map((action) => action.padStart(8)).join('')}   (runs/runs with violations)`;
+  return [head, ...labels.map(line)].join('\n');
+}

@@ -1,0 +1,213 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Pool } from 'pg';
+import { stringify } from 'yaml';
+import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
+import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
+import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { startInfrastructure, type Infrastructure } from '../support/infrastructure.ts';
+import { stackConfig } from '../support/stack-config.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { connectCaller, type Caller } from './caller.ts';
+
+const LOADER = new URL('../support/typescript.mjs', import.meta.url).href;
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+const PARTS = ['ledger', 'pdp', 'approvals', 'gateway', 'worker'] as const;
+type Part = (typeof PARTS)[number];
+export type Victim = 'gateway' | 'worker';
+
+/** The tool that needs an approval. */
+export const TOOL = 'ledger__note';
+const POLICY = `
+@id("crash-note") @requestable("operator_approval") @reason("approval_required")
+permit (principal, action == Action::"tools/call", resource)
+when { resource.id == "${TOOL}" && context has approval && context.approval.verified
+  && context.approval.template == "operator_approval" };
+`;
+/** Callers are people of their own: identical calls of two of them are two calls. */
+export const CALLERS = ['agent-1', 'agent-2', 'agent-3', 'agent-4'] as const;
+const PEOPLE = [
+  { name: 'alice', displayName: 'Alice', roles: ['approver'] },
+  ...CALLERS.map((name) => ({ name, displayName: name, roles: ['agent'] })),
+];
+/** Short enough that a run takes seconds, and longer than what a healthy product needs of them. */
+const SETTINGS = {
+  gateway: { executionTimeoutSeconds: 8, maxOpenPerCaller: 1_000 },
+  worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 10 },
+  identity: { people: PEOPLE },
+};
+
+/** When a process died, and when another one was ready in its place. */
+export interface Outage {
+  readonly part: Victim;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The product as separate processes over a database that syncs, a supervisor that restarts whoever dies, and a ledger. */
+export class Rig {
+  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-crash-'));
+  readonly failpoints = join(this.folder, 'failpoints');
+  readonly ledgerFile = join(this.folder, 'ledger.jsonl');
+  readonly stateDir = join(this.folder, 'state');
+  readonly outages: Outage[] = [];
+  /** Faults that were no outage. */
+  readonly faults: { readonly from: string; readonly to: string }[] = [];
+  readonly callers: Caller[] = [];
+  config!: Config;
+  secrets!: DevelopmentSecrets;
+  database!: Pool;
+  #infrastructure: Infrastructure | undefined;
+  #ledgerPort = 0;
+  #stopping = false;
+  #stopped: Promise<void> | undefined;
+  readonly #children = new Map<Part, ChildProcess>();
+  readonly #ready = new Map<Part, Promise<void>>();
+
+  async start(): Promise<void> {
+    for (const folder of [this.stateDir, this.failpoints]) mkdirSync(folder, { recursive: true });
+    writeFileSync(this.ledgerFile, '');
+    this.#ledgerPort = await freePort();
+    const raw = await stackConfig(
+      { folder: this.folder, files: this.folder, journal: this.folder },
+      { parts: 'apart', config: SETTINGS, policies: POLICY },
+    );
+    raw['mcpServers'] = { ledger: { url: `http://127.0.0.1:${this.#ledgerPort}/mcp` } };
+    writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
+    this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
+    this.secrets = await loadDevelopmentSecrets(this.stateDir);
+    this.#infrastructure = await startInfrastructure(this.config, this.secrets);
+    this.database = new Pool({ connectionString: this.#infrastructure.environment.DATABASE_URL, max: 4 });
+    await this.#start('ledger');
+    await Promise.all(PARTS.slice(1).map((part) => this.#start(part)));
+    for (const name of CALLERS) {
+      const { accessToken } = await requestPersonToken(this.config, this.secrets, { name, audience: 'mcp' });
+      this.callers.push(await connectCaller(this.config.urls.mcp, { name, token: accessToken }));
+    }
+  }
+
+  #start(part: Part): Promise<void> {
+    const started = this.#run(part);
+    this.#ready.set(part, started);
+    started.catch(() => undefined);
+    return started;
+  }
+
+  async #run(part: Part): Promise<void> {
+    const log = openSync(this.#logFile(part), 'a');
+    const child = spawn(process.execPath, this.#program(part), {
+      cwd: this.folder,
+      env: {
+        ...process.env,
+        ...this.#infrastructure?.environment,
+        COUNTERSIGN_STATE: this.stateDir,
+        CRASH_FAILPOINTS: this.failpoints,
+      },
+      stdio: ['ignore', log, log],
+    });
+    this.#children.set(part, child);
+    const startsBefore = this.#starts(part);
+    child.once('exit', () => this.#restart(part));
+    await waitFor(
+      () => {
+        if (hasEnded(child)) throw new Error(`${part} ended: ${this.log(part).slice(-2_000)}`);
+        return part === 'ledger' || part === 'worker' ? this.#starts(part) > startsBefore : this.#answers(part);
+      },
+      { timeoutMs: 120_000 },
+    );
+  }
+
+  #program(part: Part): string[] {
+    const ours = ['--no-warnings', '--import', LOADER];
+    if (part === 'ledger') return [...ours, here('start-ledger.ts'), String(this.#ledgerPort), this.ledgerFile, TOOL];
+    if (part === 'gateway' || part === 'worker') return [...ours, here(`${part}-main.ts`)];
+    return [packagePath('dist', `apps/${part}/main.js`)];
+  }
+
+  #restart(part: Part): void {
+    if (this.#stopping || (part !== 'gateway' && part !== 'worker')) return;
+    const from = new Date().toISOString();
+    const again = this.#start(part);
+    again.then(
+      () => this.outages.push({ part, from, to: new Date().toISOString() }),
+      () => undefined,
+    );
+  }
+
+  /** Resolves when every part runs and answers. Rejects when one of them cannot be brought back. */
+  async healed(): Promise<void> {
+    await Promise.all(this.#ready.values());
+  }
+
+  async #answers(part: 'pdp' | 'approvals' | 'gateway'): Promise<boolean> {
+    const url = this.config.urls[part];
+    return fetch(`${url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+
+  /** Parts that serve no port of the product write down that they are ready. */
+  #starts(part: Part): number {
+    return this.log(part).split('ready\n').length - 1;
+  }
+
+  #logFile(part: Part): string {
+    return join(this.folder, `${part}.log`);
+  }
+
+  log(part: Part): string {
+    return readFileSync(this.#logFile(part), 'utf8');
+  }
+
+  /** Everything that the product wrote down for operators. */
+  written(): string {
+    const logs = join(this.stateDir, 'logs');
+    const files = [...PARTS.map((part) => this.#logFile(part)), ...readdirSync(logs).map((name) => join(logs, name))];
+    return files.map((file) => readFileSync(file, 'utf8')).join('');
+  }
+
+  /** What the engine keeps, as bytes. */
+  engineStore(): Buffer {
+    const home = join(this.stateDir, 'temporal');
+    return Buffer.concat(['temporal.db', 'temporal.db-wal'].map((name) => readFileSync(join(home, name))));
+  }
+
+  /** May be called again: whoever was told to stop and whoever is done may be two. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.callers.map((caller) => caller.close()));
+    await this.database?.end();
+    await Promise.allSettled(this.#ready.values());
+    for (const child of this.#children.values()) child.kill('SIGKILL');
+    await waitFor(() => [...this.#children.values()].every(hasEnded));
+    await this.#infrastructure?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+export async function startRig(): Promise<Rig> {
+  const rig = new Rig();
+  try {
+    await rig.start();
+    return rig;
+  } catch (error) {
+    await rig.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,186 @@
+import { requestOf } from '../support/sealed-calls.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { decisionBody, postSigned } from '../support/decisions.ts';
+import { waitFor } from '../support/wait-for.ts';
+import type { Caller } from './caller.ts';
+import { armingOf, type Cell, type Plan } from './cell.ts';
+import { arm, disarm, firedOf, type Fired } from './failpoints.ts';
+import { TOOL, type Rig } from './rig.ts';
+import { stepOf } from './steps.ts';
+
+/** One request of a client, what was decided on its call, and everything that the client read of it. */
+export interface Exchange {
+  readonly caller: Caller;
+  readonly plan: Plan;
+  readonly arguments: Readonly<Record<string, string>>;
+  readonly reads: Record<string, unknown>[];
+  taskId: string;
+}
+
+/** What happened in one run of a cell. */
+export interface Run {
+  readonly cell: Cell;
+  readonly exchanges: readonly Exchange[];
+  readonly fired: readonly Fired[];
+  /** Things that did not come true in time. */
+  readonly overdue: readonly string[];
+}
+
+/** The first two are identical calls of one caller, the third is another caller's. */
+const PLANS: readonly Plan[] = [
+  ...Array.from({ length: 12 }, () => 'approve' as const),
+  ...(['race', 'race', 'cancel', 'cancel', 'deny', 'deny', 'lapse', 'lapse'] as const),
+];
+const IDENTICAL = 3;
+const END_MS = 60_000;
+const QUIET_MS = 20_000;
+const LOOK_MS = 1_000;
+const RACE_MS = 1_500;
+const LEASES_MS = 500;
+
+/** A text that may be nowhere but in the arguments. */
+export const CANARY = 'canary-5f1d';
+
+/**
+ * Twenty calls at once, decided on all at once, with the cell's fault in their way; then everything is made well and the
+ * calls are followed to their ends.
+ */
+export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run> {
+  const id = `${cell.label}-${cell.action}-${repeat}-${Date.now()}`;
+  const exchanges = plannedExchanges(rig, id);
+  const overdue: string[] = [];
+  const { armedAt } = stepOf(cell.label);
+  const armNow = () => arm(rig.failpoints, armingOf(cell, id));
+  const leases = setInterval(() => void shortenLeases(rig).catch(() => undefined), LEASES_MS);
+  try {
+    if (armedAt === 'opening') armNow();
+    await Promise.all(exchanges.map((exchange) => open(exchange)));
+    if (armedAt === 'deciding') armNow();
+    await Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
+    await followToTheEnd(rig, exchanges, overdue);
+    disarm(rig.failpoints);
+    await rig.healed();
+    await becomeQuiet(rig, overdue);
+    await Promise.all(exchanges.map(read));
+  } finally {
+    clearInterval(leases);
+    disarm(rig.failpoints);
+  }
+  return { cell, exchanges, overdue, fired: firedOf(rig.failpoints, id) };
+}
+
+function plannedExchanges(rig: Rig, id: string): Exchange[] {
+  return PLANS.map((plan, index) => {
+    const caller = rig.callers[index < IDENTICAL ? Number(index === IDENTICAL - 1) : index % rig.callers.length];
+    if (caller === undefined) throw new Error('the rig has no callers');
+    const entry = `${id}/${index < IDENTICAL ? 0 : index}`;
+    return { caller, plan, arguments: { entry, secret: CANARY }, reads: [], taskId: '' };
+  });
+}
+
+async function open(exchange: Exchange): Promise<void> {
+  const answer = await exchange.caller.request('tools/call', { name: TOOL, arguments: exchange.arguments });
+  if (typeof answer['taskId'] !== 'string') throw new Error(`no task was handed out: ${JSON.stringify(answer)}`);
+  exchange.taskId = answer['taskId'];
+  exchange.reads.push(answer);
+}
+
+/** Each task once, however many requests joined it. */
+export function tasksOf(exchanges: readonly Exchange[]): Exchange[] {
+  return [...new Map(exchanges.map((exchange) => [exchange.taskId, exchange])).values()];
+}
+
+async function decide(rig: Rig, exchange: Exchange): Promise<void> {
+  const cancel = () => exchange.caller.request('tasks/cancel', { taskId: exchange.taskId });
+  switch (exchange.plan) {
+    case 'approve':
+      return vote(rig, exchange, 'approve');
+    case 'deny':
+      return vote(rig, exchange, 'deny');
+    case 'cancel':
+      return void (await cancel());
+    case 'race':
+      await vote(rig, exchange, 'approve');
+      // Anywhere between the approval and the execution that follows it.
+      await pause(Math.random() * RACE_MS);
+      return void (await cancel());
+    case 'lapse':
+      return letLapse(rig, exchange);
+  }
+}
+
+async function vote(rig: Rig, { taskId }: Exchange, verdict: 'approve' | 'deny'): Promise<void> {
+  const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
+  const body = decisionBody(request, { verdict });
+  const secret = rig.secrets.secrets.decisionWebhookSecret;
+  const id = `msg_${taskId}`;
+  await waitFor(async () => {
+    const url = `${rig.config.urls.approvals}/webhooks/decisions`;
+    return (await postSigned(url, body, { id, secret })).status < 500;
+  });
+}
+
+/** Brings the deadline near. It is the database's clock that ends the call. */
+async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
+  await rig.database.query(
+    `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + interval '300 ms'
+     WHERE task_id = $1 AND ended_at IS NULL`,
+    [taskId],
+  );
+}
+
+/**
+ * Lets leases end three seconds after they began, whether or not their holder is alive: 30 s are for a submission, 60 s for
+ * an entry of an outbox. What is put off for a few seconds on purpose stays put off.
+ */
+async function shortenLeases({ database }: Rig): Promise<void> {
+  await database.query(
+    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_key IS NULL
+     AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '27 s'`,
+  );
+  for (const schema of ['gateway', 'approvals']) {
+    await database.query(
+      `UPDATE ${schema}.outbox SET available_at = clock_timestamp()
+       WHERE available_at BETWEEN clock_timestamp() + interval '10 s' AND clock_timestamp() + interval '57 s'`,
+    );
+  }
+}
+
+/** Clients keep looking; the database says when there is nothing left to wait for. */
+async function followToTheEnd(rig: Rig, exchanges: readonly Exchange[], overdue: string[]): Promise<void> {
+  const ids = exchanges.map(({ taskId }) => taskId);
+  let over = false;
+  const looks = exchanges.map(async (exchange) => {
+    await pause(LOOK_MS);
+    do {
+      await read(exchange);
+      if (exchange.reads.at(-1)?.['status'] !== 'working') return;
+      await pause(LOOK_MS);
+    } while (!over);
+  });
+  const open = async () =>
+    (await rig.database.query('SELECT FROM gateway.gated_call WHERE task_id = ANY ($1) AND ended_at IS NULL', [ids]))
+      .rowCount;
+  await waitFor(async () => (await open()) === 0, { timeoutMs: END_MS, everyMs: 100 }).catch(() =>
+    overdue.push('a call did not end'),
+  );
+  over = true;
+  await Promise.all(looks);
+}
+
+async function read(exchange: Exchange): Promise<void> {
+  exchange.reads.push(await exchange.caller.request('tasks/get', { taskId: exchange.taskId }));
+}
+
+/** Nothing is left to be done, anywhere. */
+async function becomeQuiet({ database }: Rig, overdue: string[]): Promise<void> {
+  const open = async () => (await database.query<{ what: string }>(OPEN_WORK)).rows.map(({ what }) => what);
+  await waitFor(async () => (await open()).length === 0, { timeoutMs: QUIET_MS, everyMs: 100 }).catch(async () => {
+    overdue.push(`left lying about: ${(await open()).join(', ')}`);
+  });
+}
+
+const OPEN_WORK = `
+  SELECT 'to do ' || kind AS what FROM gateway.outbox UNION ALL SELECT 'to do ' || kind FROM approvals.outbox
+  UNION ALL SELECT 'gated call ' || state FROM gateway.gated_call WHERE ended_at IS NULL
+  UNION ALL SELECT 'access request ' || status FROM approvals.access_request WHERE ended_at IS NULL`;

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { callAt, goOn } from '../support/engine-stages.ts';
+import { startEngine, type Engine } from '../support/engine.ts';
+import { testTemporal } from '../support/temporal.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let engine!: Engine;
+beforeAll(async () => {
+  const { address } = await testTemporal();
+  engine = await startEngine({
+    address,
+    world: { pollMinMs: 600_000, pollMaxMs: 600_000, executionTimeoutMs: 240_000 },
+  });
+  await engine.startWorker();
+}, 180_000);
+afterAll(() => engine?.stop());
+
+describe('five thousand pokes', () => {
+  const SIGNALS = 5_000;
+
+  it.each(['awaits its resolution', 'is sent and has no answer'] as const)(
+    'on a call that %s: no history comes near the limits, and the call is executed once',
+    async (stage) => {
+      const { world, client, handle } = engine;
+      const call = await callAt(stage, engine);
+      const before = world.counts.looks;
+      for (let at = 0; at < SIGNALS; at += 50) {
+        await Promise.all(Array.from({ length: 50 }, () => handle(call).signal('poke')));
+      }
+      const looks = world.counts.looks - before;
+      goOn(engine, [call]);
+      await engine.workflows.poke(call.gatedCallId);
+      expect(await world.ended(call, 120_000)).toBe('executed');
+      await engine.closed(call, 120_000);
+      const { workflowId } = await handle(call).describe();
+      const lengths = await waitFor(async () => {
+        const found: number[] = [];
+        for await (const run of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+          found.push(run.historyLength ?? 0);
+        }
+        return found.length > 0 && found.every((length) => length > 0) ? found : undefined;
+      });
+      process.stderr.write(`      ${SIGNALS} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
+      expect(world.arrivalsOf(call)).toBe(1);
+      expect(looks).toBeLessThan(60);
+      expect(Math.max(...lengths)).toBeLessThan(20_000);
+    },
+    400_000,
+  );
+});
+
+it('a tool step that failed while an operator had it paused, and that nobody resumes, does not hold its workflow for ever', async () => {
+  const { world, client, handle } = engine;
+  const call = await callAt('is sent and has no answer', engine);
+  const { workflowId, runId, raw } = await handle(call).describe();
+  const at = {
+    ...{ namespace: 'default', execution: { workflowId, runId }, identity: 'operator' },
+    id: raw.pendingActivities?.[0]?.activityId ?? '',
+  };
+  await client.workflowService.updateActivityOptions({
+    ...at,
+    activityOptions: { retryPolicy: { maximumAttempts: 10 } },
+    updateMask: { paths: ['retry_policy.maximum_attempts'] },
+  });
+  await client.workflowService.pauseActivity({ ...at, reason: 'test' });
+  world.say(call, { result: new Error('the worker does not know what became of it') });
+  world.releaseAll();
+  await engine.db.pool.query('UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1', [
+    call.gatedCallId,
+  ]);
+  await world.fixture.lifecycle.expire(call.gatedCallId);
+  expect(await engine.closed(call, 360_000)).toBe('COMPLETED');
+  expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['outcome_unknown', 1]);
+}, 400_000);

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import { goOn, callAt } from '../support/engine-stages.ts';
+import { startEngine, statusOf, type Engine } from '../support/engine.ts';
+import { testTemporal } from '../support/temporal.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let engine!: Engine;
+beforeAll(async () => {
+  const { address } = await testTemporal();
+  engine = await startEngine({
+    address,
+    world: { pollMinMs: 600_000, pollMaxMs: 600_000, executionTimeoutMs: 60_000 },
+  });
+  await engine.startWorker();
+}, 180_000);
+afterAll(() => engine?.stop());
+
+const inBatches = async (count: number, act: (index: number) => Promise<unknown>) => {
+  for (let at = 0; at < count; at += 50) {
+    await Promise.all(Array.from({ length: Math.min(50, count - at) }, (_, index) => act(at + index)));
+  }
+};
+/** Signals as an adversary mixes them: pokes, pokes with a cargo, names nobody knows. */
+const junk = (handle: WorkflowHandle) => (index: number) =>
+  [
+    () => handle.signal('poke'),
+    () => handle.signal('poke', { verdict: 'approve', gatedCallId: randomUUID() }, 'x'.repeat(1_000)),
+    () => handle.signal(`${index % 2 === 0 ? '__temporal_' : ''}nobody-knows-${index}`, index),
+  ][index % 3]?.() ?? Promise.resolve();
+const runsOf = async (workflowId: string) => {
+  const runs = [];
+  for await (const run of engine.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+    runs.push({ status: run.status.name, length: run.historyLength ?? 0 });
+  }
+  return runs;
+};
+
+describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
+  it('lead to few looks and a history within limits; the call is executed once', async () => {
+    const { world } = engine;
+    const call = await callAt('awaits its resolution', engine);
+    const handle = engine.handle(call);
+    const before = world.counts.looks;
+    await inBatches(count, junk(handle));
+    const looks = world.counts.looks - before;
+    goOn(engine, [call]);
+    await engine.workflows.poke(call.gatedCallId);
+    expect(await world.ended(call)).toBe('executed');
+    await inBatches(100, async () => engine.workflows.poke(call.gatedCallId));
+    await engine.closed(call);
+    const { workflowId } = await handle.describe();
+    const runs = await waitFor(async () => {
+      const all = await runsOf(workflowId);
+      return all.every((run) => run.status !== 'RUNNING' && run.length > 0) ? all : undefined;
+    });
+    expect(world.arrivalsOf(call)).toBe(1);
+    expect(looks).toBeLessThan(20);
+    expect(Math.max(...runs.map((run) => run.length))).toBeLessThan(10_000);
+    report(`${count} signals`, { looks, runs: runs.map((run) => run.length) });
+  }, 180_000);
+});
+
+it('signals before its first step do not keep a workflow from it', async () => {
+  const { world } = engine;
+  const call = await callAt('rests before its first look', engine);
+  world.approve(call);
+  await inBatches(300, junk(engine.handle(call)));
+  await engine.workflows.poke(call.gatedCallId);
+  expect(await world.ended(call)).toBe('executed');
+  expect(world.arrivalsOf(call)).toBe(1);
+}, 60_000);
+
+it('a signal that cannot even be read keeps no call from its execution', async () => {
+  const { world } = engine;
+  const call = await callAt('awaits its resolution', engine);
+  const { workflowId, runId } = await engine.handle(call).describe();
+  const unreadable = { metadata: { encoding: Buffer.from('binary/nobody-knows') }, data: Buffer.from('?') };
+  await engine.client.workflowService.signalWorkflowExecution({
+    ...{ namespace: 'default', workflowExecution: { workflowId, runId }, signalName: 'poke' },
+    input: { payloads: [unreadable] },
+  });
+  goOn(engine, [call]);
+  await engine.workflows.poke(call.gatedCallId);
+  expect(await world.ended(call, 20_000)).toBe('executed');
+  expect(world.arrivalsOf(call)).toBe(1);
+}, 60_000);
+
+describe('starting', () => {
+  it('at the same time from two places, with pokes between, makes one workflow and one execution', async () => {
+    const { world, workflows } = engine;
+    const calls = await Promise.all(Array.from({ length: 10 }, () => world.hold()));
+    goOn(engine, calls);
+    await Promise.all(
+      calls.flatMap(({ gatedCallId: id }) => [
+        workflows.start(id),
+        workflows.poke(id),
+        workflows.restart(id, 0),
+        workflows.start(id),
+      ]),
+    );
+    expect(await Promise.all(calls.map((call) => world.ended(call)))).toEqual(calls.map(() => 'executed'));
+    expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
+  }, 60_000);
+
+  it('again after the engine has forgotten the workflow finds the call over, and sends nothing', async () => {
+    const { world, workflows, handle } = engine;
+    const call = await world.hold();
+    goOn(engine, [call]);
+    await workflows.start(call.gatedCallId);
+    await world.ended(call);
+    await engine.closed(call);
+    const { workflowId, runId } = await handle(call).describe();
+    // What the engine does by itself at the end of its retention.
+    await engine.client.workflowService.deleteWorkflowExecution({
+      ...{ namespace: 'default', workflowExecution: { workflowId, runId } },
+    });
+    await waitFor(async () => (await statusOf(handle(call))) === 'GONE', { timeoutMs: 90_000 });
+    await Promise.all([workflows.start(call.gatedCallId), workflows.poke(call.gatedCallId)]);
+    expect(await engine.closed(call)).toBe('COMPLETED');
+    expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['executed', 1]);
+  }, 180_000);
+});
+
+/** For people who read the output of a run. */
+function report(what: string, figures: object): void {
+  process.stderr.write(`      ${what}: ${JSON.stringify(figures)}\n`);
+}

@@ -1,0 +1,94 @@
+import { isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { Actors } from './actors.ts';
+import type { Chance } from './chance.ts';
+import type { Scheduler } from './scheduler.ts';
+
+interface Healing {
+  readonly actors: Actors;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly decide: (verdict: 'granted' | 'denied') => void;
+  /** Whether the agent repeats its call while that has no task yet. */
+  readonly isRepeated: boolean;
+}
+
+const MOST_ROUNDS = 20;
+const MOST_STEPS = 1_000;
+const READS_AFTERWARDS = 3;
+
+/** Lets what is under way end, then does what a healthy engine, outbox and sweeper do, until every call has ended. */
+export async function comeToRest(healing: Healing): Promise<void> {
+  const { actors } = healing;
+  await finish(healing.scheduler);
+  if (actors.ids().length === 0) await complete(healing, actors.toolCall());
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    await emptyOutbox(healing);
+    let open = 0;
+    for (const id of actors.ids()) {
+      if (isTerminal(await actors.stateOf(id))) continue;
+      open += 1;
+      await driveOn(healing, id);
+    }
+    if (open === 0 && (await actors.outbox()).length === 0) break;
+  }
+  // What was read of an end is read again.
+  for (let reads = 0; reads < READS_AFTERWARDS; reads += 1) {
+    actors.read();
+    await finish(healing.scheduler);
+  }
+}
+
+async function emptyOutbox({ actors, scheduler }: Healing): Promise<void> {
+  for (const row of await actors.outbox()) {
+    actors.handle(row);
+    await finish(scheduler);
+  }
+}
+
+/** One look of the workflow, as far as it goes; or of whoever takes care of a call that has none yet. */
+async function driveOn(healing: Healing, id: string): Promise<void> {
+  const { actors, chance, decide } = healing;
+  if ((await actors.stateOf(id)) === 'preparing') return finishOpening(healing, id);
+  if (!actors.isDriven(id)) actors.find('the engine was never told of a call that waits');
+  const step = await complete(healing, actors.claim(id));
+  const kind = kindOf(step);
+  if (kind === 'claimed') return execute(healing, id);
+  if (kind !== 'wait') return;
+  if (chance.happens(0.8)) return decide(chance.happens(0.9) ? 'granted' : 'denied');
+  await actors.wait('the request deadline passes', id);
+  await complete(healing, actors.sweep());
+}
+
+/** Either the agent repeats its call and the lease of whoever died has run out, or the sweeper gives the creation up. */
+async function finishOpening(healing: Healing, id: string): Promise<void> {
+  const { actors, isRepeated } = healing;
+  await actors.wait('the lease runs out', id);
+  await complete(healing, isRepeated ? actors.toolCall(actors.callerOf(id)) : actors.sweep());
+}
+
+async function execute(healing: Healing, id: string): Promise<void> {
+  const { actors } = healing;
+  await complete(healing, actors.invoke(id));
+  if (kindOf(await complete(healing, actors.settle(id))) !== 'wait') return;
+  await actors.wait('the execution deadline passes', id);
+  await complete(healing, actors.settle(id));
+  await complete(healing, actors.sweep());
+}
+
+const kindOf = (result: unknown) => (result as { kind?: string } | undefined)?.kind;
+
+/** Runs what was begun to its end and answers its result. */
+async function complete({ actors, scheduler }: Healing, key: string | undefined): Promise<unknown> {
+  await finish(scheduler);
+  return key === undefined ? undefined : actors.resultOf(key);
+}
+
+/** Lets everything that waits happen, the first first. */
+async function finish(scheduler: Scheduler): Promise<void> {
+  for (let left = MOST_STEPS; left > 0; left -= 1) {
+    const waiting = await scheduler.settled();
+    if (waiting > 0) await scheduler.release(0, 'done');
+    else if (scheduler.isIdle()) return;
+  }
+  throw new Error('something goes on and on');
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { Arrival, ServiceRequest } from '../invariants/invariant.ts';
+import { CALLER, anOpening } from '../support/gated-calls.ts';
+import { createActors, type Actors } from './actors.ts';
+import { createChance, type Chance } from './chance.ts';
+import { comeToRest } from './come-to-rest.ts';
+import type { Mutation } from './instance.ts';
+import { createOutside, type Temper } from './outside.ts';
+import { INSTANTS, type Instant } from './passing-time.ts';
+import { createScheduler, type Fate, type Scheduler } from './scheduler.ts';
+
+/** What one history left behind, for the invariants, and what did not fit in it. */
+export interface HistoryResult {
+  readonly seed: string;
+  readonly arrivals: readonly Arrival[];
+  readonly requests: readonly ServiceRequest[];
+  readonly seenTaskIds: readonly string[];
+  readonly findings: readonly string[];
+  /** Everything that happened, in order. */
+  readonly trace: readonly string[];
+  /** The states in which its calls ended. */
+  readonly ends: readonly string[];
+}
+
+const FATES: readonly Fate[] = ['fails', 'done, told failed', 'crash before', 'crash after'];
+const MOST_UNDER_WAY = 6;
+
+/**
+ * One tool call from its first request to its end, with everything at random that may happen on the way: steps of the
+ * workflow any number of times and in any order, clients that repeat and cancel, deadlines, crashes, lost answers. Then
+ * all is well again, and everything has to come to rest. The same seed gives the same history.
+ */
+export async function runHistory(pool: Pool, seed: string, mutation: Mutation = {}): Promise<HistoryResult> {
+  const chance = createChance(seed);
+  const temper: Temper = {
+    fault: chance.oneOf([0, 0, 0.03, 0.15]),
+    otherDecision: chance.oneOf([0, 0.2, 0.6]),
+    otherInvocation: chance.oneOf([0, 0, 0.5]),
+  };
+  const trace: string[] = [];
+  const scheduler = createScheduler((line) => trace.push(line));
+  const outside = createOutside(chance, temper);
+  // Two agents that make the same call.
+  const args = { path: `/tmp/${randomUUID()}` };
+  const openings = [0, 1].map(() => anOpening({ args, caller: { ...CALLER, subject: randomUUID() } }));
+  const actors = createActors({ pool, outside, scheduler, chance, mutation, openings, trace });
+  const pace = { isDisturbed: chance.happens(0.5), goesOn: chance.oneOf([0.5, 0.75, 0.9]) };
+  actors.toolCall();
+  for (let left = 15 + chance.below(60); left > 0; left -= 1) {
+    await step({ actors, scheduler, chance, temper, ...pace, decide: outside.decide });
+  }
+  trace.push('all is well');
+  outside.calmDown();
+  await comeToRest({ actors, scheduler, chance, decide: outside.decide, isRepeated: chance.happens(0.5) });
+  const rows = await endsOf(pool, actors.ids());
+  const isSmooth =
+    scheduler.faults.length === 0 && temper.otherInvocation === 0 && !trace.includes('the execution deadline passes');
+  return {
+    seed,
+    arrivals: outside.arrivals,
+    requests: [...outside.requests.values()].map(({ id, status }) => ({
+      accessRequestId: id,
+      live: status === 'open',
+    })),
+    seenTaskIds: actors.seenTaskIds(),
+    findings: [
+      ...outside.findings,
+      ...actors.findings(),
+      ...findingsOf(rows, { isSmooth, requests: outside.requests.size }),
+    ],
+    trace,
+    ends: rows.map(({ state }) => state),
+  };
+}
+
+interface Stage {
+  readonly actors: Actors;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly temper: Temper;
+  readonly isDisturbed: boolean;
+  /** How likely something that is under way goes on, rather than something else beginning. */
+  readonly goesOn: number;
+  readonly decide: (verdict: 'granted' | 'denied') => void;
+}
+
+/** One thing more happens: mostly something that is under way goes on, else something begins. */
+async function step({ actors, scheduler, chance, temper, isDisturbed, goesOn, decide }: Stage): Promise<void> {
+  const waiting = await scheduler.settled();
+  if (waiting > 0 && (waiting >= MOST_UNDER_WAY || chance.happens(goesOn))) {
+    const fate = chance.happens(temper.fault) ? chance.oneOf(FATES) : 'done';
+    return scheduler.release(chance.below(waiting), fate);
+  }
+  const disturbing = isDisturbed ? 1 : 0;
+  const begin = chance.weighted<() => unknown>([
+    [1.7, () => actors.toolCall(0)],
+    [0.3, () => actors.toolCall(1)],
+    [6, actors.claim],
+    [3, actors.invoke],
+    [1, actors.settle],
+    [3, actors.deliver],
+    [1, actors.read],
+    [3, () => decide(chance.happens(0.9) ? 'granted' : 'denied')],
+    [disturbing, actors.cancel],
+    [disturbing, actors.sweep],
+    [2 * disturbing, () => actors.wait(chance.oneOf(Object.keys(INSTANTS) as Instant[]))],
+  ]);
+  await begin();
+}
+
+interface End {
+  readonly state: Parameters<typeof isTerminal>[0];
+  readonly submissions: number;
+}
+
+async function endsOf(pool: Pool, ids: readonly string[]): Promise<End[]> {
+  const { rows } = await pool.query<End>(
+    `SELECT state, (SELECT count(*)::int FROM gateway.submission s WHERE s.gated_call_id = g.id) AS submissions
+     FROM gateway.gated_call g WHERE id = ANY ($1::uuid[])`,
+    [ids],
+  );
+  return rows;
+}
+
+function findingsOf(rows: readonly End[], { isSmooth, requests }: { isSmooth: boolean; requests: number }): string[] {
+  const submissions = rows.reduce((sum, row) => sum + row.submissions, 0);
+  const found: readonly [boolean, string][] = [
+    [rows.some(({ state }) => !isTerminal(state)), 'a call does not come to rest'],
+    [
+      isSmooth && rows.some(({ state }) => state === 'outcome_unknown'),
+      'an outcome is unknown though nothing went wrong',
+    ],
+    [requests > submissions, 'a submission opened more than one access request'],
+  ];
+  return found.filter(([holds]) => holds).map(([, words]) => words);
+}

@@ -1,0 +1,125 @@
+import pino from 'pino';
+import type { Pool } from 'pg';
+import type { ActivityDeps } from '../../activities/deps.ts';
+import { createActivities } from '../../activities/index.ts';
+import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
+import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
+import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
+import { TEST_SEALS } from '../support/gated-calls.ts';
+import type { Outside } from './outside.ts';
+import type { Fiber } from './scheduler.ts';
+
+const LIMITS = { seals: TEST_SEALS, requestTtlMs: 3_600_000, retentionMs: 3_600_000, maxOpenPerCaller: 10 };
+const SETTINGS: ActivityDeps['settings'] = {
+  pollMinMs: 1_000,
+  pollMaxMs: 10_000,
+  executionTimeoutMs: 3_600_000,
+  accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+  callbackUrl: 'http://127.0.0.1:1/callbacks',
+  maxGenerations: 2,
+  outcomeProbes: {},
+};
+
+/** Where a mutant takes another way than the product. */
+export interface Mutation {
+  readonly accessRequests?: (port: AccessRequestService) => AccessRequestService;
+  readonly calls?: (port: GatedCalls) => GatedCalls;
+  readonly deps?: (deps: ActivityDeps) => ActivityDeps;
+  readonly handlers?: (handlers: Handlers) => Handlers;
+  readonly sweeps?: false;
+}
+type Handlers = ReturnType<typeof outboxHandlers>;
+
+/** What one process of the product is made of, each call of a port a step of this fiber. */
+export type Instance = ReturnType<typeof createInstance>;
+
+export interface Surroundings {
+  readonly pool: Pool;
+  readonly outside: Outside;
+  /** The engine was told of a call, or reminded of it. */
+  readonly onWorkflow: (gatedCallId: string) => void;
+  readonly watch: Watch;
+  readonly mutation: Mutation;
+}
+
+/** Told of what the gateway's store did in the same moment, even if whoever asked for it is gone afterwards. */
+export interface Watch {
+  opened(opening: Opening, opened: Opened): Promise<void>;
+  shown(view: GatedCallView): Promise<void>;
+}
+
+export function createInstance({ pool, outside, onWorkflow, watch, mutation }: Surroundings, fiber: Fiber) {
+  const store = stepwise(createLifecycleStore(pool, LIMITS), fiber);
+  const service = outside.accessRequests(fiber);
+  const accessRequests = mutation.accessRequests?.(service) ?? service;
+  const calls = createGatedCallStore(pool, LIMITS);
+  const plain: ActivityDeps = {
+    store,
+    pdp: outside.pdp(fiber),
+    accessRequests,
+    ensureSubmitted: createEnsureSubmitted({ store: patient(store, fiber), accessRequests }),
+    upstreams: outside.upstreams(fiber),
+    log: pino({ enabled: false }),
+    settings: SETTINGS,
+  };
+  const deps = mutation.deps?.(plain) ?? plain;
+  const told = (label: string) => (id: string) =>
+    fiber.step(label, async () => onWorkflow(id), 'ERR_UPSTREAM_UNAVAILABLE');
+  const workflows = { start: told('start the workflow'), poke: told('poke the workflow') };
+  const handlers = outboxHandlers({ workflows, calls: deps.store, accessRequests: deps.accessRequests });
+  return {
+    calls: stepwise(watched(mutation.calls?.(calls) ?? calls, watch), fiber),
+    store: deps.store,
+    ensureSubmitted: deps.ensureSubmitted,
+    activities: createActivities(deps),
+    handlers: mutation.handlers?.(handlers) ?? handlers,
+    due: stepwise(createDueCalls(pool), fiber),
+    /** A row of the outbox that was handled. */
+    drop: (rowId: string) =>
+      fiber.step(
+        'delete',
+        () => pool.query('DELETE FROM gateway.outbox WHERE id = $1', [rowId]),
+        'ERR_DATABASE_UNAVAILABLE',
+      ),
+  };
+}
+
+function watched(calls: GatedCalls, watch: Watch): GatedCalls {
+  return {
+    ...calls,
+    async open(opening) {
+      const opened = await calls.open(opening);
+      await watch.opened(opening, opened);
+      return opened;
+    },
+    async findTask(taskId, owner) {
+      const view = await calls.findTask(taskId, owner);
+      if (view !== undefined) await watch.shown(view);
+      return view;
+    },
+  };
+}
+
+/** The same functions, each a step. */
+function stepwise<T extends object>(functions: T, fiber: Fiber): T {
+  const wrapped = Object.entries(functions).map(([name, work]) => [
+    name,
+    (...args: unknown[]) =>
+      fiber.step(name, () => (work as (...args: unknown[]) => Promise<unknown>)(...args), 'ERR_DATABASE_UNAVAILABLE'),
+  ]);
+  return Object.fromEntries(wrapped) as T;
+}
+
+/** Whoever joins a call that is still being opened would wait by the clock; here the client hangs up, and may come again. */
+function patient(store: LifecycleStore, fiber: Fiber): LifecycleStore {
+  return {
+    ...store,
+    async progress(gatedCallId) {
+      const call = await store.progress(gatedCallId);
+      return call.state === 'preparing' ? fiber.leave() : call;
+    },
+  };
+}

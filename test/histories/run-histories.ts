@@ -1,0 +1,128 @@
+import type { Pool } from 'pg';
+import { TEST_SEALS } from '../support/gated-calls.ts';
+import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
+import { runHistory, type HistoryResult } from './history.ts';
+import type { Mutation } from './instance.ts';
+
+/** Histories between two checks of the whole database, and how many of them run at the same time. */
+const BATCH = 40;
+const AT_ONCE = 8;
+/** One for each, and a few for the clocks that are moved. */
+export const CONNECTIONS = 2 * AT_ONCE;
+
+export interface HistoriesOptions {
+  readonly count: number;
+  readonly seed: string;
+  readonly mutation?: Mutation;
+  /** Called after each batch. */
+  readonly onProgress?: (done: number) => unknown;
+}
+
+export interface Failure {
+  /** Gives the same history again. None when only the histories together show it. */
+  readonly seed: string | undefined;
+  readonly findings: readonly string[];
+  readonly violations: readonly Violation[];
+  readonly trace: readonly string[];
+}
+
+export interface HistoriesFigures {
+  readonly histories: number;
+  readonly seconds: number;
+  /** How many calls ended in each state. */
+  readonly ends: Readonly<Record<string, number>>;
+  readonly arrivals: number;
+  readonly failure?: Failure;
+}
+
+/** Runs histories until one fails or all are done. The database is emptied on the way: it is the checker's alone. */
+export async function runHistories(pool: Pool, options: HistoriesOptions): Promise<HistoriesFigures> {
+  const { count, seed, mutation = {}, onProgress } = options;
+  const began = performance.now();
+  const ends: Record<string, number> = {};
+  let [histories, arrivals] = [0, 0];
+  const figures = () => ({ histories, arrivals, ends, seconds: (performance.now() - began) / 1_000 });
+  while (histories < count) {
+    const seeds = Array.from(
+      { length: Math.min(BATCH, count - histories) },
+      (_, index) => `${seed}-${histories + index}`,
+    );
+    const results = await inParallel(seeds, (one) => runHistory(pool, one, mutation));
+    const violations = await checkTogether(pool, results);
+    histories += results.length;
+    for (const state of results.flatMap((result) => result.ends)) ends[state] = (ends[state] ?? 0) + 1;
+    arrivals += results.reduce((sum, result) => sum + result.arrivals.length, 0);
+    if (violations.length > 0 || results.some(({ findings }) => findings.length > 0)) {
+      return { ...figures(), failure: await findFailure(pool, { results, violations, mutation }) };
+    }
+    await empty(pool);
+    onProgress?.(histories);
+  }
+  return figures();
+}
+
+/** The figures for people, and of a failure all that is needed to have it again. */
+export function wordsOf({ failure, ...figures }: HistoriesFigures): string {
+  const ends = Object.entries(figures.ends).map(([state, count]) => `${state} ${count}`);
+  const { findings = [], violations = [], trace = [], seed } = failure ?? {};
+  const lines = [
+    `${figures.histories} histories in ${figures.seconds.toFixed(1)} s, ${figures.arrivals} arrivals at tools`,
+    `calls ended as: ${ends.sort().join(', ') || 'not counted'}`,
+    `what must not be: ${findings.length + violations.length}`,
+    ...findings,
+    ...violations.map(({ invariant, cases }) => `not so any more: ${invariant}: ${JSON.stringify(cases)}`),
+    ...(seed === undefined ? [] : [`again with: npm run test:histories -- --replay ${seed}`]),
+    ...trace.map((line) => `  ${line}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** Runs one history alone, in an empty database, and asks everything. */
+export async function replay(pool: Pool, seed: string, mutation: Mutation = {}): Promise<Failure> {
+  await empty(pool);
+  const result = await runHistory(pool, seed, mutation);
+  return { seed, findings: result.findings, violations: await checkTogether(pool, [result]), trace: result.trace };
+}
+
+function checkTogether(pool: Pool, results: readonly HistoryResult[]): Promise<Violation[]> {
+  return checkInvariants(pool, {
+    arrivals: results.flatMap((result) => result.arrivals),
+    requests: results.flatMap((result) => result.requests),
+    seenTaskIds: results.flatMap((result) => result.seenTaskIds),
+    quietForMs: 0,
+    keyed: TEST_SEALS.digest,
+  });
+}
+
+/** The first history of the batch that fails when it is run alone. */
+async function findFailure(
+  pool: Pool,
+  of: { results: readonly HistoryResult[]; violations: readonly Violation[]; mutation: Mutation },
+): Promise<Failure> {
+  const suspects = [...of.results].sort((a, b) => b.findings.length - a.findings.length);
+  for (const { seed } of suspects) {
+    const failure = await replay(pool, seed, of.mutation);
+    if (failure.findings.length + failure.violations.length > 0) return failure;
+  }
+  const findings = of.results.flatMap((result) => result.findings.map((finding) => `${result.seed}: ${finding}`));
+  return { seed: undefined, findings, violations: of.violations, trace: [] };
+}
+
+async function inParallel<T, R>(inputs: readonly T[], work: (input: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const left = [...inputs];
+  const lane = async () => {
+    for (let input = left.shift(); input !== undefined; input = left.shift()) results.push(await work(input));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  return results;
+}
+
+/** Truncating is fenced, too. */
+async function empty(pool: Pool): Promise<void> {
+  await pool.query(
+    `SET session_replication_role = replica;
+     TRUNCATE gateway.gated_call, gateway.outbox CASCADE;
+     SET session_replication_role = origin`,
+  );
+}

@@ -1,0 +1,77 @@
+import type { Pool, PoolClient } from 'pg';
+import { EFFECTS } from './effects.ts';
+import { EXECUTION } from './execution.ts';
+import { EVIDENCE, type Evidence, type Invariant } from './invariant.ts';
+import { LIVENESS } from './liveness.ts';
+import { RECORDS } from './records.ts';
+import { REQUESTS } from './requests.ts';
+
+/** Everything that is never so, whatever crashes, repeats, races or is restarted. */
+export const INVARIANTS: readonly Invariant[] = [...EFFECTS, ...EXECUTION, ...RECORDS, ...REQUESTS, ...LIVENESS];
+
+export interface Violation {
+  readonly invariant: string;
+  /** The cases found, as the query gives them; the first few of many. */
+  readonly cases: readonly Record<string, unknown>[];
+}
+
+const CASES_KEPT = 5;
+
+/** Asks every invariant for which there is evidence. Answers what does not hold; nothing when all is well. */
+export async function checkInvariants(database: Pool | PoolClient, evidence: Evidence = {}): Promise<Violation[]> {
+  const given = await prepare(database, evidence);
+  const violations: Violation[] = [];
+  for (const invariant of INVARIANTS) {
+    if (invariant.needs !== undefined && evidence[invariant.needs] === undefined) continue;
+    const { rows } = await ask(database, invariant, given);
+    if (rows.length > 0) violations.push({ invariant: invariant.name, cases: rows.slice(0, CASES_KEPT) });
+  }
+  return violations;
+}
+
+/** Every case in which one invariant does not hold. */
+export async function casesAgainst(
+  database: Pool | PoolClient,
+  invariant: Invariant,
+  evidence: Evidence,
+): Promise<Record<string, unknown>[]> {
+  return (await ask(database, invariant, await prepare(database, evidence))).rows;
+}
+
+const ask = (database: Pool | PoolClient, { sql }: Invariant, given: string) =>
+  database.query<Record<string, unknown>>(`${EVIDENCE} ${sql}`, [given]);
+
+interface OwnRequest {
+  readonly id: string;
+  readonly live: boolean;
+  readonly call_digest: string;
+  readonly generation: number;
+}
+
+/** The evidence as text, together with what the product's own access request service knows, all under this installation's key. */
+async function prepare(database: Pool | PoolClient, evidence: Evidence): Promise<string> {
+  const { keyed, arrivals = [], requests = [], ...same } = evidence;
+  if (keyed === undefined)
+    return JSON.stringify({ ...same, arrivals: arrivals.map(({ upstreamKey, at }) => ({ upstreamKey, at })) });
+  const { rows } = await database.query<OwnRequest>(
+    `SELECT id, status = 'pending' AS live, call_digest, generation FROM approvals.access_request`,
+  );
+  const own = rows.map(({ id, live, call_digest, generation }) => ({
+    ...{ key: keyed(id), live, generation },
+    callDigest: keyed(call_digest),
+  }));
+  const others = requests.map(({ accessRequestId, live }) => ({ key: keyed(accessRequestId), live }));
+  const arrived = arrivals.map(({ argumentsDigest, ...arrival }) => ({
+    ...arrival,
+    ...(argumentsDigest !== undefined && { argumentsDigest: keyed(argumentsDigest) }),
+  }));
+  return JSON.stringify({ ...same, arrivals: arrived, requests: [...own, ...others] });
+}
+
+/** Throws with all that does not hold, in words. */
+export async function expectInvariants(database: Pool | PoolClient, evidence: Evidence = {}): Promise<void> {
+  const violations = await checkInvariants(database, evidence);
+  if (violations.length === 0) return;
+  const words = violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`);
+  throw new Error(`not so any more:\n${words.join('\n')}`);
+}

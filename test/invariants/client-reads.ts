@@ -1,0 +1,67 @@
+/** One answer that a client read of a task: to `tools/call` the first, to `tasks/get` the others. */
+export type Read = Readonly<Record<string, unknown>>;
+
+/** Everything that one client read of one task, in order, and how the call stands in the database at the end. */
+export interface History {
+  readonly taskId: string;
+  readonly reads: readonly Read[];
+  readonly state: string;
+}
+
+const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
+const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
+
+/** What a client must read of a call in each of its last states: status, disposition, whether the result is an error. */
+const SHOWN: Readonly<Record<string, readonly [status: string, disposition?: string, isError?: boolean]>> = {
+  executed: ['completed', 'approved-executed', false],
+  execution_error: ['completed', 'execution-error', true],
+  outcome_unknown: ['completed', 'outcome-unknown', true],
+  denied: ['completed', 'denied-not-executed', true],
+  cancelled: ['cancelled'],
+  failed: ['failed'],
+};
+const ALLOWED = [...Object.values(SHOWN), ['working'] as const];
+
+/** What is not as it has to be in what a client read of one task. */
+export function checkReads({ taskId, reads, state }: History): string[] {
+  const found: string[] = [];
+  if (reads.some((read) => read['taskId'] !== taskId)) found.push('an answer was about another task');
+  if (reads.some((read) => !agreesWithItself(read))) found.push('status, disposition and result did not agree');
+  if (wentBack(reads)) found.push('a client read an older state after a newer one');
+  const last = reads.at(-1);
+  const [status, disposition] = SHOWN[state] ?? [];
+  if (last?.['status'] !== status || dispositionOf(last) !== disposition) {
+    found.push(`a client was shown ${String(last?.['status'])} ${dispositionOf(last)} of a call that is ${state}`);
+  }
+  return found.map((what) => `${taskId}: ${what}`);
+}
+
+function resultOf(read: Read | undefined) {
+  return read?.['result'] as { isError?: boolean; _meta?: Read } | undefined;
+}
+
+function dispositionOf(read: Read | undefined): string | undefined {
+  return resultOf(read)?._meta?.[DISPOSITION] as string | undefined;
+}
+
+function agreesWithItself(read: Read): boolean {
+  const result = resultOf(read);
+  const isRight = ALLOWED.some(
+    ([status, disposition, isError]) =>
+      status === read['status'] && disposition === dispositionOf(read) && isError === result?.isError,
+  );
+  const awaits = (read['_meta'] as Read | undefined)?.[AUTHORIZATION] !== undefined;
+  return isRight && awaits === (read['status'] === 'working') && (read['status'] === 'failed') === 'error' in read;
+}
+
+/** Time of the last change never goes back, and what was an end stays exactly that. */
+function wentBack(reads: readonly Read[]): boolean {
+  return reads.some((read, index) => {
+    const before = reads[index - 1];
+    if (before === undefined) return false;
+    if (String(read['lastUpdatedAt']) < String(before['lastUpdatedAt'])) return true;
+    return before['status'] !== 'working' && JSON.stringify(shown(read)) !== JSON.stringify(shown(before));
+  });
+}
+
+const shown = (read: Read) => [read['status'], read['statusMessage'], read['result'], read['error']];

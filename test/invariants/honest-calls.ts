@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+import { waitFor } from '../support/wait-for.ts';
+import type { Arrival, Evidence } from './invariant.ts';
+
+/** Ids of calls that came to their states in the product's own ways, and what was seen of them outside. */
+export interface HonestCalls {
+  readonly preparing: string;
+  readonly pending: string;
+  readonly granted: string;
+  readonly claimed: string;
+  readonly executed: string;
+  readonly failedTool: string;
+  readonly notSent: string;
+  readonly unknown: string;
+  readonly denied: string;
+  readonly cancelled: string;
+  readonly failed: string;
+  readonly evidence: Required<Evidence>;
+}
+
+const RESULT = { text: '{"content":[]}', digest: 'sha-256:result' };
+
+/** Fills a database with one call of every kind, an approved access request of two approvers, and a ledger. */
+export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
+  const began = new Date().toISOString();
+  const fixture = gatedCallFixture(pool);
+  const { lifecycle } = fixture;
+  const arrivals: Arrival[] = [];
+
+  async function permitted(executionTimeoutMs?: number) {
+    const { gatedCallId, claimId } = await fixture.claimed(executionTimeoutMs);
+    const [invocationId, upstreamKey] = [randomUUID(), randomUUID()];
+    await lifecycle.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey });
+    return { gatedCallId, invocationId, upstreamKey };
+  }
+  async function sent(executionTimeoutMs?: number) {
+    const call = await permitted(executionTimeoutMs);
+    const { binding } = await lifecycle.load(call.gatedCallId);
+    arrivals.push({
+      upstreamKey: call.upstreamKey,
+      argumentsDigest: binding.callDigest,
+      at: new Date().toISOString(),
+    });
+    return call;
+  }
+  async function ended(to: 'denied' | 'failed', reason: 'resolution_denied' | 'resolution_failed') {
+    const { gatedCallId } = await fixture.pending();
+    await lifecycle.end(gatedCallId, to, reason, 'resolution');
+    return gatedCallId;
+  }
+
+  const executed = await sent();
+  await lifecycle.settleResult({ ...executed, cause: 'result' }, { ...RESULT, isError: false });
+  const failedTool = await sent();
+  await lifecycle.settleResult({ ...failedTool, cause: 'result' }, { ...RESULT, isError: true });
+  const notSent = await permitted();
+  await lifecycle.settleNotSent(notSent.gatedCallId, notSent.invocationId);
+  const unknown = await sent(200);
+  await waitFor(async () => (await lifecycle.expire(unknown.gatedCallId)) === 'outcome_unknown');
+  await lifecycle.settleResult({ ...unknown, cause: 'result' }, { ...RESULT, isError: false });
+  const cancelled = await fixture.granted();
+  await fixture.calls.cancel(cancelled.gatedCallId);
+  const denied = await ended('denied', 'resolution_denied');
+  const failed = await ended('failed', 'resolution_failed');
+  const pending = await fixture.pending();
+  const { binding } = await lifecycle.load(pending.gatedCallId);
+  await approvedRequest(pool, { id: `arq_${pending.gatedCallId}`, call_digest: binding.callDigest });
+  return {
+    preparing: (await fixture.opened()).gatedCallId,
+    pending: pending.gatedCallId,
+    granted: (await fixture.granted()).gatedCallId,
+    claimed: (await permitted()).gatedCallId,
+    executed: executed.gatedCallId,
+    failedTool: failedTool.gatedCallId,
+    notSent: notSent.gatedCallId,
+    unknown: unknown.gatedCallId,
+    denied,
+    cancelled: cancelled.gatedCallId,
+    failed,
+    evidence: {
+      arrivals,
+      requests: [],
+      keyed: TEST_SEALS.digest,
+      faults: [{ from: began, to: new Date().toISOString() }],
+      seenTaskIds: [pending.taskId, cancelled.taskId],
+      quietForMs: 60_000,
+    },
+  };
+}
+
+/** The access request behind a pending call, in the product's own service, approved by two. */
+async function approvedRequest(pool: Pool, of: { id: string; call_digest: string }): Promise<void> {
+  const { id, call_digest } = of;
+  const named = { evaluation_id: randomUUID(), token_jti: randomUUID(), idempotency_key: randomUUID() };
+  const texts = { subject: '{}', action: '{}', resource: '{}', context: '{}', tool: 'files__write_file', policies: [] };
+  const request = { id, client_id: 'mcp-gateway', body_digest: 'sha-256:body', binding_hash: 'hash', quorum: 2 };
+  const asked = { requester_subject: 'agent', generation: 1, call_digest, binding_context_members: [], ttl_ms: 60_000 };
+  await pool.query('SELECT * FROM approvals.create_access_request($1)', [
+    JSON.stringify({ ...named, ...texts, ...request, ...asked }),
+  ]);
+  for (const approver of ['alice', 'bob']) {
+    const vote = { request_id: id, call_digest, approver_issuer: 'https://idp.test', approver_subject: approver };
+    const cast = { ...vote, verdict: 'approve', via: 'webhook', approval_id: randomUUID(), approval_ms: 60_000 };
+    await pool.query(`SELECT approvals.accept_decision('directory', $1, 'digest', $2)`, [
+      randomUUID(),
+      JSON.stringify(cast),
+    ]);
+  }
+}

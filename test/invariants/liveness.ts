@@ -1,0 +1,38 @@
+import type { Invariant } from './invariant.ts';
+
+/** What must have happened once everything has been well for a while. */
+export const LIVENESS: readonly Invariant[] = [
+  {
+    name: 'an open call has a deadline',
+    sql: 'SELECT id, state FROM gateway.gated_call WHERE ended_at IS NULL AND due_at IS NULL',
+  },
+  {
+    name: 'a call past its deadline has ended',
+    needs: 'quietForMs',
+    sql: `SELECT id, state, due_at FROM gateway.gated_call WHERE ended_at IS NULL AND due_at < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'a granted call goes on while its approval is valid',
+    needs: 'quietForMs',
+    sql: `SELECT id, last_updated_at FROM gateway.gated_call
+      WHERE state = 'granted' AND last_updated_at < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'nobody keeps the right to submit for longer than it lasts',
+    needs: 'quietForMs',
+    sql: `SELECT g.id FROM gateway.gated_call g
+      JOIN gateway.submission s ON s.gated_call_id = g.id AND s.generation = g.generation
+      WHERE g.ended_at IS NULL AND s.access_request_key IS NULL AND s.lease_until < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'what is to be done outside gets done',
+    needs: 'quietForMs',
+    sql: `SELECT 'gateway' AS outbox, id, kind FROM gateway.outbox WHERE available_at < (SELECT since FROM quiet)
+      UNION ALL SELECT 'approvals', id, kind FROM approvals.outbox WHERE available_at < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'what is to be done outside is about a call that is there',
+    sql: `SELECT o.id, o.subject_id FROM gateway.outbox o LEFT JOIN gateway.gated_call g ON g.id::text = o.subject_id
+      WHERE g.id IS NULL`,
+  },
+];

@@ -1,0 +1,213 @@
+import { TEST_SEALS } from '../support/gated-calls.ts';
+import type { HonestCalls } from './honest-calls.ts';
+import type { Evidence } from './invariant.ts';
+
+/** One thing that must never be: statements that make it so with all fences down, or evidence that says so. */
+export interface Planted {
+  readonly sql?: readonly string[];
+  readonly evidence?: Partial<Evidence>;
+}
+
+const SOON = `clock_timestamp() + interval '1 h'`;
+const LONG_AGO = `clock_timestamp() - interval '1 h'`;
+const KEEP_NO_CHECKS = ['state_known', 'ended', 'unclaimed', 'claimed'].map(
+  (name) => `ALTER TABLE gateway.gated_call DROP CONSTRAINT gated_call_${name}`,
+);
+const without = (table: string, constraint: string) => `ALTER TABLE ${table} DROP CONSTRAINT ${constraint} CASCADE`;
+const call = (id: string, change: string) => `UPDATE gateway.gated_call SET ${change} WHERE id = '${id}'`;
+const rowsOf = (table: string, id: string, change: string) =>
+  `UPDATE gateway.${table} SET ${change} WHERE gated_call_id = '${id}'`;
+const less = (table: string, id: string) => `DELETE FROM gateway.${table} WHERE gated_call_id = '${id}'`;
+/** A further row like the one that is there, but for these members. */
+const twin = (table: string, where: string, members: string) =>
+  `INSERT INTO ${table} SELECT (jsonb_populate_record(t, ${members})).* FROM ${table} t WHERE ${where}`;
+const twinOf = (table: string, id: string, members = `'{}'`) =>
+  twin(`gateway.${table}`, `t.gated_call_id = '${id}'`, members);
+/** The open outbox rows have a generated key, so a further one is written out. */
+const outboxRow = (subject: string, at: string) =>
+  `INSERT INTO gateway.outbox (kind, subject_id, available_at) VALUES ('poke_workflow', '${subject}', ${at})`;
+
+function arrivals({ evidence }: HonestCalls): Record<string, Planted> {
+  const all = evidence.arrivals;
+  const [first] = all;
+  if (first === undefined) throw new Error('the ledger is empty');
+  const withoutPermit = { upstreamKey: 'never given', at: first.at };
+  return {
+    'a call arrives at its tool at most once': { evidence: { arrivals: [...all, first] } },
+    'nothing arrives without a permit that was given before': { evidence: { arrivals: [...all, withoutPermit] } },
+    'what arrives is what was bound': {
+      evidence: { arrivals: all.map((arrival) => ({ ...arrival, argumentsDigest: 'sha-256:other' })) },
+    },
+    'an executed call arrived': { evidence: { arrivals: all.slice(1) } },
+    'a tool whose failure is told was reached': { evidence: { arrivals: all.slice(0, 1) } },
+    'an outcome is unknown only where a fault fell between the permit and the end': { evidence: { faults: [] } },
+    'every task that a client was given is there, with its access request while it is open': {
+      evidence: { seenTaskIds: ['tsk_never_made'] },
+    },
+  };
+}
+
+function effects(c: HonestCalls): Record<string, Planted> {
+  const turned = (state: string) => ({ sql: [...KEEP_NO_CHECKS, call(c.executed, `state = '${state}'`)] });
+  return {
+    ...arrivals(c),
+    'nothing arrives of a call that is cancelled': turned('cancelled'),
+    'nothing arrives of a call that is denied': turned('denied'),
+    'nothing arrives of a call that is failed': turned('failed'),
+    'nothing arrives without a claim': { sql: [less('execution_claim', c.executed)] },
+    'what is said not to have been sent did not arrive': {
+      sql: [rowsOf('invocation', c.unknown, 'not_sent_at = clock_timestamp()')],
+    },
+  };
+}
+
+function execution(c: HonestCalls): Record<string, Planted> {
+  return {
+    'a claim rests on an allow decision for exactly this call, at most five seconds old': {
+      sql: [rowsOf('decision', c.executed, `evaluated_at = evaluated_at - interval '6 s'`)],
+    },
+    'a claim rests on an approval of its generation that was valid': {
+      sql: [rowsOf('approval', c.executed, `approved_until = ${LONG_AGO}`)],
+    },
+    'a call is claimed before its deadlines': { sql: [call(c.claimed, `request_deadline = ${LONG_AGO}`)] },
+    'an approval is used for one claim': {
+      sql: [
+        without('gateway.approval', 'approval_approval_key_key'),
+        rowsOf('approval', c.executed, `approval_key = 'same'`),
+        rowsOf('approval', c.claimed, `approval_key = 'same'`),
+      ],
+    },
+    'a decision is used for one claim': {
+      sql: [
+        without('gateway.execution_claim', 'execution_claim_decision_id_key'),
+        `UPDATE gateway.execution_claim SET decision_id = (SELECT decision_id FROM gateway.execution_claim LIMIT 1)`,
+      ],
+    },
+    'a call has a claim exactly in the states that need one, and it is the one it names': {
+      sql: [call(c.claimed, 'claim_id = gen_random_uuid()')],
+    },
+    'a call is claimed and permitted once': {
+      sql: [
+        without('gateway.invocation', 'invocation_pkey'),
+        twinOf(
+          'invocation',
+          c.executed,
+          `jsonb_build_object('invocation_id', gen_random_uuid(), 'upstream_key', 'another')`,
+        ),
+      ],
+    },
+    'a permit is given after the claim and before the execution deadline': {
+      sql: [call(c.unknown, 'execution_deadline = created_at')],
+    },
+    'a result is there only by a permit that was used': { sql: [less('invocation', c.executed)] },
+    'an executed call has a result that is no error': { sql: [less('call_result', c.executed)] },
+    'an execution error has a result that says so, or nothing was sent': {
+      sql: [rowsOf('call_result', c.failedTool, 'is_error = false')],
+    },
+    'an unknown outcome has a permit, no result, and lasted until the execution deadline': {
+      sql: [call(c.unknown, `execution_deadline = ${SOON}`)],
+    },
+    'what came too late is kept beside an unknown outcome, and changes nothing': {
+      sql: [rowsOf('late_evidence', c.unknown, `recorded_at = ${LONG_AGO}`)],
+    },
+    'a claimed call is kept until its execution is over': {
+      sql: [call(c.claimed, 'retain_until = execution_deadline')],
+    },
+  };
+}
+
+function records(c: HonestCalls): Record<string, Planted> {
+  return {
+    'a call ends once, and its end is its last event': {
+      sql: [twinOf('call_event', c.cancelled, `jsonb_build_object('seq', 100 + t.seq)`)],
+    },
+    'every version of a call has one event, and the last one is its state': {
+      sql: [`DELETE FROM gateway.call_event WHERE gated_call_id = '${c.granted}' AND seq = 2`],
+    },
+    'every event follows the one before it by the table of transitions': {
+      sql: [`UPDATE gateway.call_event SET to_state = 'claimed' WHERE gated_call_id = '${c.granted}' AND seq = 2`],
+    },
+    'every ended call has one outcome record with its state, and no open call has any': {
+      sql: [less('outcome_record', c.denied)],
+    },
+    'the seal of an outcome record is that of its text': {
+      sql: [rowsOf('outcome_record', c.executed, `body = body || ' '`)],
+    },
+    'an ended call is kept for its result to be read': { sql: [call(c.denied, 'retain_until = ended_at')] },
+    'nothing is forgotten before its time, and then all of it': {
+      sql: [call(c.executed, 'forgotten_at = clock_timestamp()')],
+    },
+    'a caller has one open call for the same tool and arguments, and shares it with nobody': {
+      sql: [
+        'DROP INDEX gateway.gated_call_open',
+        call(c.pending, `dedup_key = 'same'`),
+        call(c.granted, `dedup_key = 'same'`),
+      ],
+    },
+  };
+}
+
+function requests(c: HonestCalls): Record<string, Planted> {
+  const nextSubmission = `jsonb_build_object('id', gen_random_uuid(), 'generation', 2, 'idempotency_key', 'next', 'access_request_key', '${TEST_SEALS.digest('arq_next')}')`;
+  return {
+    'generations are counted from one without a gap, each with its submission': {
+      sql: [call(c.granted, 'generation = 2')],
+    },
+    'a claim is made in the generation the call is in': { sql: [call(c.claimed, 'generation = 2')] },
+    'nothing is decided or approved in a generation that has not begun': {
+      sql: [rowsOf('approval', c.granted, 'generation = 2')],
+    },
+    'a call past the first generation was granted in each one before': {
+      sql: [twinOf('submission', c.pending, nextSubmission)],
+    },
+    'a granted call has an approval of its generation': { sql: [less('approval', c.granted)] },
+    'a call whose task can be read has an access request': {
+      sql: [rowsOf('submission', c.pending, 'access_request_key = NULL')],
+    },
+    'an access request belongs to one submission': {
+      sql: [rowsOf('submission', c.pending, `access_request_key = '${TEST_SEALS.digest(`arq_${c.granted}`)}'`)],
+    },
+    'a call waits for one access request at a time': {
+      sql: [twinOf('submission', c.granted, nextSubmission)],
+      evidence: {
+        requests: [`arq_${c.granted}`, 'arq_next'].map((accessRequestId) => ({ accessRequestId, live: true })),
+      },
+    },
+    'nobody is asked to decide on what no call waits for': {
+      evidence: { requests: [{ accessRequestId: 'arq_nobody', live: true }] },
+    },
+    'an access request is about the call that it was made for': {
+      sql: [`UPDATE approvals.access_request SET call_digest = 'sha-256:other'`],
+    },
+    'an approver decides on the call that the access request is about': {
+      sql: [`UPDATE approvals.vote SET call_digest = 'sha-256:other'`],
+    },
+    'an access request is approved by as many approvers as it needs, and denied by none of them': {
+      sql: [`DELETE FROM approvals.vote WHERE approver_subject = 'bob'`],
+    },
+    'nobody decides on a request of their own': {
+      sql: [`UPDATE approvals.vote SET approver_subject = 'agent' WHERE approver_subject = 'bob'`],
+    },
+    'every verdict that came by webhook came in one message': { sql: ['DELETE FROM approvals.decision_webhook_inbox'] },
+  };
+}
+
+function liveness(c: HonestCalls): Record<string, Planted> {
+  return {
+    'an open call has a deadline': { sql: [call(c.claimed, 'execution_deadline = NULL')] },
+    'a call past its deadline has ended': { sql: [call(c.pending, `request_deadline = ${LONG_AGO}`)] },
+    'a granted call goes on while its approval is valid': { sql: [call(c.granted, `last_updated_at = ${LONG_AGO}`)] },
+    'nobody keeps the right to submit for longer than it lasts': {
+      sql: [rowsOf('submission', c.preparing, `lease_until = ${LONG_AGO}`)],
+    },
+    'what is to be done outside gets done': { sql: [outboxRow(c.pending, LONG_AGO)] },
+    'what is to be done outside is about a call that is there': {
+      sql: [outboxRow('00000000-0000-0000-0000-000000000000', SOON)],
+    },
+  };
+}
+
+/** One violation of every invariant, by its name. */
+export function plantedViolations(calls: HonestCalls): Readonly<Record<string, Planted>> {
+  return { ...effects(calls), ...execution(calls), ...records(calls), ...requests(calls), ...liveness(calls) };
+}

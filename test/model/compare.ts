@@ -1,0 +1,71 @@
+import type { Pool } from 'pg';
+import { operationsOn, rowTree, type Branch } from './operations.ts';
+import { apply, type Row } from './row.ts';
+import { createStoredRow } from './stored-row.ts';
+
+export interface Comparison {
+  readonly rows: number;
+  readonly tried: number;
+  /** The first operation whose answer or effect is another in the database; none when they agree. */
+  readonly difference?: {
+    readonly row: Row;
+    readonly operation: string;
+    readonly model: unknown;
+    readonly database: unknown;
+  };
+}
+
+/**
+ * Tries the model's operations on the database in every row that can be reached. Everything in the first generation, and
+ * in the second all that leads on, and of the rest one in ten. Nothing of it is committed.
+ */
+export async function compareWithModel(pool: Pool): Promise<Comparison> {
+  const client = await pool.connect();
+  const stored = createStoredRow(client);
+  let [tried, turn] = [0, 0];
+  let difference: Comparison['difference'];
+  const isTried = ({ generation }: Row) => generation === 1 || turn++ % 10 === 0;
+
+  async function explore({ row, next }: Branch, depth: number): Promise<void> {
+    const savepoint = `at_${depth}`;
+    await client.query(`SAVEPOINT ${savepoint}`);
+    for (const operation of operationsOn(row)) {
+      const name = JSON.stringify(operation);
+      const further = next.find((one) => JSON.stringify(one.operation) === name);
+      if (further === undefined && !isTried(row)) continue;
+      const model = apply(row, operation);
+      tried += 1;
+      const database = await answerOf(async () => {
+        const answer = await stored.perform(operation);
+        return { row: await stored.read(further === undefined ? savepoint : undefined), answer };
+      });
+      if (JSON.stringify(database) !== JSON.stringify({ row: model.row, answer: model.answer })) {
+        difference = { row, operation: name, model, database };
+        return;
+      }
+      if (further === undefined) continue;
+      await explore(further.branch, depth + 1);
+      if (difference !== undefined) return;
+      await client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`);
+    }
+  }
+
+  const { root, rows } = rowTree();
+  try {
+    await client.query('BEGIN');
+    await explore(root, 0);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+  return { rows, tried, ...(difference !== undefined && { difference }) };
+}
+
+/** A function that raises where the model has an answer differs from it. */
+async function answerOf(work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    return { raised: String(error) };
+  }
+}

@@ -1,0 +1,135 @@
+import type { Pool } from 'pg';
+import { allowTransition, replaceInFunction, type Mutant } from './mutant.ts';
+
+const change =
+  (name: string, ...changes: readonly (readonly [string, string])[]) =>
+  (pool: Pool) =>
+    replaceInFunction(pool, `gateway.${name}`, ...changes);
+
+/** Faults in the functions of the database. */
+export const DATABASE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'the permit is given whenever it is asked for',
+    checks: ['histories', 'races'],
+    inDatabase: change('begin_invocation', ['RETURN FOUND;', 'RETURN true;']),
+  },
+  {
+    name: 'the permit is given behind the execution deadline',
+    checks: ['model', 'histories'],
+    inDatabase: change('begin_invocation', [' OR c.execution_deadline <= clock_timestamp()', '']),
+  },
+  {
+    name: 'a cancelled call can be claimed',
+    checks: ['races', 'histories'],
+    inDatabase: async (pool) => {
+      await change('claim_execution', ["c.state <> 'granted'", "c.state NOT IN ('granted', 'cancelled')"])(pool);
+      await allowTransition(pool, 'cancelled', 'claimed');
+    },
+  },
+  {
+    name: 'a claim does not look at its decision',
+    checks: ['model', 'histories'],
+    inDatabase: change('claim_execution', ["RETURN 'stale';", 'NULL;']),
+  },
+  {
+    name: 'a claim takes a decision of an earlier generation',
+    checks: ['model', 'histories'],
+    inDatabase: change(
+      'claim_execution',
+      [' OR c.generation <> p_generation', ''],
+      [' AND d.generation = p_generation', ''],
+    ),
+  },
+  {
+    name: 'the claim reads the clock before it waits for the row',
+    checks: ['races', 'model'],
+    inDatabase: change(
+      'claim_execution',
+      ['v_now timestamptz;', 'v_now timestamptz := clock_timestamp();'],
+      ['v_now := clock_timestamp();', ''],
+    ),
+  },
+  {
+    name: 'the claim reads the clock of the beginning of its transaction',
+    checks: ['races', 'model'],
+    inDatabase: change('claim_execution', ['v_now := clock_timestamp();', 'v_now := now();']),
+  },
+  {
+    name: 'a claimed call can be cancelled',
+    checks: ['histories', 'races'],
+    inDatabase: async (pool) => {
+      await change('end_unclaimed', ["'input_required','granted') THEN", "'input_required','granted','claimed') THEN"])(
+        pool,
+      );
+      await allowTransition(pool, 'claimed', 'cancelled');
+    },
+  },
+  {
+    name: 'a result is stored over an unknown outcome',
+    checks: ['model', 'histories'],
+    inDatabase: async (pool) => {
+      await change('settle_execution', ["IF v_state = 'outcome_unknown' THEN", 'IF false THEN'])(pool);
+      await allowTransition(pool, 'outcome_unknown', 'executed');
+      await allowTransition(pool, 'outcome_unknown', 'execution_error');
+      await pool.query('ALTER TABLE gateway.outcome_record DROP CONSTRAINT outcome_record_gated_call_id_key');
+      await pool.query('ALTER TABLE gateway.outcome_record DROP CONSTRAINT outcome_record_task_id_key');
+    },
+  },
+  {
+    name: 'the execution deadline ends a call as denied',
+    checks: ['histories', 'model'],
+    inDatabase: async (pool) => {
+      await change('expire_gated_call', ["'outcome_unknown', 'execution_deadline'", "'denied', 'execution_deadline'"])(
+        pool,
+      );
+      await allowTransition(pool, 'claimed', 'denied');
+    },
+  },
+  {
+    name: 'the execution deadline is not carried out',
+    checks: ['histories', 'model'],
+    inDatabase: change('expire_gated_call', ["ELSIF c.state = 'claimed' AND", 'ELSIF false AND']),
+  },
+  {
+    name: 'an approval of an earlier generation is taken for the next',
+    checks: ['model', 'histories'],
+    inDatabase: change('grant_approval', [' OR c.generation <> p_generation', '']),
+  },
+  {
+    name: 'an identical call opens a second one',
+    checks: ['histories'],
+    inDatabase: change('open_gated_call', ["p ->> 'dedup_key'", "(p ->> 'dedup_key') || gen_random_uuid()"]),
+  },
+  {
+    name: 'identical calls of two agents are one',
+    checks: ['histories'],
+    inDatabase: async (pool) => {
+      await change(
+        'open_gated_call',
+        ["v_owner text := p ->> 'owner_key'", "v_owner text := 'everybody'"],
+        ["v_dedup text := p ->> 'dedup_key'", "v_dedup text := p ->> 'call_digest'"],
+      )(pool);
+    },
+  },
+  {
+    name: 'a task is shown behind its deadline as if it had none',
+    checks: ['histories'],
+    inDatabase: async (pool) => {
+      const { rows } = await pool.query<{ view: string }>(`SELECT pg_get_viewdef('gateway.task'::regclass) AS view`);
+      const view = rows[0]?.view ?? '';
+      const shown = view.replace(/COALESCE\(\(?g\.due_at <= clock_timestamp\(\)\)?, false\)/, 'false');
+      if (shown === view) throw new Error('the view does not look at the deadline');
+      await pool.query(`CREATE OR REPLACE VIEW gateway.task AS ${shown}`);
+    },
+  },
+  {
+    name: 'the engine is not told of a new call',
+    checks: ['histories'],
+    inDatabase: change('attach_handle', ["PERFORM gateway.enqueue('start_workflow', p_call::text);", '']),
+  },
+  {
+    name: 'an end leaves no outcome record',
+    checks: ['histories'],
+    inDatabase: change('move', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
+  },
+];

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/globals';
+import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client, type Pool } from 'pg';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { expectInvariants } from '../invariants/check-invariants.ts';
+import { lives, type Held } from '../support/lives.ts';
+import { NetProxy } from '../support/net-proxy.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
+import { everySoOften, setting, unreliable, withOperator } from '../support/postgres-faults.ts';
+import { inParallel, times } from '../support/regime.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
+const AT_ONCE = 20;
+
+const postgres = new OwnPostgres();
+let url: string;
+let pool: Pool;
+beforeAll(async () => {
+  url = await postgres.start();
+}, 120_000);
+afterAll(() => postgres.stop());
+beforeEach(() => {
+  pool = createPool(url, { applicationName: 'calls', durable: true });
+});
+afterEach(() => pool.end());
+
+/** So many whole lives, then the end of what disturbs them; each call has run once, and the invariants hold. */
+async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, over: Pool = pool): Promise<void> {
+  const world = lives(over);
+  const held: Held[] = [];
+  await inParallel(count, AT_ONCE, async () => {
+    const call = await world.open();
+    held.push(call);
+    await world.drive(call);
+  }).finally(calm);
+  for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
+  const { rows } = await pool.query('SELECT DISTINCT state FROM gateway.gated_call WHERE id = ANY ($1)', [
+    held.map(({ gatedCallId }) => gatedCallId),
+  ]);
+  expect(rows).toEqual([{ state: 'executed' }]);
+  expect([world.requests.size, held.length]).toEqual([count, count]);
+  await expectInvariants(pool, { seenTaskIds: held.map(({ taskId }) => taskId), requests: [] });
+  const keys = world.arrivals.map(({ upstreamKey }) => upstreamKey);
+  expect(new Set(keys).size).toBe(count);
+}
+
+describe('while calls run', () => {
+  it('immediate restarts of the server lose nothing and repeat nothing', async () => {
+    const restarts = everySoOften(
+      async () => {
+        await postgres.crash();
+        await pause(randomInt(0, 1_000));
+        expect(await postgres.start()).toBe(url);
+      },
+      { fromMs: times(500, 4_000), toMs: times(1_500, 8_000) },
+    );
+    await everyCallRunsOnce(times(800, 5_000), restarts.stop);
+    expect(await restarts.stop()).toBeGreaterThan(0);
+  }, 1_800_000);
+
+  it('sessions that are ended at random lose nothing and repeat nothing', async () => {
+    let ended = 0;
+    await withOperator(url, async (operator) => {
+      const endings = everySoOften(
+        async () => {
+          const { rowCount } = await operator.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE application_name = 'calls' ORDER BY random() LIMIT 1`,
+          );
+          ended += rowCount ?? 0;
+        },
+        { fromMs: 30, toMs: 100 },
+      );
+      await everyCallRunsOnce(times(150, 2_000), endings.stop);
+    });
+    expect(ended).toBeGreaterThan(10);
+  }, 900_000);
+
+  it('queries that fail at random, some after they were made, lose nothing and repeat nothing', async () => {
+    const shaky = unreliable(pool, { before: 0.02, after: 0.05 });
+    await everyCallRunsOnce(times(150, 2_000), () => Promise.resolve(), shaky.pool);
+    expect(shaky.failures()).toBeGreaterThan(20);
+  }, 900_000);
+});
+
+describe('a server that only reads', () => {
+  afterEach(() => setting(url, 'default_transaction_read_only', undefined));
+
+  it('shows every task, refuses what would be written as something to repeat, and goes on afterwards', async () => {
+    const { open, drive, view, calls, store } = lives(pool);
+    const short = lives(pool, { requestTtlMs: 1_500 });
+    const [waiting, dueSoon] = [await open(), await short.open()];
+    await setting(url, 'default_transaction_read_only', 'on');
+    await waitFor(async () => (await pool.query('SHOW transaction_read_only')).rows[0].transaction_read_only === 'on');
+    await waitFor(async () => (await store.load(dueSoon.gatedCallId)).remainingMs <= 0);
+    for (let look = 0; look < 50; look += 1) {
+      expect(await view(waiting.taskId)).toMatchObject({ state: 'pending' });
+      // Past its deadline: its end cannot be put on record, so it has not happened.
+      expect(await view(dueSoon.taskId)).toMatchObject({ state: 'pending' });
+    }
+    await expect(calls.cancel(waiting.gatedCallId)).rejects.toMatchObject(AWAY);
+    const opening = open();
+    const driving = drive(waiting);
+    await setting(url, 'default_transaction_read_only', undefined);
+    await driving;
+    expect((await view((await opening).taskId))?.state).toBe('pending');
+    expect((await view(waiting.taskId))?.state).toBe('executed');
+    expect(await view(dueSoon.taskId)).toMatchObject({ state: 'denied', reason: 'request_expired' });
+  });
+});
+
+describe('a server without a connection left', () => {
+  it('is waited for within bounds, and is back at once when there are some again', async () => {
+    const { open, view } = lives(pool);
+    const { taskId } = await open();
+    const taken: Client[] = [];
+    const fresh = createPool(url, { applicationName: 'too late' });
+    try {
+      for (;;) {
+        const client = new Client({ connectionString: url });
+        client.on('error', () => undefined);
+        if (
+          !(await client.connect().then(
+            () => true,
+            () => false,
+          ))
+        )
+          break;
+        taken.push(client);
+      }
+      const late = lives(fresh);
+      const began = performance.now();
+      await expect(late.view(taskId)).rejects.toMatchObject(AWAY);
+      expect(performance.now() - began).toBeLessThan(6_000);
+      // Who has connections keeps them.
+      expect(await view(taskId)).toMatchObject({ state: 'pending' });
+      await Promise.all(taken.splice(0).map((client) => client.end()));
+      const released = performance.now();
+      await waitFor(() => late.view(taskId).then(Boolean, () => false));
+      expect(performance.now() - released).toBeLessThan(10_000);
+      for (let look = 0; look < 50; look += 1) expect(await late.view(taskId)).toBeDefined();
+    } finally {
+      await Promise.all(taken.map((client) => client.end()));
+      await fresh.end();
+    }
+  });
+
+  it('more callers than connections wait for their turn, and none of them for ever', async () => {
+    const narrow = createPool(url, { applicationName: 'narrow', max: 2 });
+    try {
+      const { open, view } = lives(narrow);
+      const { taskId } = await open();
+      const looks = await Promise.all(Array.from({ length: 500 }, () => view(taskId)));
+      expect(new Set(looks.map((look) => look?.state))).toEqual(new Set(['pending']));
+      const held = await Promise.all([narrow.connect(), narrow.connect()]);
+      const began = performance.now();
+      await expect(view(taskId)).rejects.toMatchObject(AWAY);
+      expect(performance.now() - began).toBeLessThan(6_000);
+      for (const client of held) client.release();
+      expect(await view(taskId)).toMatchObject({ state: 'pending' });
+    } finally {
+      await narrow.end();
+    }
+  });
+});
+
+describe('a network', () => {
+  const proxy = new NetProxy();
+  let behind: Pool;
+  beforeAll(async () => {
+    behind = createPool(await proxy.listen(url), { applicationName: 'behind the proxy' });
+  });
+  afterAll(async () => {
+    await behind.end();
+    await proxy.close();
+  });
+
+  it.each(['refuse', 'blackhole'] as const)('that does %s connections holds nobody for ever', async (weather) => {
+    const { open, drive, view } = lives(behind);
+    const call = await open();
+    proxy.weather = weather;
+    if (weather === 'refuse') proxy.dropAll();
+    const began = performance.now();
+    await expect(view(call.taskId)).rejects.toMatchObject(AWAY);
+    expect(performance.now() - began).toBeLessThan(13_000);
+    const driving = drive(call);
+    proxy.weather = 'pass';
+    await driving;
+    expect(await view(call.taskId)).toMatchObject({ state: 'executed' });
+  });
+
+  it('that is slow, and breaks off after some bytes, again and again, lets every call through once', async () => {
+    proxy.delayMs = 5;
+    proxy.resetAfterBytes = 20_000;
+    const calm = async () => {
+      proxy.delayMs = 0;
+      proxy.resetAfterBytes = Infinity;
+    };
+    await everyCallRunsOnce(times(40, 500), calm, behind);
+  }, 300_000);
+});

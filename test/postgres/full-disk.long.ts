@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import type { Pool } from 'pg';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { expectInvariants } from '../invariants/check-invariants.ts';
+import { anOpening } from '../support/gated-calls.ts';
+import { lives, type Held } from '../support/lives.ts';
+import { withOperator } from '../support/postgres-faults.ts';
+import { canHaveSmallDisks, SmallDiskPostgres } from '../support/small-disk-postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const onSmallDisk = canHaveSmallDisks() ? it : it.skip;
+const postgres = new SmallDiskPostgres();
+let pool: Pool;
+beforeAll(async () => {
+  if (!canHaveSmallDisks()) return;
+  await postgres.start();
+  pool = createPool(postgres.url, { applicationName: 'calls', durable: true });
+}, 120_000);
+afterAll(async () => {
+  await pool?.end();
+  await postgres.stop();
+});
+
+/** Opens calls until the server cannot any more; answers why. */
+async function openUntilRefused(world: ReturnType<typeof lives>): Promise<unknown> {
+  // Nothing that a server could make smaller.
+  const content = () => randomBytes(50_000).toString('base64');
+  for (let count = 0; count < 5_000; count += 1) {
+    const opening = anOpening({ args: { path: String(count), content: content() } });
+    const refused = await world.calls.open(opening).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refused !== undefined) return refused;
+  }
+  throw new Error('the disk never got full');
+}
+
+onSmallDisk(
+  'a full disk refuses what is new as something to repeat, shows every task, and keeps results until there is room',
+  async () => {
+    let reachedTheTool = 0;
+    let mayAnswer = () => undefined as void;
+    const answered = new Promise<void>((resolve) => {
+      mayAnswer = resolve;
+    });
+    const world = lives(pool, {
+      // How long a server needs to come back from a full disk is not the subject.
+      executionTimeoutMs: 600_000,
+      atTheTool: async () => {
+        reachedTheTool += 1;
+        await answered;
+      },
+    });
+    const held: Held[] = [];
+    for (let count = 0; count < 5; count += 1) held.push(await world.open());
+    const driving = Promise.all(held.map((call) => world.drive(call)));
+    await waitFor(() => reachedTheTool === held.length);
+
+    await postgres.fill('data');
+    const refused = await openUntilRefused(world);
+    expect(refused).toBeInstanceOf(CountersignError);
+    expect(refused).toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
+    for (const { taskId } of held) {
+      expect(await waitFor(() => world.view(taskId).catch(() => undefined))).toMatchObject({ state: 'claimed' });
+    }
+    mayAnswer();
+    await expect(openUntilRefused(world)).resolves.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
+    await postgres.makeRoom();
+    await driving;
+    for (const { taskId, path } of held) {
+      expect(await world.view(taskId)).toMatchObject({ state: 'executed' });
+      expect(world.ledger.get(path)).toBe(1);
+    }
+    expect(postgres.log).toMatch(/No space left on device/);
+    await expectInvariants(pool, { seenTaskIds: held.map(({ taskId }) => taskId) });
+  },
+  180_000,
+);
+
+onSmallDisk(
+  'a write-ahead log without room ends the server; what was confirmed is there when it is back, and goes on',
+  async () => {
+    const world = lives(pool);
+    const held = await world.open();
+    await postgres.fill('log');
+    const opening = world.open();
+    await waitFor(
+      async () => {
+        const write = `SELECT pg_logical_emit_message(true, 'filler', repeat('x', 100000000))`;
+        await withOperator(postgres.url, (operator) => operator.query(write)).catch(() => undefined);
+        return /PANIC/.test(postgres.log);
+      },
+      { timeoutMs: 60_000 },
+    );
+    await postgres.makeRoom();
+    const calls = [held, await opening];
+    for (const call of calls) {
+      await world.drive(call);
+      expect(await world.view(call.taskId)).toMatchObject({ state: 'executed' });
+      expect(world.ledger.get(call.path)).toBe(1);
+    }
+    await expectInvariants(pool, { seenTaskIds: calls.map(({ taskId }) => taskId) });
+  },
+  180_000,
+);

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { sha256 } from '../../activities/sha256.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { expectInvariants } from '../invariants/check-invariants.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+import { lives, repeated } from '../support/lives.ts';
+import { inParallel, times } from '../support/regime.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
+
+let db: TestDatabase;
+let fixture: ReturnType<typeof gatedCallFixture>;
+beforeAll(async () => {
+  db = await createTestDatabase({ max: 20 });
+  fixture = gatedCallFixture(db.pool);
+});
+afterAll(async () => {
+  try {
+    await expectInvariants(db.pool);
+  } finally {
+    await db.drop();
+  }
+});
+
+/** A session that is nobody's of ours, in a transaction that takes its time. */
+async function withStray<T>(act: (stray: PoolClient) => Promise<T>): Promise<T> {
+  const stray = await db.pool.connect();
+  try {
+    await stray.query('BEGIN');
+    await stray.query("SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL deadlock_timeout = '20s'");
+    return await act(stray);
+  } finally {
+    // Whatever state it is in, it is not used again.
+    stray.release(true);
+  }
+}
+const waitingForLocks = async (count: number) => {
+  const text = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  const { rows } = await db.pool.query<{ n: number }>(text);
+  return (rows[0]?.n ?? 0) >= count;
+};
+const claimOf = async (gatedCallId: string) => ({
+  gatedCallId,
+  generation: 1,
+  epoch: 1,
+  decisionId: await fixture.allow(gatedCallId),
+  claimId: claimIdOf(gatedCallId, 1, sha256),
+  executionTimeoutMs: 60_000,
+});
+
+describe('a stray session that holds the row of a call while its approval ends', () => {
+  const CHANGES = {
+    nothing: 'SELECT 1',
+    'the row': 'UPDATE gateway.gated_call SET last_updated_at = clock_timestamp() WHERE id = $1',
+  } as const;
+
+  it.each([
+    ['changes nothing, and rolls back', 'nothing', 'ROLLBACK'],
+    ['changes nothing, and commits', 'nothing', 'COMMIT'],
+    ['changes the row, and rolls back', 'the row', 'ROLLBACK'],
+    ['changes the row, and commits', 'the row', 'COMMIT'],
+  ] as const)('%s: nobody claims afterwards, and the task is shown all the time', async (_case, change, end) => {
+    const approvedUntil = new Date(Date.now() + 1_200).toISOString();
+    const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
+    const claim = await claimOf(call.gatedCallId);
+    await withStray(async (stray) => {
+      await stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
+      await stray.query(CHANGES[change], change === 'nothing' ? [] : [call.gatedCallId]);
+      // It waits longer for the row than one may: that is no answer, so it asks again.
+      const claimed = repeated(() => fixture.lifecycle.claim(claim));
+      const expired = repeated(() => fixture.lifecycle.expire(call.gatedCallId));
+      await expect(fixture.lifecycle.claim(claim)).rejects.toMatchObject(AWAY);
+      expect(Date.now()).toBeGreaterThan(Date.parse(approvedUntil));
+      expect(await fixture.calls.findTask(call.taskId, ownerKey(CALLER))).toMatchObject({ state: 'granted' });
+      await stray.query(end);
+      expect([await claimed, await expired]).toEqual(['lost', 'denied']);
+    });
+    const { rows } = await db.pool.query('SELECT 1 FROM gateway.execution_claim WHERE gated_call_id = $1', [
+      call.gatedCallId,
+    ]);
+    expect(rows).toEqual([]);
+    const seen = await fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+    expect(seen).toMatchObject({ state: 'denied', reason: 'approval_expired' });
+  });
+});
+
+describe('a claim that falls victim', () => {
+  it('to a deadlock is no lost claim: it is made again', async () => {
+    const call = await fixture.granted();
+    const claim = await claimOf(call.gatedCallId);
+    await withStray(async (stray) => {
+      // The claim locks the call and then the decision that it refers to; this goes the other way.
+      await stray.query('SELECT 1 FROM gateway.decision WHERE id = $1 FOR UPDATE', [claim.decisionId]);
+      const claiming = fixture.lifecycle.claim(claim).catch((error: unknown) => error);
+      await waitFor(() => waitingForLocks(1));
+      const crossing = stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
+      expect(await claiming).toMatchObject({ ...AWAY, cause: { code: '40P01' } });
+      await crossing;
+      await stray.query('ROLLBACK');
+    });
+    expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('granted');
+    expect(await fixture.lifecycle.claim(claim)).toBe('won');
+  });
+
+  it('to a row that is held for too long is no lost claim: it is made again', async () => {
+    const call = await fixture.granted();
+    const claim = await claimOf(call.gatedCallId);
+    await withStray(async (stray) => {
+      await stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
+      await expect(fixture.lifecycle.claim(claim)).rejects.toMatchObject({ ...AWAY, cause: { code: '55P03' } });
+      await stray.query('COMMIT');
+    });
+    expect(await fixture.lifecycle.claim(claim)).toBe('won');
+  });
+});
+
+describe('a crowd', () => {
+  it('of 1,000 cancellations and one claim has one winner, every time', async () => {
+    for (let round = 0; round < times(3, 30); round += 1) {
+      const call = await fixture.granted();
+      const claim = await claimOf(call.gatedCallId);
+      const cancel = () => repeated(() => fixture.calls.cancel(call.gatedCallId));
+      const half = Array.from({ length: 500 }, cancel);
+      // In the middle, so that either may win. The pool hands connections out in the order of asking.
+      const claimed = repeated(() => fixture.lifecycle.claim(claim));
+      const states = await Promise.all([...half, ...Array.from({ length: 500 }, cancel)]);
+      const { state } = await fixture.lifecycle.load(call.gatedCallId);
+      expect(['cancelled', 'claimed']).toContain(state);
+      expect((await claimed) === 'won').toBe(state === 'claimed');
+      expect(new Set(states)).toEqual(new Set([state]));
+    }
+  }, 600_000);
+
+  it('of 200 identical calls of one caller gets one task and one request, and of two callers two', async () => {
+    const { calls, ensureSubmitted, requests } = lives(db.pool);
+    const caller = { ...CALLER, subject: randomUUID() };
+    const args = { path: randomUUID(), content: 'x' };
+    const call = async (by: typeof caller) => {
+      const opened = await calls.open(anOpening({ args, caller: by }));
+      if (!('taskId' in opened)) throw new Error(opened.kind);
+      await ensureSubmitted(opened);
+      return opened.taskId;
+    };
+    const tasks = await Promise.all(Array.from({ length: 200 }, () => repeated(() => call(caller))));
+    expect([new Set(tasks).size, requests.size]).toEqual([1, 1]);
+    const other = { ...caller, subject: randomUUID() };
+    const mixed = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => repeated(() => call(index % 2 === 0 ? caller : other))),
+    );
+    expect([new Set(mixed).size, requests.size]).toEqual([2, 2]);
+    expect(mixed[0]).toBe(tasks[0]);
+    expect(mixed[1]).not.toBe(mixed[0]);
+    expect(await calls.findTask(mixed[1] ?? '', ownerKey(caller))).toBeUndefined();
+  });
+
+  it('of approval, cancellation and expiry within milliseconds of each other has one winner for each call', async () => {
+    const states = new Map<string, number>();
+    const soon = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
+    const round = async (index: number) => {
+      const call = await fixture.pending();
+      const grant = () => fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
+      // In half of them it is the claim that races, in the others the approval before it.
+      if (index % 2 === 0) await grant();
+      const decided = await claimOf(call.gatedCallId);
+      const deadline = `UPDATE gateway.gated_call SET request_deadline = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
+      await db.pool.query(deadline, [call.gatedCallId, Math.random() * 15]);
+      const claim = async () => {
+        await soon();
+        if (index % 2 === 1 && (await grant()) !== 'granted') return 'lost';
+        return fixture.lifecycle.claim(decided);
+      };
+      const [claimed] = await Promise.all([
+        claim(),
+        soon().then(() => fixture.calls.cancel(call.gatedCallId)),
+        soon().then(() => fixture.lifecycle.expire(call.gatedCallId)),
+      ]);
+      const { state } = await fixture.lifecycle.load(call.gatedCallId);
+      expect(claimed === 'won').toBe(state === 'claimed');
+      states.set(state, (states.get(state) ?? 0) + 1);
+    };
+    const rounds = times(300, 10_000);
+    await inParallel(rounds, 6, round);
+    expect([...states.values()].reduce((sum, count) => sum + count, 0)).toBe(rounds);
+    // It was a race: each of them won some.
+    expect([...states.keys()].sort()).toEqual(['cancelled', 'claimed', 'denied']);
+  }, 900_000);
+});
+
+describe('callbacks', () => {
+  const deliver = (webhookId: string, accessRequestId: string, bodyDigest = 'sha-256:a') =>
+    fixture.calls.acceptCallback({ webhookId, bodyDigest, accessRequestId });
+  const pokes = async (gatedCallId: string) => {
+    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'poke_workflow' AND subject_id = $1`;
+    return (await db.pool.query<{ n: number }>(text, [gatedCallId])).rows[0]?.n;
+  };
+
+  it('that come a hundred times, in any order, wake once for each message and decide nothing', async () => {
+    const call = await fixture.pending();
+    const request = `arq_${call.gatedCallId}`;
+    const ids = Array.from({ length: 10 }, () => `msg_${randomUUID()}`);
+    const all = ids.flatMap((id) => Array.from({ length: 10 }, () => id)).sort(() => Math.random() - 0.5);
+    const verdicts = await Promise.all(all.map((id) => repeated(() => deliver(id, request))));
+    expect(verdicts.filter((verdict) => verdict === 'accepted')).toHaveLength(10);
+    expect(verdicts.filter((verdict) => verdict === 'repeated')).toHaveLength(90);
+    expect(await deliver(ids[0] ?? '', request, 'sha-256:b')).toBe('conflict');
+    expect(await pokes(call.gatedCallId)).toBe(10);
+    expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('pending');
+  });
+
+  it('that come after the end, or for a request nobody knows, are accepted and do nothing', async () => {
+    const call = await fixture.pending();
+    await fixture.calls.cancel(call.gatedCallId);
+    const before = await pokes(call.gatedCallId);
+    expect(await deliver(randomUUID(), `arq_${call.gatedCallId}`)).toBe('accepted');
+    expect(await deliver(randomUUID(), 'arq_of_nobody')).toBe('accepted');
+    expect(await pokes(call.gatedCallId)).toBe(before);
+    expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('cancelled');
+  });
+});

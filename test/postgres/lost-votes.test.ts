@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { Pool } from 'pg';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { NetProxy } from '../support/net-proxy.ts';
+import { inParallel, times } from '../support/regime.ts';
+
+const service = new ApprovalsUnderTest();
+const proxy = new NetProxy();
+let pool: Pool;
+let store: ReturnType<typeof createAccessRequestStore>;
+beforeAll(async () => {
+  await service.start();
+  pool = createPool(await proxy.listen(service.database.url), { applicationName: 'behind the proxy' });
+  store = createAccessRequestStore(pool);
+});
+afterAll(async () => {
+  await pool.end();
+  await proxy.close();
+  await service.stop();
+});
+
+type Opened = Awaited<ReturnType<typeof service.open>>;
+const voteOn = (request: Opened, subject = 'alice', verdict: 'approve' | 'deny' = 'approve') => ({
+  requestId: request.id,
+  generation: 1,
+  callDigest: request.callDigest,
+  approver: { issuer: 'https://idp.test', subject },
+  verdict,
+  reason: undefined,
+  via: 'api' as const,
+  approvalId: `apr_${randomUUID()}`,
+  approvalTtlMs: 60_000,
+});
+const votesOn = async (id: string) =>
+  (await service.database.pool.query('SELECT verdict FROM approvals.vote WHERE access_request_id = $1', [id])).rows;
+
+describe('a connection that breaks around the commit of a vote', () => {
+  it.each([
+    ['before', 'counted'],
+    ['after', 'repeated'],
+  ] as const)('(%s it is made): who votes again is told how it stands, and has one vote', async (when, outcome) => {
+    const request = await service.open();
+    const cut = proxy.cut({ statement: 'approvals-cast-vote', when });
+    await expect(store.castVote(voteOn(request))).rejects.toThrow();
+    await cut;
+    expect(await store.castVote(voteOn(request))).toBe(outcome);
+    expect(await votesOn(request.id)).toEqual([{ verdict: 'approve' }]);
+    expect((await store.find(request.id))?.status).toBe('approved');
+  });
+
+  it.each([
+    ['before', 'counted'],
+    ['after', 'repeated'],
+  ] as const)('(%s it is made) that came in a message: the same message again says so', async (when, outcome) => {
+    const request = await service.open();
+    const message = { source: 'decisions', webhookId: `msg_${randomUUID()}`, bodyDigest: 'sha-256:a' };
+    const cut = proxy.cut({ statement: 'approvals-accept-decision', when });
+    await expect(store.acceptDecision(message, voteOn(request))).rejects.toThrow();
+    await cut;
+    expect(await store.acceptDecision(message, voteOn(request))).toBe(outcome);
+    expect(await votesOn(request.id)).toHaveLength(1);
+  });
+});
+
+describe('three who vote at the same instant on a request that needs two', () => {
+  it.each([
+    [['approve', 'approve', 'approve'], ['approved']],
+    [
+      ['approve', 'approve', 'deny'],
+      ['approved', 'denied'],
+    ],
+    [['approve', 'deny', 'deny'], ['denied']],
+  ] as const)('%j: what two of them settle stays', async (verdicts, ends) => {
+    await inParallel(times(10, 200), 3, async () => {
+      const request = await service.open();
+      await service.database.pool.query(
+        `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET quorum = 2
+         WHERE id = '${request.id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
+      );
+      const outcomes = await Promise.all(
+        verdicts.map((verdict, index) => store.castVote(voteOn(request, `voter-${index}`, verdict))),
+      );
+      const { status } = (await store.find(request.id)) ?? {};
+      expect(ends).toContain(status);
+      const counted = outcomes.filter((outcome) => outcome === 'counted').length;
+      const votes = await votesOn(request.id);
+      expect(votes).toHaveLength(counted);
+      const approvals = votes.filter(({ verdict }) => verdict === 'approve').length;
+      // Approved by two and no denial among them; denied by one denial, and nothing counts after the end.
+      if (status === 'approved') expect([approvals, votes.length]).toEqual([2, 2]);
+      else expect(votes.length - approvals).toBe(1);
+    });
+  });
+});

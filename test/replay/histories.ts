@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { ReplayHistoriesIterable } from '@temporalio/worker';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+
+/** What the engine wrote down of workflows, recorded by `npm run replay:record`. */
+export const HISTORIES = packagePath('test', 'replay', 'histories');
+
+type History = Extract<ReplayHistoriesIterable, Iterable<unknown>> extends Iterable<{ history: infer H }> ? H : never;
+
+/** The engine's own messages, which its SDK does not hand out. */
+const { temporal } = createRequire(packagePath('node_modules', '@temporalio', 'worker', 'package.json'))(
+  '@temporalio/proto',
+) as { temporal: { api: { history: { v1: { History: { fromObject(json: unknown): History } } } } } };
+
+/** The history behind its JSON form, as it can be replayed. */
+export const historyOf = (json: unknown): History => temporal.api.history.v1.History.fromObject(json);
+
+export interface Recorded {
+  readonly name: string;
+  readonly text: string;
+  readonly history: { readonly events: readonly Record<string, unknown>[] };
+}
+
+export function recordedHistories(): Recorded[] {
+  return readdirSync(HISTORIES).map((name) => {
+    const text = readFileSync(join(HISTORIES, name), 'utf8');
+    return { name, text, history: JSON.parse(text) as Recorded['history'] };
+  });
+}

@@ -1,0 +1,67 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Worker, type WorkflowBundle } from '@temporalio/worker';
+import pino from 'pino';
+import { bundleWorkflows } from '../../apps/worker/bundle.ts';
+import { installRuntime } from '../../apps/worker/worker.ts';
+import { CANARY } from '../support/engine-world.ts';
+import { historyOf, recordedHistories, type Recorded } from './histories.ts';
+import { PATHS } from './paths.ts';
+
+const recorded = recordedHistories();
+let bundle: WorkflowBundle;
+beforeAll(async () => {
+  installRuntime(pino({ enabled: false }));
+  bundle = await bundleWorkflows();
+}, 120_000);
+
+/** What the present workflow says of these histories: nothing, or why it cannot go on from them. */
+async function replay(histories: readonly Recorded[]): Promise<Record<string, string | undefined>> {
+  const given = histories.map(({ name, history }) => ({ workflowId: name, history: historyOf(history) }));
+  const said: Record<string, string | undefined> = {};
+  for await (const result of Worker.runReplayHistories({ workflowBundle: bundle, replayName: 'test' }, given)) {
+    said[result.workflowId] = result.error?.name;
+  }
+  return said;
+}
+
+it('every way through the workflow is recorded', () => {
+  const names = new Set(recorded.map(({ name }) => name.split('.')[0]));
+  expect([...names].sort()).toEqual([...Object.keys(PATHS), 'handed-over', 'worker-died'].sort());
+  expect(recorded.length).toBeGreaterThan(30);
+});
+
+it('the present workflow goes on from whatever was recorded', async () => {
+  const said = await replay(recorded);
+  expect(said).toEqual(Object.fromEntries(recorded.map(({ name }) => [name, undefined])));
+}, 120_000);
+
+describe('a history that the present workflow would not have made is found out', () => {
+  const without = (part: string) => (events: Recorded['history']['events']) =>
+    events.filter((event) => !(part in event));
+  const renamed = (events: Recorded['history']['events']) =>
+    JSON.parse(JSON.stringify(events).replaceAll('"invokeTool"', '"forgetTool"')) as typeof events;
+  it.each([
+    ['another step', 'granted-before-the-first-look', renamed],
+    ['no pause', 'granted-and-found-by-itself', without('timerStartedEventAttributes')],
+    ['no step before the tool', 'granted-before-the-first-look', without('markerRecordedEventAttributes')],
+  ])('%s', async (_what, name, change) => {
+    const found = recorded.find((one) => one.name === `${name}.json`);
+    const events = change(found?.history.events ?? []);
+    expect(events).not.toEqual(found?.history.events);
+    const numbered = events.map((event, index) => ({ ...event, eventId: String(index + 1) }));
+    const said = await replay([{ name, text: '', history: { events: numbered } }]);
+    expect(said[name]).toBeDefined();
+  });
+});
+
+it.each(recorded.map((one) => [one.name, one] as const))('%s holds references only', (_name, { text, history }) => {
+  const readable = [text];
+  JSON.stringify(history, (key, value: unknown) => {
+    if (key === 'data' && typeof value === 'string') readable.push(Buffer.from(value, 'base64').toString());
+    return value;
+  });
+  expect(readable.length).toBeGreaterThan(1);
+  for (const secret of [CANARY, 'write_file', 'idp.test', 'apr_', 'arq_', 'tsk_']) {
+    expect(readable.filter((one) => one.includes(secret))).toEqual([]);
+  }
+});

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { gatedCallFixture } from '../support/gated-calls.ts';
+
+/** Logs in as somebody who is a member of one role and of nothing else, as a deployable in production does. */
+async function login(db: TestDatabase, role: string): Promise<Pool> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await db.pool.query(`CREATE ROLE ${name} LOGIN PASSWORD '${name}' IN ROLE ${role}`);
+  const url = new URL(db.url);
+  [url.username, url.password] = [name, name];
+  return new Pool({ connectionString: url.href, max: 4 });
+}
+const DENIED = { code: '42501' };
+
+describe('the enforcement role', () => {
+  let db: TestDatabase;
+  let pool: Pool;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    pool = await login(db, 'countersign_enforcement');
+  });
+  afterAll(async () => {
+    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
+    await pool.end();
+    await db.pool.query(`DROP ROLE ${user}`);
+    await db.drop();
+  });
+
+  it('can take a call through its whole life by the functions', async () => {
+    const fixture = gatedCallFixture(pool);
+    const call = await fixture.claimed();
+    const invocationId = randomUUID();
+    expect(await fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() })).toBe(true);
+    const of = { gatedCallId: call.gatedCallId, invocationId, cause: 'result' } as const;
+    expect(await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' })).toBe('executed');
+  });
+
+  it.each([
+    `UPDATE gateway.gated_call SET state = 'granted'`,
+    `UPDATE gateway.gated_call SET claim_id = NULL, request_deadline = now() + interval '1 year'`,
+    'DELETE FROM gateway.gated_call',
+    'DELETE FROM gateway.outcome_record',
+    'TRUNCATE gateway.call_event CASCADE',
+    'DELETE FROM gateway.invocation',
+    `INSERT INTO gateway.execution_claim SELECT id, id, 1, id FROM gateway.gated_call`,
+    `INSERT INTO gateway.transition VALUES ('denied', 'granted')`,
+    'UPDATE gateway.epoch SET frozen = false',
+    `UPDATE gateway.approval SET approved_until = now() + interval '1 year'`,
+    'UPDATE gateway.data_key SET call_key = NULL',
+    'ALTER TABLE gateway.gated_call DISABLE TRIGGER ALL',
+    `SELECT gateway.move(id, 'granted', 'x', NULL, 0) FROM gateway.gated_call`,
+    `SELECT gateway.write_outcome_record(id) FROM gateway.gated_call`,
+    'SELECT * FROM approvals.access_request',
+    'SELECT * FROM pdp.evaluation',
+    'SELECT * FROM audit.session',
+    'SET ROLE countersign_authority',
+  ])('may not: %s', async (statement) => {
+    await expect(pool.query(statement)).rejects.toMatchObject(DENIED);
+  });
+});
+
+describe.each([
+  ['countersign_authority', 'gateway.gated_call', 'approvals.access_request'],
+  ['countersign_auditor', 'approvals.access_request', 'gateway.outcome_record'],
+])('the role %s', (role, foreign, own) => {
+  let db: TestDatabase;
+  let pool: Pool;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    pool = await login(db, role);
+  });
+  afterAll(async () => {
+    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
+    await pool.end();
+    await db.pool.query(`DROP ROLE ${user}`);
+    await db.drop();
+  });
+
+  it('sees nothing of the other side', async () => {
+    await expect(pool.query(`SELECT FROM ${foreign}`)).rejects.toMatchObject(DENIED);
+  });
+
+  it('sees its own, and does not write it directly', async () => {
+    await pool.query(`SELECT FROM ${own}`);
+    await expect(pool.query(`DELETE FROM ${own}`)).rejects.toMatchObject(DENIED);
+    await expect(pool.query(`UPDATE ${own} SET tool = 'another'`)).rejects.toMatchObject(DENIED);
+  });
+
+  it('calls no function that moves a gated call', async () => {
+    const cancel = `SELECT gateway.end_unclaimed('${randomUUID()}', 'cancelled', 'x', 'x', 0)`;
+    await expect(pool.query(cancel)).rejects.toMatchObject(DENIED);
+  });
+});

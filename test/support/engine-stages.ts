@@ -1,0 +1,55 @@
+import type { Engine } from './engine.ts';
+import type { WorldCall } from './engine-world.ts';
+import { waitFor } from './wait-for.ts';
+
+/** Where in its life a call can be when somebody lays hands on its workflow. */
+export const STAGES = [
+  'rests before its first look',
+  'awaits its resolution',
+  'awaits a decision',
+  'is claimed and has no permit',
+  'is sent and has no answer',
+  'has its result stored',
+] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Brings a call of its own to the stage and keeps it there. */
+export async function callAt(stage: Stage, { world, workflows, handle }: Engine): Promise<WorldCall> {
+  const call = await world.hold();
+  // The start that waits in the outbox would come in between when the maintenance runs.
+  if (stage === 'rests before its first look') {
+    await workflows.restart(call.gatedCallId, 3_600_000);
+    return call;
+  }
+  if (stage === 'awaits its resolution') {
+    await workflows.poke(call.gatedCallId);
+    await waitFor(() => isPaused(handle(call)));
+    return call;
+  }
+  world.approve(call);
+  if (stage === 'awaits a decision') {
+    world.say(call, { decision: { kind: 'retry', retryAfterMs: 1_000 } });
+    await workflows.poke(call.gatedCallId);
+    await waitFor(async () => (await world.stateOf(call)) === 'granted' && (await isPaused(handle(call))));
+    return call;
+  }
+  const point = { 'is claimed and has no permit': 'permit', 'is sent and has no answer': 'tool' }[stage as string];
+  const isThere = world.keep((point ?? 'settled') as 'permit' | 'tool' | 'settled', call);
+  await workflows.poke(call.gatedCallId);
+  await waitFor(isThere);
+  return call;
+}
+
+/** Lets everything go well from here on. */
+export function goOn({ world }: Engine, calls: readonly WorldCall[]): void {
+  for (const call of calls) {
+    world.approve(call);
+    world.say(call, { decision: { kind: 'allow' } });
+  }
+  world.releaseAll();
+}
+
+async function isPaused(handle: ReturnType<Engine['handle']>): Promise<boolean> {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).some((event) => event.timerStartedEventAttributes);
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import pino from 'pino';
+import type { ActivityDeps } from '../../activities/deps.ts';
+import { createActivities } from '../../activities/index.ts';
+import type { ActivityPorts } from '../../workflows/activity-ports.ts';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { InvocationResult, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { TestDatabase } from './database.ts';
+import { anApproval, anOpening, CALLER, gatedCallFixture } from './gated-calls.ts';
+import { waitFor } from './wait-for.ts';
+
+/** In every argument, caller, approval and result. Nothing that the engine keeps may hold it. */
+export const CANARY = 'canary-7f3a';
+
+/** Where a step can be kept: before the permit, between the permit and the tool's answer, after the result is stored. */
+export type Point = 'permit' | 'tool' | 'settled';
+
+export interface WorldCall {
+  readonly gatedCallId: string;
+  readonly path: string;
+}
+type Gate = { readonly open: () => void; readonly opened: Promise<void>; reached: boolean };
+/** What the outside says about one call; changed by the test as it goes. */
+export interface Says {
+  status: ResolutionStatus;
+  decision: Decision | Error;
+  result: InvocationResult | Error;
+  /** What the next attempts to read the row, or to get the permit, fail with. */
+  failures?: { load?: Error[]; permit?: Error[] };
+}
+export type EngineWorld = ReturnType<typeof createEngineWorld>;
+
+/**
+ * Gated calls with the real steps over a real database. The authority side and the tools are fakes at their ports: they
+ * say what the test wants, note each arrival, and hold a step where the test wants it held.
+ */
+export function createEngineWorld(
+  db: TestDatabase,
+  of: { requestTtlMs?: number; executionTimeoutMs?: number; pollMinMs?: number; pollMaxMs?: number } = {},
+) {
+  const fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000, requestTtlMs: of.requestTtlMs ?? 600_000 });
+  const says = new Map<string, Says>();
+  const gates = new Map<string, Gate>();
+  const arrivals: string[] = [];
+  const counts = { looks: 0 };
+
+  const saidOf = (path: string): Says => says.get(path) ?? { status: { kind: 'pending' }, ...WELL };
+  const pass = async (point: Point, key: string) => {
+    const gate = gates.get(`${point} ${key}`);
+    if (gate !== undefined) gate.reached = true;
+    await gate?.opened;
+  };
+  const deps = createDeps({ fixture, saidOf, pass, arrivals, counts, of });
+
+  return {
+    fixture,
+    arrivals,
+    counts,
+    activities: createActivities(deps) satisfies ActivityPorts,
+    /** Opens a call that waits for its resolution; its workflow is still to be started. */
+    async hold(): Promise<WorldCall> {
+      const path = `/${CANARY}/${randomUUID()}`;
+      const caller = { ...CALLER, subject: `${CANARY}-${randomUUID()}` };
+      says.set(path, { status: { kind: 'pending' }, ...WELL });
+      const { gatedCallId } = await fixture.pending(anOpening({ caller, args: { path, content: CANARY } }));
+      paths.set(gatedCallId, path);
+      return { gatedCallId, path };
+    },
+    say: (call: WorldCall, more: Partial<Says>) => void says.set(call.path, { ...saidOf(call.path), ...more }),
+    approve: (call: WorldCall) => void says.set(call.path, { ...saidOf(call.path), status: granted() }),
+    /** Keeps the step of this call at the point, once it comes there. Answers whether it has come. */
+    keep(point: Point, call: WorldCall): () => boolean {
+      let open: () => void = () => undefined;
+      const opened = new Promise<void>((resolve) => (open = resolve));
+      const gate: Gate = { open, opened, reached: false };
+      gates.set(`${point} ${point === 'tool' ? call.path : call.gatedCallId}`, gate);
+      return () => gate.reached;
+    },
+    releaseAll(): void {
+      for (const gate of gates.values()) gate.open();
+      gates.clear();
+    },
+    arrivalsOf: (call: WorldCall) => arrivals.filter((path) => path === call.path).length,
+    stateOf: async (call: WorldCall) => (await fixture.lifecycle.load(call.gatedCallId)).state,
+    /** How the call ended, once it has. */
+    ended: (call: WorldCall, timeoutMs = 60_000) =>
+      waitFor(
+        async () => {
+          const { rows } = await db.pool.query<{ state: string }>(
+            'SELECT state FROM gateway.gated_call WHERE id = $1 AND ended_at IS NOT NULL',
+            [call.gatedCallId],
+          );
+          return rows[0]?.state;
+        },
+        { timeoutMs },
+      ),
+  };
+}
+
+const paths = new Map<string, string>();
+const WELL: Pick<Says, 'decision' | 'result'> = {
+  decision: { kind: 'allow' },
+  result: { kind: 'result', isError: false, result: { content: [{ type: 'text', text: CANARY }] } },
+};
+const granted = () => ({ kind: 'granted', approval: anApproval({ state: CANARY }) }) as const;
+
+function createDeps(world: {
+  fixture: ReturnType<typeof gatedCallFixture>;
+  saidOf: (path: string) => Says;
+  pass: (point: Point, key: string) => Promise<void>;
+  arrivals: string[];
+  counts: { looks: number };
+  of: { executionTimeoutMs?: number; pollMinMs?: number; pollMaxMs?: number };
+}): ActivityDeps {
+  const { fixture, saidOf, pass, arrivals, counts, of } = world;
+  const answer = <T>(value: T | Error): T => {
+    if (value instanceof Error) throw value;
+    return value;
+  };
+  const failuresOf = (gatedCallId: string) => saidOf(paths.get(gatedCallId) ?? '').failures;
+  const failWith = (failures: Error[] | undefined) => {
+    const failure = failures?.shift();
+    if (failure !== undefined) throw failure;
+  };
+  const { lifecycle } = fixture;
+  const pathIn = (args: unknown) => String((args as { path?: unknown }).path);
+  return {
+    store: {
+      ...lifecycle,
+      async load(gatedCallId) {
+        failWith(failuresOf(gatedCallId)?.load);
+        return lifecycle.load(gatedCallId);
+      },
+      async beginInvocation(call) {
+        await pass('permit', call.gatedCallId);
+        failWith(failuresOf(call.gatedCallId)?.permit);
+        return lifecycle.beginInvocation(call);
+      },
+      async settleResult(invocation, result) {
+        const state = await lifecycle.settleResult(invocation, result);
+        await pass('settled', invocation.gatedCallId);
+        return state;
+      },
+    },
+    ensureSubmitted: () => Promise.reject(new Error('not expected')),
+    pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },
+    accessRequests: {
+      submit: () => Promise.reject(new Error('not expected')),
+      async read({ accessRequestId }) {
+        counts.looks += 1;
+        return saidOf(paths.get(accessRequestId.slice('arq_'.length)) ?? '').status;
+      },
+      cancel: async () => undefined,
+    },
+    upstreams: {
+      tools: async () => [],
+      find: async (name) => ({
+        ...{ upstream: 'files', upstreamTool: 'write_file', name, definition: {} },
+        digest: 'sha-256:tool',
+      }),
+      async call({ arguments: args }) {
+        const path = pathIn(args);
+        arrivals.push(path);
+        await pass('tool', path);
+        return answer(saidOf(path).result);
+      },
+    },
+    log: pino({ enabled: false }),
+    settings: {
+      pollMinMs: of.pollMinMs ?? 500,
+      pollMaxMs: of.pollMaxMs ?? 1_000,
+      executionTimeoutMs: of.executionTimeoutMs ?? 5_000,
+      accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+      callbackUrl: 'http://127.0.0.1:1/callbacks',
+      maxGenerations: 1,
+      outcomeProbes: {},
+    },
+  };
+}

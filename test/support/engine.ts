@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { Client, Connection, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
+import pino from 'pino';
+import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { createOpenCalls } from '../../activities/stores/open-calls.ts';
+import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
+import { startOutbox } from '../../apps/shared/outbox.ts';
+import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
+import { bundleWorkflows } from '../../apps/worker/bundle.ts';
+import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
+import { startReconciler } from '../../apps/worker/maintenance/reconciler.ts';
+import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
+import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
+import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
+import { waitFor } from './wait-for.ts';
+
+export interface EngineOptions {
+  /** `host:port` of the frontend. */
+  readonly address: string;
+  /** Where the worker and the maintenance reach it, when that is by another way. */
+  readonly reachedAt?: string;
+  readonly world?: Parameters<typeof createEngineWorld>[1];
+  readonly firstLookMs?: number;
+  readonly reconcileMs?: number;
+}
+
+/** A worker of the product in this process, piece by piece, over a database and a task queue of its own. */
+export interface Engine {
+  readonly world: EngineWorld;
+  readonly db: TestDatabase;
+  readonly client: Client;
+  readonly taskQueue: string;
+  readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
+  /** Starts a worker with the product's workflows, unless told otherwise. */
+  startWorker(of?: { address?: string; bundle?: WorkflowBundle; maxCachedWorkflows?: number }): Promise<Running>;
+  /** Starts the outbox, the sweeper and the reconciler. */
+  startMaintenance(): Promise<Running>;
+  handle(call: WorldCall): WorkflowHandle;
+  /** Waits until no workflow of the call runs and answers how the last one ended: `COMPLETED`, `TERMINATED` … `GONE` */
+  closed(call: WorldCall, timeoutMs?: number): Promise<string>;
+  stop(): Promise<void>;
+}
+
+let bundled: Promise<WorkflowBundle> | undefined;
+const log = pino({ enabled: false });
+
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  installRuntime(log);
+  bundled ??= bundleWorkflows();
+  const db = await createTestDatabase({ max: 20 });
+  const world = createEngineWorld(db, options.world);
+  const taskQueue = `engine-${randomUUID()}`;
+  const direct = await Connection.connect({ address: options.address });
+  const client = new Client({ connection: direct });
+  const reachedAt = options.reachedAt ?? options.address;
+  const connection = Connection.lazy({ address: reachedAt });
+  const workflows = createGatedCallWorkflows(new Client({ connection }), {
+    taskQueue,
+    firstLookMs: options.firstLookMs ?? 1,
+  });
+  const parts: Running[] = [];
+  const running = (part: Running): Running => {
+    parts.push(part);
+    const stop = async () => {
+      if (parts.includes(part)) parts.splice(parts.indexOf(part), 1);
+      await part.stop();
+    };
+    return { name: part.name, stop };
+  };
+  const handle = (call: WorldCall) => client.workflow.getHandle(gatedCallWorkflowId(call.gatedCallId));
+  return {
+    ...{ world, db, client, taskQueue, workflows, handle },
+    startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
+    startMaintenance: async () =>
+      running(await startMaintenance({ db, world, workflows, reconcileMs: options.reconcileMs ?? 1_000 })),
+    closed: (call, timeoutMs = 30_000) =>
+      waitFor(
+        async () => {
+          const name = await statusOf(handle(call));
+          return name === 'RUNNING' ? undefined : name;
+        },
+        { timeoutMs, everyMs: 100 },
+      ),
+    async stop() {
+      world.releaseAll();
+      await stopAll(parts);
+      await connection.close();
+      await direct.close();
+      await db.drop();
+    },
+  };
+}
+
+export async function statusOf(handle: WorkflowHandle): Promise<string> {
+  try {
+    return (await handle.describe()).status.name;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'GONE';
+    throw error;
+  }
+}
+
+async function startWorker(of: {
+  address: string;
+  taskQueue: string;
+  world: EngineWorld;
+  bundle?: WorkflowBundle;
+  maxCachedWorkflows?: number;
+}): Promise<Running> {
+  const connection = await NativeConnection.connect({ address: of.address });
+  const worker = await Worker.create({
+    connection,
+    taskQueue: of.taskQueue,
+    workflowBundle: of.bundle ?? (await (bundled ??= bundleWorkflows())),
+    activities: of.world.activities,
+    shutdownGraceTime: '2 seconds',
+    maxCachedWorkflows: of.maxCachedWorkflows ?? 500,
+    ...TURN_LIMIT,
+  });
+  const ran = worker.run();
+  return {
+    name: 'worker',
+    async stop() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ran;
+      await connection.close();
+    },
+  };
+}
+
+async function startMaintenance(of: {
+  db: TestDatabase;
+  world: EngineWorld;
+  workflows: Engine['workflows'];
+  reconcileMs: number;
+}): Promise<Running> {
+  const { db, world, workflows } = of;
+  const { lifecycle } = world.fixture;
+  const accessRequests = {
+    submit: () => Promise.reject(new Error('not expected')),
+    read: () => Promise.reject(new Error('not expected')),
+    cancel: async () => undefined,
+  };
+  const parts: Running[] = [
+    startSweeper({
+      calls: { ...createDueCalls(db.pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end },
+      ...{ intervalMs: 200, abandonAfterMs: 600_000, log },
+    }),
+    await startOutbox({
+      ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
+      handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests }),
+    }),
+    startReconciler({
+      ...{ workflows, calls: createOpenCalls(db.pool), spreadMs: 200, intervalMs: of.reconcileMs, log },
+    }),
+  ];
+  return { name: 'maintenance', stop: () => stopAll(parts) };
+}

@@ -1,0 +1,162 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { pino } from 'pino';
+import { createActivities } from '../../activities/index.ts';
+import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { sha256 } from '../../activities/sha256.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
+import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
+import type { GatedCallView, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { Principal } from '../../workflows/domain/principal.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import type { Arrival } from '../invariants/invariant.ts';
+import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
+
+const HOUR_MS = 3_600_000;
+/** That an attempt failed is what these tests are about. */
+const SILENT = new DefaultLogger('ERROR', () => undefined);
+const TOOL = 'files__write_file';
+
+export interface LifeOptions {
+  readonly executionTimeoutMs?: number;
+  readonly requestTtlMs?: number;
+  /** Runs while a call is at the tool. */
+  readonly atTheTool?: () => Promise<void>;
+}
+
+/**
+ * Whole lives of gated calls in this process: the gateway's and the worker's own steps over one pool, with an authority
+ * that approves everything and a tool that notes each call. What the engine does is done as it does it: idempotent steps
+ * are repeated for as long as they fail, the invocation is tried once, and what became of it is read from the database.
+ */
+export function lives(pool: Pool, options: LifeOptions = {}) {
+  const calls = createGatedCallStore(pool, {
+    seals: TEST_SEALS,
+    requestTtlMs: options.requestTtlMs ?? HOUR_MS,
+    retentionMs: HOUR_MS,
+    maxOpenPerCaller: 100_000,
+  });
+  const store = createLifecycleStore(pool, { seals: TEST_SEALS, retentionMs: HOUR_MS });
+  const requests = new Map<string, AccessRequestHandle>();
+  /** How often the tool was called for each path. */
+  const ledger = new Map<string, number>();
+  const arrivals: Arrival[] = [];
+  const approvals = new Map<string, ResolutionStatus>();
+  const accessRequests = {
+    submit: async ({ idempotencyKey }: { idempotencyKey: string }) => {
+      const id = `arq_${idempotencyKey}`;
+      const handle = { accessRequestId: id, statusEndpoint: 'http://127.0.0.1:1/s' };
+      requests.set(idempotencyKey, handle);
+      return handle;
+    },
+    read: async ({ accessRequestId }: AccessRequestHandle) => {
+      const known = approvals.get(accessRequestId) ?? { kind: 'granted' as const, approval: anApproval() };
+      approvals.set(accessRequestId, known);
+      return known;
+    },
+    cancel: async () => undefined,
+  };
+  const ensureSubmitted = createEnsureSubmitted({ store, accessRequests });
+  const activities = createActivities({
+    store,
+    accessRequests,
+    ensureSubmitted,
+    pdp: { evaluate: async () => ({ kind: 'allow' }) },
+    upstreams: {
+      tools: async () => [],
+      find: async (name) => ({
+        upstream: 'files',
+        upstreamTool: 'write_file',
+        name,
+        definition: {},
+        digest: 'sha-256:tool',
+      }),
+      call: async (call) => {
+        const upstreamKey = call.meta?.['dev.countersign/idempotency-key'] as string;
+        const at = new Date().toISOString();
+        const path = call.arguments['path'] as string;
+        arrivals.push({
+          upstreamKey,
+          argumentsDigest: callDigest({ tool: TOOL, arguments: call.arguments }, sha256),
+          at,
+        });
+        ledger.set(path, (ledger.get(path) ?? 0) + 1);
+        await options.atTheTool?.();
+        return { kind: 'result', isError: false, result: { content: [] } };
+      },
+    },
+    log: pino({ enabled: false }),
+    settings: {
+      pollMinMs: 20,
+      pollMaxMs: 100,
+      executionTimeoutMs: options.executionTimeoutMs ?? 60_000,
+      accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+      callbackUrl: 'http://127.0.0.1:1/callbacks',
+      maxGenerations: 1,
+      outcomeProbes: {},
+    },
+  });
+
+  /** As a client does: the same call again while it is told that it may be repeated. */
+  async function open(path: string = randomUUID(), caller: Principal = CALLER): Promise<Held> {
+    const opening = anOpening({ args: { path, content: path }, caller });
+    return repeated(async () => {
+      const opened = await calls.open(opening);
+      if (opened.kind === 'gone' || opened.kind === 'too_many') throw new Error(opened.kind);
+      await ensureSubmitted(opened);
+      return { path, taskId: opened.taskId, gatedCallId: opened.gatedCallId };
+    });
+  }
+
+  /** As the workflow does. */
+  async function drive({ gatedCallId }: { gatedCallId: string }): Promise<void> {
+    for (let look = 1; ; look += 1) {
+      const found = await repeated(() => activities.claimExecution({ gatedCallId }, look));
+      if (found.kind === 'ended') return;
+      if (found.kind === 'claimed') break;
+      await pause(found.waitMs);
+    }
+    for (;;) {
+      await new MockActivityEnvironment(undefined, { logger: SILENT })
+        .run(activities.invokeTool, { gatedCallId })
+        .catch(() => undefined);
+      let settled = await repeated(() => activities.settle({ gatedCallId }));
+      while (settled.kind === 'wait') {
+        await pause(Math.min(settled.waitMs, 50));
+        settled = await repeated(() => activities.settle({ gatedCallId }));
+      }
+      if (settled.kind === 'ended') return;
+    }
+  }
+
+  const view = (taskId: string, caller: Principal = CALLER): Promise<GatedCallView | undefined> =>
+    calls.findTask(taskId, ownerKey(caller));
+  return { calls, store, activities, ensureSubmitted, open, drive, view, ledger, arrivals, requests };
+}
+
+export interface Held {
+  readonly path: string;
+  readonly taskId: string;
+  readonly gatedCallId: string;
+}
+
+const PATIENCE_MS = 60_000;
+
+/** Repeats what says that it may be repeated. Whatever else fails is a failure of the test. */
+export async function repeated<T>(run: () => Promise<T>): Promise<T> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof CountersignError) || !error.retryable || performance.now() > end) throw error;
+      await pause(50);
+    }
+  }
+}

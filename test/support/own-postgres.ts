@@ -1,0 +1,40 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { readEnvironment } from '../../apps/shared/config/env.ts';
+import { migrate } from '../../apps/shared/database/migrate.ts';
+import { findOrStartPostgres, type PostgresServer } from '../../apps/shared/embedded/postgres.ts';
+import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
+import { waitFor } from './wait-for.ts';
+
+/** A migrated PostgreSQL server of a test file's own, which syncs to disk and can be crashed. */
+export class OwnPostgres {
+  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-postgres-'));
+  #server: PostgresServer | undefined;
+
+  /** Starts it, the first time or again. The address stays the same. */
+  async start(): Promise<string> {
+    const url = await this.startAsItIs();
+    await migrate(url, packagePath('prisma', 'migrations'));
+    return url;
+  }
+
+  /** Starts it without a look at what is in it. */
+  async startAsItIs(): Promise<string> {
+    this.#server = await findOrStartPostgres({ stateDir: this.folder, searchPath: readEnvironment().searchPath });
+    return this.#server.url;
+  }
+
+  /** Ends it as `pg_ctl stop -m immediate` does: without a word to clients, without a checkpoint. */
+  async crash(): Promise<void> {
+    const pid = Number(readFileSync(join(this.folder, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    process.kill(pid, 'SIGQUIT');
+    await waitFor(() => !isAlive(pid));
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

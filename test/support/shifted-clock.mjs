@@ -1,0 +1,13 @@
+// Preloaded into a process: its clock is wrong by so many milliseconds. Timers are not: they count, they tell no time.
+const shift = Number(process.env.COUNTERSIGN_TEST_CLOCK_SHIFT_MS ?? 0);
+const RealDate = Date;
+const now = () => RealDate.now() + shift;
+
+globalThis.Date = class Date extends RealDate {
+  constructor(...given) {
+    super(...(given.length === 0 ? [now()] : given));
+  }
+  static now() {
+    return now();
+  }
+};

@@ -1,0 +1,91 @@
+import pino from 'pino';
+import type { ActivityDeps } from '../../activities/deps.ts';
+import { createActivities } from '../../activities/index.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
+import type {
+  AccessRequestService,
+  InvocationResult,
+  ResolutionStatus,
+  UpstreamTool,
+} from '../../workflows/domain/ports.ts';
+
+/** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
+export const TOOL: UpstreamTool = {
+  upstream: 'files',
+  upstreamTool: 'write_file',
+  name: 'files__write_file',
+  definition: {},
+  digest: 'sha-256:tool',
+};
+
+const PROBE = 'was_written';
+
+/** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
+export interface World {
+  status?: ResolutionStatus | Error;
+  decision?: Decision | Error;
+  /** The decision is given when this is over. */
+  decided?: Promise<void>;
+  handle?: AccessRequestHandle | Error;
+  tool?: UpstreamTool | Error;
+  invocation?: InvocationResult;
+  /** Steps of the store that go otherwise. */
+  store?: Partial<ActivityDeps['store']>;
+  /** What the probe tool answers. Absent: there is none. */
+  probe?: InvocationResult | Error;
+}
+
+/** The product's steps over a real store and this world, with what they sent into it. At most two generations. */
+export function stepsIn(world: World, store: ActivityDeps['store']) {
+  const sent: unknown[] = [];
+  const probed: unknown[] = [];
+  const submitted: Omit<TakenSubmission, 'generation'>[] = [];
+  const answer = <T>(value: T | Error): T => {
+    if (value instanceof Error) throw value;
+    return value;
+  };
+  const accessRequests: AccessRequestService = {
+    async submit(submission) {
+      submitted.push(submission);
+      return answer(world.handle ?? new Error('not expected'));
+    },
+    read: async () => answer(world.status ?? { kind: 'pending' }),
+    cancel: () => Promise.reject(new Error('not expected')),
+  };
+  const deps: ActivityDeps = {
+    store: { ...store, ...world.store },
+    pdp: {
+      async evaluate() {
+        await world.decided;
+        return answer(world.decision ?? { kind: 'allow' });
+      },
+    },
+    accessRequests,
+    ensureSubmitted: createEnsureSubmitted({ store, accessRequests }),
+    upstreams: {
+      tools: async () => [],
+      find: async () => answer(world.tool ?? TOOL),
+      call: async (call) => {
+        if (call.upstreamTool === PROBE) {
+          probed.push(call);
+          return answer(world.probe ?? new Error('not expected'));
+        }
+        sent.push(call);
+        return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
+      },
+    },
+    log: pino({ enabled: false }),
+    settings: {
+      pollMinMs: 100,
+      pollMaxMs: 1_000,
+      executionTimeoutMs: 60_000,
+      accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+      callbackUrl: 'http://127.0.0.1:1/callbacks',
+      maxGenerations: 2,
+      outcomeProbes: world.probe === undefined ? {} : { [TOOL.name]: PROBE },
+    },
+  };
+  return { ...createActivities(deps), sent, probed, submitted };
+}

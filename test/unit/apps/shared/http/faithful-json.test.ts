@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import { unfaithful } from '../../../../../apps/shared/http/faithful-json.ts';
+
+describe('a text that is read as it is written', () => {
+  it.each([
+    '{}',
+    '[]',
+    '"a"',
+    '{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}',
+    '{"a":"\\"b\\":1,\\"b\\":2","b":"{\\"b\\":1}"}',
+    '{"a":"9007199254740993"}',
+    '{"a":9007199254740992,"b":-9007199254740991,"c":1e22,"d":1e300,"e":1.5e21,"f":100000000000000000000}',
+    '{"a":0.1000000000000000055,"b":-0,"c":5e-324,"d":3.141592653589793238,"e":0.0}',
+    '{"a" : 1 ,\n "A":1}',
+    '{"constructor":2,"prototype":"__proto__"}',
+    // No JSON: the parser says so.
+    '{"a":1e400}',
+    '{"a":-}',
+    '{"a',
+    '}}}{{{',
+    '',
+  ])('%s', (text) => {
+    expect(unfaithful(text)).toBeUndefined();
+  });
+});
+
+describe('a text that is not', () => {
+  it.each([
+    ['{"a":1,"a":1}', 'body.member_twice'],
+    ['{"a":1,"\\u0061":2}', 'body.member_twice'],
+    ['{"x":[{"a":{"b":1,"c":2,"b":3}}]}', 'body.member_twice'],
+    ['{"__proto__":1}', 'body.member_lost'],
+    ['{"a":{"\\u005f_proto__":1}}', 'body.member_lost'],
+    ['{"":1 , "" : 2}', 'body.member_twice'],
+    ['{"a":9007199254740993}', 'body.number_inexact'],
+    ['[-9007199254740993]', 'body.number_inexact'],
+    ['{"a":9007199254740993.0}', 'body.number_inexact'],
+    ['{"a":9007199254740993e0}', 'body.number_inexact'],
+    ['{"a":295147905179352825856}', 'body.number_inexact'],
+    ['12345678901234567890', 'body.number_inexact'],
+  ])('%s', (text, why) => {
+    expect(unfaithful(text)).toBe(why);
+  });
+});
+
+it('takes no longer than its text is long', () => {
+  const text = `{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":${index}`).join(',')}}`;
+  const began = performance.now();
+  expect(unfaithful(text)).toBeUndefined();
+  expect(unfaithful('"'.repeat(1_000_000))).toBeUndefined();
+  expect(unfaithful(`"${'\\'.repeat(1_000_001)}`)).toBeUndefined();
+  expect(unfaithful('9'.repeat(1_000_000))).toBeUndefined();
+  expect(performance.now() - began).toBeLessThan(10_000);
+});

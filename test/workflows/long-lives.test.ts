@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/activity';
+import { waitFor } from '../support/wait-for.ts';
+import { awaiting, scripted, startWorkflowBench } from '../support/workflow-bench.ts';
+
+const HOUR = 3_600_000;
+const times = <T>(count: number, of: T): T[] => Array.from({ length: count }, () => of);
+/** What the engine does not repeat by itself. */
+const forGood = () => ApplicationFailure.nonRetryable('no use') as never;
+
+let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
+beforeAll(async () => {
+  bench = await startWorkflowBench();
+}, 300_000);
+afterAll(() => bench?.stop());
+
+describe('a workflow that waits for long', () => {
+  it('hands over after 500 looks, and its pauses go on where they were', async () => {
+    const { activities, looks } = scripted({
+      claimExecution: [awaiting('resolution', 0), ...times(519, awaiting('decision', 0)), { kind: 'ended' }],
+    });
+    const runs = await bench.beside(activities, async ({ start, result, handle }) => {
+      await start();
+      const { runId } = await handle().describe();
+      await result();
+      const { events } = await handle().fetchHistory();
+      const started = events?.[0]?.workflowExecutionStartedEventAttributes;
+      return { first: runId, before: started?.continuedExecutionRunId, input: inputOf(started?.input?.payloads) };
+    });
+    expect(looks).toEqual([1, 2, ...Array.from({ length: 519 }, (_, index) => index + 2)]);
+    expect(runs.before).toBe(runs.first);
+    expect(runs.input).toEqual([{ gatedCallId: expect.any(String) }, { awaits: 'decision', look: 500 }]);
+  }, 120_000);
+
+  it('loses no poke that comes while it hands over', async () => {
+    const { activities, steps } = scripted({
+      claimExecution: [...times(499, awaiting('resolution', 0)), awaiting('resolution', HOUR)],
+    });
+    await bench.beside(activities, async ({ start, poke, handle }) => {
+      await start();
+      await waitFor(() => steps.length === 500, { timeoutMs: 60_000 });
+      await poke();
+      // The five hundredth look is the last one of its run.
+      await waitFor(() => steps.length === 501);
+      await poke();
+      await waitFor(() => steps.length === 502);
+      await handle().terminate();
+    });
+  }, 120_000);
+});
+const ENDED = { kind: 'ended' } as const;
+
+describe('a workflow whose steps fail for good', () => {
+  it('looks again after a pause, or when poked', async () => {
+    const { activities, looks } = scripted({ claimExecution: [forGood(), forGood(), ENDED] });
+    await bench.beside(activities, async ({ start, poke, result }) => {
+      await start();
+      await waitFor(() => looks.length === 1);
+      await poke();
+      await waitFor(() => looks.length === 2);
+      await poke();
+      await result();
+    });
+    expect(looks).toEqual([1, 2, 3]);
+  });
+
+  it('asks the row how an execution went until it learns it', async () => {
+    const { activities, steps } = scripted({ invokeTool: [forGood()], settle: [forGood(), ENDED] });
+    await bench.beside(activities, async ({ start, result }) => {
+      await start();
+      await result();
+    });
+    expect(steps).toEqual(['claimExecution', 'invokeTool', 'settle', 'settle']);
+  }, 120_000);
+});
+
+it('a workflow that is cancelled in the engine goes on: a call is cancelled at its row', async () => {
+  const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', HOUR), ENDED] });
+  await bench.beside(activities, async ({ start, poke, result, handle }) => {
+    await start();
+    await waitFor(() => steps.length === 1);
+    await handle().cancel();
+    await poke();
+    await result();
+    expect((await handle().describe()).status.name).toBe('COMPLETED');
+  });
+  expect(steps).toHaveLength(2);
+});
+
+it('answers five pokes in a row at once, and then one in five seconds', async () => {
+  const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', HOUR)] });
+  const tookMs = await bench.beside(activities, async ({ start, poke, handle }) => {
+    await start();
+    await waitFor(() => steps.length === 1);
+    for (let looks = 2; looks <= 6; looks += 1) {
+      await poke();
+      await waitFor(() => steps.length === looks);
+    }
+    const began = performance.now();
+    await poke();
+    await waitFor(() => steps.length === 7);
+    await handle().terminate();
+    return performance.now() - began;
+  });
+  expect(tookMs).toBeGreaterThan(3_000);
+}, 60_000);
+
+function inputOf(payloads: readonly { data?: Uint8Array | null }[] | null | undefined): unknown[] {
+  return (payloads ?? []).map(({ data }) => JSON.parse(Buffer.from(data ?? []).toString()));
+}

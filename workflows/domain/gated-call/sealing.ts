@@ -1,0 +1,45 @@
+/**
+ * What of a gated call is kept sealed, by table and column. Everything under the call key is forgotten when retention ends;
+ * what is under the record key can be read by auditors afterwards.
+ */
+export const SEALED_COLUMNS = {
+  'call_binding.sealed_content': 'call',
+  'submission.sealed_body': 'call',
+  'approval.sealed_body': 'call',
+  'call_result.sealed_result': 'call',
+  'call_binding.sealed_requester': 'record',
+  'submission.sealed_handle': 'record',
+  'approval.sealed_reference': 'record',
+} as const satisfies Record<string, 'call' | 'record'>;
+
+export type SealedColumn = keyof typeof SEALED_COLUMNS;
+
+/** The data keys of one gated call as they are stored; null for one that was destroyed, or that is not needed. */
+export interface WrappedKeys {
+  readonly call: string | null;
+  readonly record: string | null;
+}
+
+/**
+ * Seals and opens the texts of one gated call. `generation` is for the tables that have a row for each. `open` throws
+ * `ERR_SEAL_BROKEN` for a text that was altered, or was sealed for another column, call or generation.
+ */
+export interface CallSeals {
+  seal(column: SealedColumn, text: string, generation?: number): Promise<string>;
+  open(column: SealedColumn, sealed: string, generation?: number): Promise<string>;
+}
+
+/** The keys of this installation. */
+export interface Seals {
+  /** Name of the key of the configuration that wraps new data keys. */
+  readonly currentKeyId: string;
+  /** Equal for equal texts, and telling nothing about them to those without the key: `hmac-sha-256:` and 64 hex digits. */
+  digest(text: string): string;
+  /** Fresh data keys for a new call. */
+  forNewCall(gatedCallId: string): Promise<CallSeals & { readonly wrapped: WrappedKeys }>;
+  forCall(gatedCallId: string, wrapped: WrappedKeys): CallSeals;
+  /** What one of the two above gave for this call not long ago. */
+  recall(gatedCallId: string): CallSeals | undefined;
+  /** The same data keys under the current key of the configuration. */
+  rewrap(wrapped: WrappedKeys): Promise<WrappedKeys>;
+}

@@ -1,0 +1,48 @@
+import { canonicalJson, type Json } from '../canonical-json.ts';
+import type { Decision, EvaluationRequest } from '../authzen/evaluation.ts';
+import type { Principal } from '../principal.ts';
+import { PEP_CLIENT_ID } from '../authzen/pep.ts';
+
+const CLIENT_NAME = 'Countersign gateway';
+
+export interface SubmissionFacts {
+  readonly evaluation: EvaluationRequest;
+  readonly denial: Extract<Decision, { kind: 'requestable' }>;
+  readonly caller: Principal;
+  readonly callback: { readonly endpoint: string; readonly state: string };
+  /** Counts the access requests for one gated call, from 1. */
+  readonly generation: number;
+}
+
+/**
+ * The exact body of a submission for a denied call, in canonical form: what was evaluated, verbatim, and every
+ * member of the denial as it came, since the service compares them with what the PDP signed.
+ * @see ARAP, submission (PRJ-08)
+ */
+export function submissionBody({ evaluation, denial, caller, callback, generation }: SubmissionFacts): string {
+  const { offer, evaluationId, evaluatedAt, reason } = denial;
+  const body = {
+    subject: evaluation.subject,
+    action: evaluation.action,
+    resource: evaluation.resource,
+    context: evaluation.context,
+    client: {
+      id: PEP_CLIENT_ID,
+      name: CLIENT_NAME,
+      ...(caller.clientId !== undefined && {
+        actor: { id: caller.clientId, issuer: caller.issuer, type: 'ai_agent' },
+      }),
+      source: { generation },
+    },
+    callback,
+    denial: {
+      expires_at: offer.expiresAt,
+      ...(offer.template !== undefined && { template: offer.template }),
+      ...(offer.bindingToken !== undefined && { binding_token: offer.bindingToken }),
+      ...(evaluationId !== undefined && { evaluation_id: evaluationId }),
+      ...(evaluatedAt !== undefined && { evaluated_at: evaluatedAt }),
+      ...(reason !== undefined && { reason }),
+    },
+  };
+  return canonicalJson(body as unknown as Json);
+}
