@@ -24,7 +24,7 @@ export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): P
   let failure: CountersignError | undefined;
   for (const row of rows) {
     try {
-      const wrapped = await seals.rewrap({ call: row.call_key, record: row.record_key });
+      const wrapped = seals.rewrap({ call: row.call_key, record: row.record_key });
       await query(pool, 'rewrap-data-keys', 'SELECT gateway.rewrap_data_keys($1, $2, $3, $4, $5)', [
         row.gated_call_id,
         row.key_id,

@@ -68,7 +68,7 @@ export function settlementSteps(context: StepContext) {
         of.invocationId,
         of.cause,
         isError,
-        await keys.seal('call_result.sealed_result', text),
+        keys.seal('call_result.sealed_result', text),
         seals.digest(text),
         retentionMs,
       ]);

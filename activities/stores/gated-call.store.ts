@@ -71,7 +71,7 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
     call_digest: seals.digest(binding.callDigest),
     tool_digest: binding.toolDigest,
     requester_key: seals.digest(binding.caller.subject),
-    ...(await sealed(seals, id, opening)),
+    ...sealed(seals, id, opening),
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
@@ -89,23 +89,19 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
 }
 
 /** What the database keeps of the opening without being able to read it. */
-async function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: Opening) {
-  const keys = await seals.forNewCall(gatedCallId);
+function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: Opening) {
+  const keys = seals.forNewCall(gatedCallId);
   const { caller, arguments: text, callDigest, evaluation } = binding;
   const { subject, action, resource } = evaluation;
   const content: SealedContent = { arguments: text, callDigest, caller, evaluation };
-  const [sealedContent, sealedRequester, sealedBody] = await Promise.all([
-    keys.seal('call_binding.sealed_content', JSON.stringify(content)),
-    keys.seal('call_binding.sealed_requester', JSON.stringify({ requester: caller, subject, action, resource })),
-    keys.seal('submission.sealed_body', submissionBody),
-  ]);
+  const requested = { requester: caller, subject, action, resource };
   return {
     key_id: seals.currentKeyId,
     call_key: keys.wrapped.call,
     record_key: keys.wrapped.record,
-    sealed_content: sealedContent,
-    sealed_requester: sealedRequester,
-    sealed_body: sealedBody,
+    sealed_content: keys.seal('call_binding.sealed_content', JSON.stringify(content)),
+    sealed_requester: keys.seal('call_binding.sealed_requester', JSON.stringify(requested)),
+    sealed_body: keys.seal('submission.sealed_body', submissionBody),
   };
 }
 

@@ -1,6 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { CountersignError } from '../../workflows/domain/errors.ts';
 import {
   SEALED_COLUMNS,
   type CallSeals,
@@ -21,28 +20,27 @@ const DATA_KEY_BYTES = 32;
 const REMEMBERED_CALLS = 500;
 const REMEMBER_MS = 60_000;
 
-/** AES-256-GCM with one data key per call and purpose, wrapped by a key of the configuration; JWE is the form (RFC 7516). */
+/** One data key per call and purpose, wrapped by a key of the configuration. */
 export function createSeals({ keys, digestKey }: SealingOptions): Seals {
   const ring = createKeyRing(keys);
-  const unwrapped = new LRUCache<string, Promise<Uint8Array>>({ max: 2 * REMEMBERED_CALLS, ttl: REMEMBER_MS });
+  const unwrapped = new LRUCache<string, Uint8Array>({ max: 2 * REMEMBERED_CALLS, ttl: REMEMBER_MS });
   const calls = new LRUCache<string, CallSeals>({ max: REMEMBERED_CALLS, ttl: REMEMBER_MS });
 
-  function unwrap(wrapped: string): Promise<Uint8Array> {
+  function unwrap(wrapped: string): Uint8Array {
     const known = unwrapped.get(wrapped) ?? ring.unwrap(wrapped);
     unwrapped.set(wrapped, known);
-    known.catch(() => unwrapped.delete(wrapped));
     return known;
   }
   const forCall: Seals['forCall'] = (gatedCallId, wrapped) => {
-    const keyOf = async (column: SealedColumn) => {
+    const keyOf = (column: SealedColumn) => {
       const key = wrapped[SEALED_COLUMNS[column]];
       if (key === null) throw broken('its data key was destroyed when retention ended');
       return unwrap(key);
     };
     const place = (column: SealedColumn, generation: number) => ({ column, row: `${gatedCallId}/${generation}` });
     const seals: CallSeals = {
-      seal: async (column, text, generation = 1) => sealText(text, await keyOf(column), place(column, generation)),
-      open: async (column, sealed, generation = 1) => openText(sealed, await keyOf(column), place(column, generation)),
+      seal: (column, text, generation = 1) => sealText(text, keyOf(column), place(column, generation)),
+      open: (column, sealed, generation = 1) => openText(sealed, keyOf(column), place(column, generation)),
     };
     if (wrapped.call !== null && wrapped.record !== null) calls.set(gatedCallId, seals);
     return seals;
@@ -52,15 +50,13 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
     digest: (text) => `hmac-sha-256:${createHmac('sha256', digestKey).update(text).digest('hex')}`,
     forCall,
     recall: (gatedCallId) => calls.get(gatedCallId),
-    async forNewCall(gatedCallId) {
-      const [call, record] = await Promise.all([1, 2].map(() => ring.wrap(randomBytes(DATA_KEY_BYTES))));
-      if (call === undefined || record === undefined) throw new CountersignError('ERR_CONFIG_INVALID', 'no data keys');
-      const wrapped = { call, record };
+    forNewCall(gatedCallId) {
+      const wrapped = { call: ring.wrap(randomBytes(DATA_KEY_BYTES)), record: ring.wrap(randomBytes(DATA_KEY_BYTES)) };
       return { ...forCall(gatedCallId, wrapped), wrapped };
     },
-    async rewrap({ call, record }) {
-      const again = async (key: string | null) => key && ring.wrap(await ring.unwrap(key));
-      return { call: await again(call), record: await again(record) };
+    rewrap({ call, record }) {
+      const again = (key: string | null) => key && ring.wrap(ring.unwrap(key));
+      return { call: again(call), record: again(record) };
     },
   };
 }

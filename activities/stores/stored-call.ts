@@ -87,17 +87,15 @@ export async function loadCall(pool: Pool, seals: Seals, gatedCallId: string): P
   const row = await read(pool, gatedCallId);
   const keys = { call: row.call_key, record: row.record_key };
   const opener = seals.forCall(row.id, keys);
-  const [binding, handle, approval] = await Promise.all([
-    bindingOf(row, opener),
-    row.sealed_handle === null ? undefined : opener.open('submission.sealed_handle', row.sealed_handle, row.generation),
-    row.sealed_approval === null ? undefined : opener.open('approval.sealed_body', row.sealed_approval, row.generation),
-  ]);
+  const { sealed_handle: handle, sealed_approval: approval, generation } = row;
   return {
     ...progressOf(row),
     keys,
-    binding,
-    handle: handle === undefined ? undefined : (JSON.parse(handle) as AccessRequestHandle),
-    approval: approval === undefined ? undefined : (JSON.parse(approval) as Approval),
+    binding: bindingOf(row, opener),
+    handle: openJson<AccessRequestHandle>(handle, (sealed) =>
+      opener.open('submission.sealed_handle', sealed, generation),
+    ),
+    approval: openJson<Approval>(approval, (sealed) => opener.open('approval.sealed_body', sealed, generation)),
   };
 }
 
@@ -116,8 +114,12 @@ function progressOf(row: CallRow): CallProgress {
   };
 }
 
-async function bindingOf(row: CallRow, opener: CallSeals): Promise<CallBinding> {
-  const content = await opener.open('call_binding.sealed_content', row.sealed_content);
+/** What is sealed is our own: it was written as this type. */
+const openJson = <T>(sealed: string | null, open: (sealed: string) => string): T | undefined =>
+  sealed === null ? undefined : (JSON.parse(open(sealed)) as T);
+
+function bindingOf(row: CallRow, opener: CallSeals): CallBinding {
+  const content = opener.open('call_binding.sealed_content', row.sealed_content);
   return {
     tool: row.tool,
     upstream: row.upstream,

@@ -41,7 +41,7 @@ export function submissionSteps(context: StepContext) {
      */
     async attachHandle(gatedCallId: string, generation: number, handle: AccessRequestHandle): Promise<Attached> {
       const keys = await sealsOf(context, gatedCallId);
-      const sealed = await keys.seal('submission.sealed_handle', JSON.stringify(handle), generation);
+      const sealed = keys.seal('submission.sealed_handle', JSON.stringify(handle), generation);
       const requestKey = seals.digest(handle.accessRequestId);
       const { outcome, ...row } = await queryOne<TaskRow & Pick<Attached, 'outcome'>>(
         pool,
@@ -49,7 +49,7 @@ export function submissionSteps(context: StepContext) {
         'SELECT a.outcome, (a.task).* FROM gateway.attach_handle($1, $2, $3, $4, $5) AS a',
         [gatedCallId, generation, requestKey, sealed, handle.expiresAt ?? null],
       );
-      return { outcome, ...(outcome === 'attached' && !row.due && { task: await taskViewOf(row, seals) }) };
+      return { outcome, ...(outcome === 'attached' && !row.due && { task: taskViewOf(row, seals) }) };
     },
   };
 }
@@ -75,12 +75,12 @@ interface SubmissionRow {
   readonly call_key: string | null;
 }
 
-async function submissionOf(row: SubmissionRow, seals: Seals, gatedCallId: string): Promise<TakenSubmission> {
+function submissionOf(row: SubmissionRow, seals: Seals, gatedCallId: string): TakenSubmission {
   const keys = seals.forCall(gatedCallId, { call: row.call_key, record: null });
   return {
     generation: row.generation,
     endpoint: row.endpoint,
     idempotencyKey: row.idempotency_key,
-    body: await keys.open('submission.sealed_body', row.sealed_body, row.generation),
+    body: keys.open('submission.sealed_body', row.sealed_body, row.generation),
   };
 }

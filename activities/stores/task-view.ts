@@ -19,7 +19,7 @@ export interface TaskRow {
   readonly due: boolean;
 }
 
-export async function taskViewOf(row: TaskRow, seals: Seals): Promise<GatedCallView> {
+export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
   const keys = seals.forCall(row.id, { call: row.call_key, record: null });
   return {
     gatedCallId: row.id,
@@ -30,7 +30,7 @@ export async function taskViewOf(row: TaskRow, seals: Seals): Promise<GatedCallV
     lastUpdatedAt: row.last_updated_at.toISOString(),
     retainUntil: row.retain_until.toISOString(),
     ...(row.reason !== null && { reason: row.reason }),
-    ...(row.sealed_result !== null && { result: await keys.open('call_result.sealed_result', row.sealed_result) }),
+    ...(row.sealed_result !== null && { result: keys.open('call_result.sealed_result', row.sealed_result) }),
     ...(row.outcome_ref !== null && { outcomeRef: row.outcome_ref }),
   };
 }

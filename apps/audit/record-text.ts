@@ -71,15 +71,15 @@ const requesterSchema = z.object({
  * Reads the text of a record and opens what is sealed in it. `undefined` when it is not one: the text was altered, is of
  * another version, or its seals cannot be opened.
  */
-export async function readRecordText(recorded: string, keys: CallSeals): Promise<OutcomeRecord | undefined> {
+export function readRecordText(recorded: string, keys: CallSeals): OutcomeRecord | undefined {
   try {
     const parsed: unknown = JSON.parse(recorded, (_key, value: unknown) => (value === null ? undefined : value));
     const { sealedRequester, accessRequests, ...record } = recordSchema.parse(parsed);
-    const requester = await keys.open('call_binding.sealed_requester', sealedRequester);
+    const requester = keys.open('call_binding.sealed_requester', sealedRequester);
     return {
       ...record,
       ...requesterSchema.parse(JSON.parse(requester)),
-      accessRequests: await Promise.all(accessRequests.map((request) => openAccessRequest(request, keys))),
+      accessRequests: accessRequests.map((request) => openAccessRequest(request, keys)),
     };
   } catch {
     return undefined;
@@ -88,13 +88,13 @@ export async function readRecordText(recorded: string, keys: CallSeals): Promise
 
 type SealedAccessRequest = z.infer<typeof recordSchema>['accessRequests'][number];
 
-async function openAccessRequest(
+function openAccessRequest(
   { sealedHandle, sealedApproval, ...request }: SealedAccessRequest,
   keys: CallSeals,
-): Promise<RecordedAccessRequest> {
+): RecordedAccessRequest {
   const { generation } = request;
-  const handle = sealedHandle && (await keys.open('submission.sealed_handle', sealedHandle, generation));
-  const approvalId = sealedApproval && (await keys.open('approval.sealed_reference', sealedApproval, generation));
+  const handle = sealedHandle && keys.open('submission.sealed_handle', sealedHandle, generation);
+  const approvalId = sealedApproval && keys.open('approval.sealed_reference', sealedApproval, generation);
   return {
     ...request,
     ...(handle && { accessRequestId: handleSchema.parse(JSON.parse(handle)).accessRequestId }),

@@ -47,9 +47,9 @@ export interface RecordView extends RecordSummary {
 const UNREADABLE = '(cannot be read)';
 
 /** A list entry; the seal is checked here too. */
-export async function summaryOf(stored: StoredRecord, seals: Seals): Promise<RecordSummary> {
+export function summaryOf(stored: StoredRecord, seals: Seals): RecordSummary {
   const keys = seals.forCall(stored.gatedCallId, { call: null, record: stored.recordKey });
-  return summarize(stored, await readRecordText(stored.body, keys));
+  return summarize(stored, readRecordText(stored.body, keys));
 }
 
 function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): RecordSummary {
@@ -68,9 +68,9 @@ function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): Rec
 }
 
 /** The record with its answers, derived from the sealed text and held against the evidence. */
-export async function viewOf(stored: StoredEvidence, seals: Seals): Promise<RecordView> {
+export function viewOf(stored: StoredEvidence, seals: Seals): RecordView {
   const keys = seals.forCall(stored.gatedCallId, { call: stored.callKey, record: stored.recordKey });
-  const record = await readRecordText(stored.body, keys);
+  const record = readRecordText(stored.body, keys);
   const summary = summarize(stored, record);
   const seal = {
     algorithm: 'sha-256',
@@ -84,7 +84,7 @@ export async function viewOf(stored: StoredEvidence, seals: Seals): Promise<Reco
       sealIntact: summary.sealIntact,
       requesterKey: seals.digest(record.requester.subject),
     }),
-    boundArguments: await boundArguments(stored, { keys, seals }),
+    boundArguments: boundArguments(stored, { keys, seals }),
   });
   return { ...summary, headline: answers.headline, answers, record, seal };
 }
@@ -114,14 +114,14 @@ function evidenceOf(
 }
 
 /** Whether what the call is bound to still has the digest that was recorded. It is opened for that, and goes nowhere. */
-async function boundArguments(
+function boundArguments(
   stored: StoredEvidence,
   { keys, seals }: { keys: CallSeals; seals: Seals },
-): Promise<Evidence['boundArguments']> {
+): Evidence['boundArguments'] {
   const { boundTool: tool, sealedContent, callKey } = stored;
   if (tool === null || sealedContent === null || callKey === null) return 'removed';
   try {
-    const content: unknown = JSON.parse(await keys.open('call_binding.sealed_content', sealedContent));
+    const content: unknown = JSON.parse(keys.open('call_binding.sealed_content', sealedContent));
     const { arguments: text, callDigest } = boundSchema.parse(content);
     const isBound = seals.digest(callDigest) === stored.callDigest;
     return isBound && isIntact({ tool, arguments: text, callDigest }, sha256) ? 'match' : 'differ';

@@ -35,7 +35,7 @@ export async function openCall(of: SealedDatabase, taskId: string) {
   if (row === undefined) return undefined;
   const [call, submission] = await Promise.all([store.load(row.id), store.readSubmission(row.id)]);
   const keys = seals.forCall(row.id, row);
-  const result = row.sealed_result === null ? null : await keys.open('call_result.sealed_result', row.sealed_result);
+  const result = row.sealed_result === null ? null : keys.open('call_result.sealed_result', row.sealed_result);
   return { ...call, taskId, reason: row.reason, submission, result };
 }
 

@@ -105,13 +105,6 @@ export class Stack {
     return existsSync(file) ? readFileSync(file, 'utf8').split('the worker is running').length - 1 : 0;
   }
 
-  /** What the product's parts have warned of so far: the reason behind an answer that gives none. */
-  warnings(): string {
-    const file = join(this.stateDir, 'logs', 'countersign.log');
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
-    return lines.filter((line) => /"level":(40|50|60)/.test(line)).join('\n');
-  }
-
   log(part: Part): string {
     return readFileSync(join(this.folder, `${part}.log`), 'utf8');
   }

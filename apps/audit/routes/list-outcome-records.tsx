@@ -13,7 +13,7 @@ export function listOutcomeRecords({ records, seals }: RecordSource, reply: Repl
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const list: RecordList = {
-      items: await Promise.all(shown.map((stored) => summaryOf(stored, seals))),
+      items: shown.map((stored) => summaryOf(stored, seals)),
       ...(last && found.length > limit && { nextCursor: writeCursor(last) }),
     };
     reply.send(request, response, {

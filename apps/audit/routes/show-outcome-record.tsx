@@ -12,7 +12,7 @@ export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Ro
   router.get('/by-task/:id', async (request, response) => {
     const taskId = idOf(request);
     const found = taskId === undefined ? undefined : await records.byTask(taskId);
-    if (found) return sendRecord(reply, request, response, await viewOf(found, seals));
+    if (found) return sendRecord(reply, request, response, viewOf(found, seals));
     const state = taskId === undefined ? undefined : await records.openState(taskId);
     if (state === undefined) return nothingFound(reply, request, response);
     reply.problem(request, response, {
@@ -24,14 +24,14 @@ export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Ro
   router.get('/by-decision/:id', async (request, response) => {
     const [found, ...more] = await search(request, (id) => records.byDecision(id));
     if (!found) return nothingFound(reply, request, response);
-    if (more.length === 0) return sendRecord(reply, request, response, await viewOf(found, seals));
+    if (more.length === 0) return sendRecord(reply, request, response, viewOf(found, seals));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
     const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
     reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
   });
   router.get('/by-call/:id', async (request, response) => {
     const stored = await search(request, (id) => records.byCall(id));
-    const items = await Promise.all(stored.map((one) => viewOf(one, seals)));
+    const items = stored.map((one) => viewOf(one, seals));
     const [first] = items;
     if (!first) return nothingFound(reply, request, response);
     const title = 'Records of one call';
@@ -45,7 +45,7 @@ export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Ro
     const outcomeRef = idOf(request);
     const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
     if (!found) return nothingFound(reply, request, response);
-    sendRecord(reply, request, response, await viewOf(found, seals));
+    sendRecord(reply, request, response, viewOf(found, seals));
   });
   return router;
 }

@@ -59,8 +59,8 @@ CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (owner_key, dedup_key)
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 
--- Columns called sealed hold JWEs under a data key of the call (RFC 7516, A256GCM), whose headers say which column of which
--- call they were made for. The data keys lie here, wrapped by the key `key_id` of the configuration. `call_key` is for what is
+-- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url, authenticated together with
+-- the column and the call they were made for. The data keys lie here, wrapped by the key `key_id` of the configuration. `call_key` is for what is
 -- forgotten when retention ends, and is destroyed then; `record_key` is for what auditors may read afterwards.
 -- Digests and keys for look-up are keyed (HMAC): they tell nothing to those who only have the database.
 CREATE TABLE gateway.data_key (

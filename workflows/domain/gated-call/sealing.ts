@@ -25,8 +25,8 @@ export interface WrappedKeys {
  * `ERR_SEAL_BROKEN` for a text that was altered, or was sealed for another column, call or generation.
  */
 export interface CallSeals {
-  seal(column: SealedColumn, text: string, generation?: number): Promise<string>;
-  open(column: SealedColumn, sealed: string, generation?: number): Promise<string>;
+  seal(column: SealedColumn, text: string, generation?: number): string;
+  open(column: SealedColumn, sealed: string, generation?: number): string;
 }
 
 /** The keys of this installation. */
@@ -36,10 +36,10 @@ export interface Seals {
   /** Equal for equal texts, and telling nothing about them to those without the key: `hmac-sha-256:` and 64 hex digits. */
   digest(text: string): string;
   /** Fresh data keys for a new call. */
-  forNewCall(gatedCallId: string): Promise<CallSeals & { readonly wrapped: WrappedKeys }>;
+  forNewCall(gatedCallId: string): CallSeals & { readonly wrapped: WrappedKeys };
   forCall(gatedCallId: string, wrapped: WrappedKeys): CallSeals;
   /** What one of the two above gave for this call not long ago. */
   recall(gatedCallId: string): CallSeals | undefined;
   /** The same data keys under the current key of the configuration. */
-  rewrap(wrapped: WrappedKeys): Promise<WrappedKeys>;
+  rewrap(wrapped: WrappedKeys): WrappedKeys;
 }
