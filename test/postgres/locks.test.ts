@@ -17,7 +17,7 @@ let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
 beforeAll(async () => {
   db = await createTestDatabase({ max: 20 });
-  fixture = gatedCallFixture(db.pool);
+  fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000 });
 });
 afterAll(async () => {
   try {
