@@ -89,11 +89,12 @@ async function keep({ client }: Engine, name: string, call: WorldCall): Promise<
   }
 }
 
-/** One event a line, without the name of the machine it was recorded on. */
+/** What would tell of the machine it was recorded on, and what stands there instead. */
+const OF_THE_MACHINE: Readonly<Record<string, string>> = { identity: 'recorder', stackTrace: '' };
+
+/** One event a line. */
 function lines(json: string): string {
-  const { events } = JSON.parse(json, (key, value: unknown) => (key === 'identity' ? 'recorder' : value)) as {
-    events: object[];
-  };
+  const { events } = JSON.parse(json, (key, value: unknown) => OF_THE_MACHINE[key] ?? value) as { events: object[] };
   return `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`;
 }
 
