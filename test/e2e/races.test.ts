@@ -10,7 +10,14 @@ const CALLS = 200;
 describe('approve against cancel', () => {
   let stack!: Stack;
   beforeAll(async () => {
-    stack = await startStack({ parts: 'together', config: { gateway: { maxOpenPerCaller: CALLS + 1 } } });
+    stack = await startStack({
+      parts: 'together',
+      // The product's own pauses between looks: hundreds of waiting calls are not looked at every second.
+      config: {
+        gateway: { maxOpenPerCaller: CALLS + 1 },
+        worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
+      },
+    });
   }, 180_000);
   afterAll(() => stack?.stop());
 
