@@ -1,5 +1,4 @@
-import { gcm } from '@noble/ciphers/aes.js';
-import { managedNonce } from '@noble/ciphers/utils.js';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 
 /** A key of the configuration. `k`: 32 bytes, base64url. @see RFC 7518, section 6.4 */
@@ -16,10 +15,6 @@ interface Place {
   readonly row: string;
 }
 
-/** AES-256-GCM; the library draws a nonce for each text and keeps it before the ciphertext. */
-const cipher = (key: Uint8Array, associated: readonly string[]) =>
-  managedNonce(gcm)(key, Buffer.from(JSON.stringify([VERSION, ...associated])));
-
 /** The keys of the configuration, which wrap data keys. Throws `ERR_CONFIG_INVALID` when there is none. */
 export function createKeyRing(keys: readonly SealingKey[]) {
   const ring = new Map(keys.map(({ kid, k }) => [kid, new Uint8Array(Buffer.from(k, 'base64url'))]));
@@ -30,34 +25,47 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   }
   return {
     currentKeyId: current.kid,
-    wrap: (dataKey: Uint8Array): string =>
-      `${encode(cipher(currentKey, ['data_key', current.kid]).encrypt(dataKey))}.${current.kid}`,
+    wrap: (dataKey: Uint8Array): string => `${encrypt(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
     unwrap(wrapped: string): Uint8Array {
       const [sealed = '', ...kid] = wrapped.split('.');
       const keyId = kid.join('.');
       const key = ring.get(keyId);
-      if (key !== undefined) return decrypt(() => cipher(key, ['data_key', keyId]).decrypt(decode(sealed)));
+      if (key !== undefined) return decrypt(key, ['data_key', keyId], sealed);
       throw broken(`it is under the key "${keyId}", which the configuration does not have among its sealing keys`);
     },
   };
 }
 
 export function sealText(text: string, dataKey: Uint8Array, { column, row }: Place): string {
-  return encode(cipher(dataKey, [column, row]).encrypt(new TextEncoder().encode(text)));
+  return encrypt(dataKey, [column, row], Buffer.from(text));
 }
 
 /** Throws `ERR_SEAL_BROKEN` for a text that was altered, or sealed for another place. */
 export function openText(sealed: string, dataKey: Uint8Array, { column, row }: Place): string {
-  const plain = decrypt(() => cipher(dataKey, [column, row]).decrypt(decode(sealed)));
-  return new TextDecoder().decode(plain);
+  return decrypt(dataKey, [column, row], sealed).toString();
 }
 
-const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
-const decode = (text: string) => new Uint8Array(Buffer.from(text, 'base64url'));
+const CIPHER = 'aes-256-gcm';
+/** Drawn for each text: 96 random bits under a key that seals a handful of texts, or wraps far fewer than 2^32 keys. */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 
-function decrypt(run: () => Uint8Array): Uint8Array {
+const associatedData = (place: readonly string[]) => Buffer.from(JSON.stringify([VERSION, ...place]));
+
+/** Nonce, ciphertext and tag, base64url. @see NIST SP 800-38D, sections 7.1 and 8.2.2 */
+function encrypt(key: Uint8Array, place: readonly string[], plain: Uint8Array): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(associatedData(place));
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+}
+
+function decrypt(key: Uint8Array, place: readonly string[], sealed: string): Buffer {
+  const bytes = Buffer.from(sealed, 'base64url');
   try {
-    return run();
+    const nonce = bytes.subarray(0, NONCE_BYTES);
+    const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(associatedData(place));
+    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
   } catch (cause) {
     throw broken('it was altered, or sealed for another place', cause);
   }

@@ -31,6 +31,13 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
     unwrapped.set(wrapped, known);
     return known;
   }
+  /** A fresh data key. It is remembered: the first text is sealed at once. */
+  function wrapNew(): string {
+    const dataKey = randomBytes(DATA_KEY_BYTES);
+    const wrapped = ring.wrap(dataKey);
+    unwrapped.set(wrapped, dataKey);
+    return wrapped;
+  }
   const forCall: Seals['forCall'] = (gatedCallId, wrapped) => {
     const keyOf = (column: SealedColumn) => {
       const key = wrapped[SEALED_COLUMNS[column]];
@@ -51,7 +58,7 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
     forCall,
     recall: (gatedCallId) => calls.get(gatedCallId),
     forNewCall(gatedCallId) {
-      const wrapped = { call: ring.wrap(randomBytes(DATA_KEY_BYTES)), record: ring.wrap(randomBytes(DATA_KEY_BYTES)) };
+      const wrapped = { call: wrapNew(), record: wrapNew() };
       return { ...forCall(gatedCallId, wrapped), wrapped };
     },
     rewrap({ call, record }) {
