@@ -35,10 +35,11 @@ const SHUTDOWN = [
 const TUNING = 'history.transferProcessorMaxPollRPS=1000';
 
 /**
- * Each commit is one write and one flush of a log that stays, rather than a journal file made, flushed and removed again;
- * and 64 MiB of pages stay in memory, for the default is 2.
+ * Each commit is one write to a log that stays, rather than a journal file made, flushed and removed again. That log is
+ * flushed when it is folded in: what a power failure takes back, the reconciler starts again from the rows in Postgres.
+ * And 64 MiB of pages stay in memory, for the default is 2.
  */
-const SQLITE = ['journal_mode=WAL', 'cache_size=-65536'];
+const SQLITE = ['journal_mode=WAL', 'synchronous=NORMAL', 'cache_size=-65536'];
 
 /** Go's collector waits for a heap five times what was alive, not twice: memory for processor time, which is scarcer here. */
 const GOGC = '400';
