@@ -25,8 +25,8 @@ import { startReconciler } from './maintenance/reconciler.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
-/** Few, because starting workflows is work for Temporal that nobody waits for; it leaves the processor to those who do. */
-const OUTBOX_CONCURRENCY = 4;
+/** As many as the engine takes at little cost: it writes together what comes together. */
+const OUTBOX_CONCURRENCY = 16;
 
 /** The secrets that the worker holds. */
 export const WORKER_SECRETS = ['pdpToken', 'accessRequestToken', 'sealingKeys', 'digestKey'] as const;
