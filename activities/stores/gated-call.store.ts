@@ -9,6 +9,7 @@ import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
+import { expire } from './step-context.ts';
 import type { SealedContent } from './stored-call.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
@@ -53,10 +54,9 @@ const OPEN_WITHIN_MS = 5_000;
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
 async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Promise<Opened> {
-  const { binding, decision, submissionEndpoint: endpoint, submissionBody: body } = opening;
+  const { binding, decision, submission } = opening;
   const { seals } = options;
   const id = randomUUID();
-  const idempotencyKey = randomBytes(32).toString('base64url');
   const parameters = {
     id,
     task_id: newTaskId(),
@@ -76,8 +76,8 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
     submission_id: randomUUID(),
-    idempotency_key: idempotencyKey,
-    submission_endpoint: endpoint,
+    idempotency_key: submission.idempotencyKey,
+    submission_endpoint: submission.endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
   const row = await openOnce(pool, parameters);
@@ -85,11 +85,11 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
   if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
-  return { kind: 'opened', gatedCallId, taskId, submission: { generation: 1, endpoint, idempotencyKey, body } };
+  return { kind: 'opened', gatedCallId, taskId, submission: { ...submission, generation: 1 } };
 }
 
 /** What the database keeps of the opening without being able to read it. */
-function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: Opening) {
+function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Opening) {
   const keys = seals.forNewCall(gatedCallId);
   const { caller, arguments: text, callDigest, evaluation } = binding;
   const { subject, action, resource } = evaluation;
@@ -101,7 +101,7 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submissionBody }: 
     record_key: keys.wrapped.record,
     sealed_content: keys.seal('call_binding.sealed_content', JSON.stringify(content)),
     sealed_requester: keys.seal('call_binding.sealed_requester', JSON.stringify(requested)),
-    sealed_body: keys.seal('submission.sealed_body', submissionBody),
+    sealed_body: keys.seal('submission.sealed_body', submission.body),
   };
 }
 
@@ -134,9 +134,6 @@ const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
-const expire = (pool: Pool, gatedCallId: string, retentionMs: number) =>
-  query(pool, 'expire-shown', 'SELECT gateway.expire_gated_call($1, $2)', [gatedCallId, retentionMs]);
-
 /** Answers this instead when the database is away for a while; any other failure is thrown on. */
 const ifAway =
   <T>(instead: T) =>
@@ -156,7 +153,7 @@ async function findTask(
   if (row?.due) {
     // No client reads `working` past the deadline, whether or not the sweeper has come by. Where that cannot be recorded
     // now, the end has not happened, and the call is shown as it is.
-    row = await expire(pool, row.id, retentionMs).then(read, ifAway(row));
+    row = await expire({ pool, retentionMs }, row.id).then(read, ifAway(row));
   }
   return row && taskViewOf(row, seals);
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
-import type { TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
+import type { NewSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import { query } from './query.ts';
-import { sealsOf, stateAfter, WITHOUT_FLUSH, type StepContext } from './step-context.ts';
+import { expire, sealsOf, stateAfter, WITHOUT_FLUSH, type StepContext } from './step-context.ts';
 
 /** From the handle to the grant, the next generation, or an end without execution. */
 export function resolutionSteps(context: StepContext) {
@@ -37,11 +37,10 @@ export function resolutionSteps(context: StepContext) {
         retentionMs,
       ]),
 
-    requestAgain: (call: PresentGeneration, next: Omit<TakenSubmission, 'generation'>, maxGenerations: number) =>
+    requestAgain: (call: PresentGeneration, next: NewSubmission, maxGenerations: number) =>
       requestAgain(context, call, { next, maxGenerations }),
 
-    expire: (gatedCallId: string) =>
-      stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]),
+    expire: (gatedCallId: string) => expire(context, gatedCallId),
   };
 }
 
@@ -54,7 +53,7 @@ interface PresentGeneration {
 async function requestAgain(
   context: StepContext,
   { gatedCallId, generation }: PresentGeneration,
-  { next, maxGenerations }: { next: Omit<TakenSubmission, 'generation'>; maxGenerations: number },
+  { next, maxGenerations }: { next: NewSubmission; maxGenerations: number },
 ) {
   const { pool, retentionMs } = context;
   const keys = await sealsOf(context, gatedCallId);

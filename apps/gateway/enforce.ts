@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import { newSubmission, type SubmissionSettings } from '../../activities/new-submission.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { callDigest, type CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
-import { submissionBody } from '../../workflows/domain/gated-call/submission-body.ts';
 import type {
   EnsureSubmitted,
   GatedCalls,
@@ -48,9 +47,7 @@ export interface EnforcementDeps {
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
   readonly checkArguments: ArgumentCheck;
-  readonly settings: {
-    readonly accessRequestsUrl: string;
-    readonly callbackUrl: string;
+  readonly settings: SubmissionSettings & {
     /** Limit on one forwarded call. */
     readonly executionTimeoutMs: number;
   };
@@ -62,7 +59,6 @@ export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
 type Requestable = Extract<Decision, { kind: 'requestable' }>;
 
-const CALLBACK_STATE_BYTES = 16;
 /** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
 const MAX_DEPTH = 64;
 
@@ -145,7 +141,8 @@ async function openTask(
   binding: CallBinding,
   decision: Requestable,
 ): Promise<ToolCallAnswer | undefined> {
-  const { accessRequestsUrl, callbackUrl } = deps.settings;
+  const { accessRequestsUrl } = deps.settings;
+  const { evaluation, caller } = binding;
   if (decision.offer.endpoint !== undefined && decision.offer.endpoint !== accessRequestsUrl) {
     deps.log.error('a denial names a submission address that is not the configured one; it is not requestable');
     return { kind: 'denied' };
@@ -153,20 +150,13 @@ async function openTask(
   const opened = await deps.gatedCalls.open({
     binding,
     decision,
-    submissionEndpoint: accessRequestsUrl,
-    submissionBody: submissionBody({
-      evaluation: binding.evaluation,
-      denial: decision,
-      caller: binding.caller,
-      callback: { endpoint: callbackUrl, state: randomBytes(CALLBACK_STATE_BYTES).toString('base64url') },
-      generation: 1,
-    }),
+    submission: newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings),
   });
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
   try {
     const view =
-      (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(binding.caller)));
+      (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller)));
     return view && { kind: 'task', view };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;

@@ -83,7 +83,7 @@ export function createStoredRow(client: PoolClient) {
   }
 
   function requestAgain(generation: Generation): Promise<string> {
-    const next = { idempotencyKey: randomUUID(), endpoint: opening.submissionEndpoint, body: '{}' };
+    const next = { ...opening.submission, idempotencyKey: randomUUID() };
     return lifecycle.requestAgain({ gatedCallId: id, generation }, next, 2);
   }
 

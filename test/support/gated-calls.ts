@@ -47,8 +47,10 @@ export function anOpening(of: { caller?: Principal; args?: JsonObject; tool?: st
       reason: 'approval_required',
       offer: { expiresAt: new Date(Date.now() + 600_000).toISOString() },
     },
-    submissionEndpoint: 'http://127.0.0.1:1/access/v1/requests',
-    submissionBody: '{}',
+    /** Another one each time it is asked for, as a repeated call of an agent has. */
+    get submission() {
+      return { idempotencyKey: randomUUID(), endpoint: 'http://127.0.0.1:1/access/v1/requests', body: '{}' };
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation
 import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
-import type { AccessRequestHandle, Submission, TakenSubmission } from './gated-call/submission.ts';
+import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
 export interface PolicyDecisionPoint {
@@ -29,8 +29,7 @@ export interface AccessRequestService {
 export interface Opening {
   readonly binding: CallBinding;
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
-  readonly submissionEndpoint: string;
-  readonly submissionBody: string;
+  readonly submission: NewSubmission;
 }
 
 /** A gated call that may have no access request yet. */

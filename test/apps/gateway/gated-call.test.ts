@@ -42,7 +42,7 @@ describe('a call that needs an approval', () => {
   it('binds the call and repeats every member of the denial in the submission', async () => {
     await call();
     const [opening] = world.openings;
-    expect(opening?.submissionEndpoint).toBe('http://127.0.0.1:4102/access/v1/requests');
+    expect(opening?.submission.endpoint).toBe('http://127.0.0.1:4102/access/v1/requests');
     expect(opening?.binding).toMatchObject({
       tool: 'bank__transfer',
       upstream: 'bank',
@@ -52,7 +52,7 @@ describe('a call that needs an approval', () => {
       caller: ALICE,
       evaluation: world.evaluations[0],
     });
-    const body = JSON.parse(opening?.submissionBody ?? '') as Record<string, unknown>;
+    const body = JSON.parse(opening?.submission.body ?? '') as Record<string, unknown>;
     expect(body).toEqual({
       ...world.evaluations[0],
       client: {

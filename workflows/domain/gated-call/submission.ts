@@ -22,5 +22,8 @@ export interface Submission {
 /** What whoever won the right to contact the access request service sends, unchanged however often it is sent. */
 export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idempotencyKey' | 'body'>;
 
+/** What is to be sent, before it is recorded. */
+export type NewSubmission = Omit<TakenSubmission, 'generation'>;
+
 /** How long that right lasts. Longer than one attempt can take, so that a right that ran out means its holder died. */
 export const SUBMISSION_LEASE_MS = 30_000;
