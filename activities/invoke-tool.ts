@@ -39,10 +39,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     try {
       if (!(await obtain(deps, permit, endsAt))) return;
       const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
-      await persist(
-        () => storeResult(deps, { ...permit, cause: 'result' }, result),
-        Math.max(endsAt - performance.now(), 0),
-      );
+      await persist(() => storeResult(deps, { ...permit, cause: 'result' }, result), endsAt - performance.now());
     } finally {
       clearInterval(beat);
     }
@@ -62,17 +59,14 @@ interface Permit {
  */
 async function obtain({ store }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
   let wasLost = false;
-  return persist(
-    async () => {
-      const before = wasLost;
-      wasLost = true;
-      if (await store.beginInvocation(permit)) return true;
-      if (!before) return false;
-      const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
-      return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
-    },
-    Math.max(endsAt - performance.now(), 0),
-  );
+  return persist(async () => {
+    const before = wasLost;
+    wasLost = true;
+    if (await store.beginInvocation(permit)) return true;
+    if (!before) return false;
+    const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
+    return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
+  }, endsAt - performance.now());
 }
 
 async function send(

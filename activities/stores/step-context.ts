@@ -25,3 +25,7 @@ export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string)
 export async function stateAfter(pool: Pool, name: string, text: string, values: unknown[]): Promise<GatedCallState> {
   return (await queryOne<{ state: GatedCallState }>(pool, name, text, values)).state;
 }
+
+/** Carries out the deadline of a call that has passed one, and answers its state. */
+export const expire = ({ pool, retentionMs }: Pick<StepContext, 'pool' | 'retentionMs'>, gatedCallId: string) =>
+  stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]);
