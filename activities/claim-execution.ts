@@ -46,12 +46,16 @@ async function loadIntact({ store, log }: ActivityDeps, gatedCallId: string): Pr
 
 /** Exchanges a fresh "allow" for the claim. */
 function createClaim(deps: ActivityDeps) {
-  const { store, settings } = deps;
+  const { store, settings, clocksAgree, log } = deps;
   const reEvaluate = createReEvaluate(deps);
 
   return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
     const { gatedCallId, generation, epoch, approval } = call;
     if (approval === undefined) return { kind: 'ended' };
+    if (!clocksAgree()) {
+      log.warn({ gatedCallId }, 'a claim is put off: the clocks are too far apart, or were not compared yet');
+      return putOff(call, look);
+    }
     const answer = await reEvaluate({ ...call, approval }, look);
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;

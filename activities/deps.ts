@@ -14,6 +14,8 @@ export interface ActivityDeps {
   readonly accessRequests: AccessRequestService;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
+  /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
+  readonly clocksAgree: () => boolean;
   readonly log: Logger;
   readonly settings: {
     readonly pollMinMs: number;

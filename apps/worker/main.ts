@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
@@ -20,6 +22,7 @@ import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
+import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
 import { outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startReconciler } from './maintenance/reconciler.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
@@ -48,6 +51,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly sealingKeyIds: readonly string[];
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly clocks: OtherClocks;
   readonly workflows: GatedCallWorkflows;
   close(): Promise<void>;
 }
@@ -69,7 +73,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
   });
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
-  const { accessRequests, pdp } = config.urls;
+  const { accessRequests, approvals, pdp } = config.urls;
   return {
     ...deps,
     pool,
@@ -77,6 +81,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
     accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
+    clocks: { database: () => readDatabaseClock(pool), accessRequests: () => readServiceClock(approvals) },
     pdp: createPolicyDecisionPoint({
       pdpUrl: pdp,
       token: secrets.pdpToken,
@@ -99,11 +104,12 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
 export async function startWorkerOn(config: Config, connections: WorkerConnections): Promise<Running> {
   const { pool, store, dueCalls, accessRequests, workflows, log } = connections;
   const ensureSubmitted = createEnsureSubmitted(connections);
-  const activities = createActivities({ ...connections, ensureSubmitted, settings: activitySettings(config) });
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     await refuseWithoutKeys(connections);
+    const clocks = startClocks({ clocks: connections.clocks, log });
     parts.push(
+      clocks,
       startSweeper({
         calls: { ...dueCalls, expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
@@ -111,6 +117,10 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
         log,
       }),
     );
+    const activities = createActivities({
+      ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree },
+      settings: activitySettings(config),
+    });
     parts.push(await runWorker({ ...config.temporal, address: connections.temporalAddress }, activities, log));
     const handlers = outboxHandlers({ workflows, calls: store, accessRequests });
     parts.push(

@@ -109,6 +109,7 @@ describe('the steps of a gated call', () => {
     it.each([
       ['the PDP asks for patience', { decision: { kind: 'retry', retryAfterMs: 2_000 } }, 2_000],
       ['the PDP is away', { decision: unavailable }, 0],
+      ['the clocks are too far apart', { clocksAgree: false }, 0],
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
     ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
       const call = await fixture.granted();

@@ -62,6 +62,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     accessRequests,
     ensureSubmitted: createEnsureSubmitted({ store: patient(store, fiber), accessRequests }),
     upstreams: outside.upstreams(fiber),
+    clocksAgree: () => true,
     log: pino({ enabled: false }),
     settings: SETTINGS,
   };

@@ -143,6 +143,7 @@ function createDeps(world: {
       },
     },
     ensureSubmitted: () => Promise.reject(new Error('not expected')),
+    clocksAgree: () => true,
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },
     accessRequests: {
       submit: () => Promise.reject(new Error('not expected')),

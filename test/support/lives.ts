@@ -67,6 +67,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     store,
     accessRequests,
     ensureSubmitted,
+    clocksAgree: () => true,
     pdp: { evaluate: async () => ({ kind: 'allow' }) },
     upstreams: {
       tools: async () => [],

@@ -31,6 +31,8 @@ export interface World {
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
   invocation?: InvocationResult;
+  /** Whether they do. Absent: they do. */
+  clocksAgree?: boolean;
   /** Steps of the store that go otherwise. */
   store?: Partial<ActivityDeps['store']>;
   /** What the probe tool answers. Absent: there is none. */
@@ -76,6 +78,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
         return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
       },
     },
+    clocksAgree: () => world.clocksAgree ?? true,
     log: pino({ enabled: false }),
     settings: {
       pollMinMs: 100,

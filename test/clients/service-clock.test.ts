@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import { readServiceClock } from '../../activities/clients/service-clock.ts';
+import { serve } from '../support/serve.ts';
+
+describe('the clock of a service', () => {
+  const told = async (headers: Record<string, string>, sendDate: boolean) => {
+    const asked: unknown[] = [];
+    const server = await serve((request, response) => {
+      asked.push([request.method, request.url, request.headers.authorization]);
+      response.sendDate = sendDate;
+      response.writeHead(404, headers).end();
+    });
+    try {
+      return { at: await readServiceClock(server.url), asked };
+    } finally {
+      await server.close();
+    }
+  };
+
+  it('is read from whatever it answers, without a credential', async () => {
+    const { at, asked } = await told({ date: 'Sun, 06 Nov 1994 08:49:37 GMT' }, false);
+    expect(at).toBe(Date.parse('1994-11-06T08:49:37.500Z'));
+    expect(asked).toEqual([['GET', '/healthz', undefined]]);
+  });
+
+  it('is near ours when it is on this machine', async () => {
+    const { at } = await told({}, true);
+    expect(Math.abs((at ?? 0) - Date.now())).toBeLessThan(3_000);
+  });
+
+  it.each([
+    ['none', {}],
+    ['one that is none', { date: 'yesterday' }],
+  ] as [string, Record<string, string>][])('is unknown when the answer has a date of %s', async (_, headers) => {
+    expect((await told(headers, false)).at).toBeUndefined();
+  });
+
+  it('is unknown, and that is an error, when nobody answers', async () => {
+    await expect(readServiceClock('http://127.0.0.1:1')).rejects.toThrow();
+  });
+});
