@@ -1,6 +1,7 @@
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import * as z from 'zod';
+import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../shared/clock-offset.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { packagePath } from '../../../shared/config/package-root.ts';
 import { unfitness } from '../../../shared/database/fitness.ts';
@@ -11,14 +12,11 @@ import { attempt, fail, ok, warn, type Finding } from './check.ts';
 const OLDEST_POSTGRES = 15;
 const PATIENCE_MS = 5_000;
 
-/** Whether the database answers, is new enough, is one to work on and has all migrations. */
+/** Whether the database answers, is new enough, is one to work on, has the time of this machine and all migrations. */
 export function checkDatabase(url: string, mode: Config['mode']): Promise<Finding[]> {
   const advice = 'start PostgreSQL, or mend DATABASE_URL';
-  const server = attempt('database', advice, async () => {
-    const client = new Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
+  const server = attempt('database', advice, () =>
+    onDatabase(url, async (client) => {
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
       const version = rows[0]?.server_version ?? 'unknown';
       if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
@@ -28,10 +26,9 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
       if (problem === undefined) return ok('database', `PostgreSQL ${version}`);
       const isOnlyLossy = mode === 'development' && (await unfitness(client, { durable: false })) === undefined;
       return (isOnlyLossy ? warn : fail)('database', problem, remedy ?? '');
-    } finally {
-      await client.end();
-    }
-  });
+    }),
+  );
+  const clock = attempt('database clock', 'mend the database first', () => onDatabase(url, checkClock));
   const migrations = attempt('migrations', 'mend the database first', async () => {
     const { missing, edited, failed, unknown, applied } = await migrationStatus(
       url,
@@ -45,7 +42,32 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
       return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
     return ok('migrations', `${applied.length} applied`);
   });
-  return Promise.all([server, migrations]);
+  return Promise.all([server, clock, migrations]);
+}
+
+async function onDatabase(url: string, look: (client: Client) => Promise<Finding>): Promise<Finding> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await look(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Whether the database's clock and that of this machine agree. Workers claim nothing while theirs and it do not. */
+export async function checkClock(database: Pick<Client, 'query'>, now = Date.now): Promise<Finding> {
+  const name = 'database clock';
+  const aheadMs = await clockOffset(async () => {
+    const { rows } = await database.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+    return rows[0]?.at.getTime();
+  }, now);
+  if (aheadMs === undefined) return warn(name, 'the answer took too long to tell the time by it', 'run it again');
+  const message = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
+  const advice = 'set both clocks by a time server; a worker claims nothing while its clock is more than 30 s away';
+  if (Math.abs(aheadMs) > CLOCKS_TOO_FAR_APART_MS) return fail(name, message, advice);
+  return Math.abs(aheadMs) > CLOCKS_APART_MS ? warn(name, message, advice) : ok(name, message);
 }
 
 /** Whether Temporal answers and has the namespace. */
