@@ -14,6 +14,16 @@ const shifted = (byMs: number) => ({
   COUNTERSIGN_TEST_CLOCK_SHIFT_MS: String(byMs),
 });
 
+interface Line {
+  readonly name: string;
+  readonly time: number;
+  readonly msg: string;
+  readonly gatedCallId?: string;
+  readonly alarm?: string;
+  readonly databaseAheadMs?: number;
+  readonly accessRequestsAheadMs?: number;
+}
+
 describe.each([
   ['the gateway is ten minutes ahead, the worker ten minutes behind', TEN_MINUTES_MS, -TEN_MINUTES_MS],
   ['the gateway is ten minutes behind, the worker ten minutes ahead', -TEN_MINUTES_MS, TEN_MINUTES_MS],
@@ -24,28 +34,28 @@ describe.each([
     stack = await startStack({
       parts: 'apart',
       environments: { gateway: shifted(gatewayMs), worker: shifted(workerMs) },
-      config: { approvals: { approvalTtlSeconds: 60 } },
+      config: { approvals: { approvalTtlSeconds: 300 } },
     });
   }, 180_000);
   afterAll(() => stack?.stop());
+  const linesOf = (part: string): Line[] =>
+    readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8')
+      .trim()
+      .split('\n')
+      .filter((line) => line.includes(`"name":"${part}"`))
+      .map((line) => JSON.parse(line) as Line);
+  const alarms = () => linesOf('worker').filter(({ alarm }) => alarm === 'clock_skew');
 
   it('it really is', () => {
-    const lines = readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8')
-      .trim()
-      .split('\n');
-    const minutesOff = (part: string) => {
-      const [first = '{}'] = lines.filter((line) => line.includes(`"name":"${part}"`));
-      return Math.round(((JSON.parse(first) as { time: number }).time - Date.now()) / 60_000);
-    };
+    const minutesOff = (part: string) => Math.round(((linesOf(part)[0]?.time ?? 0) - Date.now()) / 60_000);
     expect(Math.abs(minutesOff('gateway') - gatewayMs / 60_000)).toBeLessThanOrEqual(2);
     expect(Math.abs(minutesOff('worker') - workerMs / 60_000)).toBeLessThanOrEqual(2);
   });
 
-  it('an approval that is good by the clock of the database is good', async () => {
-    const { taskId, path, request } = await hold();
-    await approve(request);
-    expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
-    expect(writes(path)).toBe(1);
+  it('the worker raises an alarm that says by how much', async () => {
+    const alarm = await waitFor(() => alarms().find((line) => line.accessRequestsAheadMs !== undefined));
+    expect(Math.abs((alarm.databaseAheadMs ?? 0) + workerMs)).toBeLessThan(5_000);
+    expect(Math.abs((alarm.accessRequestsAheadMs ?? 0) + workerMs)).toBeLessThan(5_000);
   });
 
   it('an approval that is over by the clock of the database is over', async () => {
@@ -53,10 +63,10 @@ describe.each([
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
     const database = await stack.database();
-    // As it is a minute after the approval.
+    // As it is five minutes after the approval.
     await database.query(
       `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
-       approved_at = approved_at - interval '1 minute', approved_until = approved_until - interval '1 minute'
+       approved_at = approved_at - interval '5 minutes', approved_until = approved_until - interval '5 minutes'
        WHERE id = '${request.id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
     );
     stack.signal('worker', 'SIGCONT');
@@ -64,6 +74,35 @@ describe.each([
     expect(writes(path)).toBe(0);
     const { rows } = await database.query('SELECT reason FROM gateway.gated_call WHERE task_id = $1', [taskId]);
     expect(rows).toEqual([{ reason: 'approval_expired' }]);
+  });
+
+  it('an approval that is good by the clock of the database waits for a worker whose clock is right', async () => {
+    const { taskId, path, request } = await hold();
+    await approve(request);
+    const database = await stack.database();
+    const inDatabase = async () => {
+      const { rows } = await database.query<{ id: string; state: string; claims: number }>(
+        `SELECT id, state, (SELECT count(*)::int FROM gateway.execution_claim c WHERE c.gated_call_id = g.id) AS claims
+         FROM gateway.gated_call g WHERE task_id = $1`,
+        [taskId],
+      );
+      return rows[0];
+    };
+    const id = (await inDatabase())?.id;
+    const putOffs = () =>
+      linesOf('worker').filter(({ gatedCallId, msg }) => gatedCallId === id && msg.startsWith('a claim is put off'));
+    await waitFor(() => putOffs().length >= 3);
+    expect(await inDatabase()).toMatchObject({ state: 'granted', claims: 0 });
+    const shown = await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId });
+    expect(shown.body.result?.['status']).toBe('working');
+    expect(writes(path)).toBe(0);
+
+    await stack.kill('worker');
+    const raised = alarms().length;
+    await stack.startPart('worker', {});
+    expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+    expect(writes(path)).toBe(1);
+    expect(alarms()).toHaveLength(raised);
     await waitFor(async () => (await database.query('SELECT 1 FROM gateway.outbox')).rows.length === 0);
     await expectInvariants(database);
   });

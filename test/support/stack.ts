@@ -57,8 +57,8 @@ export class Stack {
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
-  /** Starts a part and waits until it answers. */
-  async startPart(part: Part): Promise<void> {
+  /** Starts a part, with these variables instead of its own, and waits until it answers. */
+  async startPart(part: Part, variables = this.#environments[part as 'gateway']): Promise<void> {
     if (part === 'temporal') return this.#infrastructure?.startTemporal();
     if (part === 'postgres') return this.#infrastructure?.startPostgres();
     const script = part === 'up' ? ['apps/cli/main.js', 'up'] : [`apps/${part}/main.js`];
@@ -69,7 +69,7 @@ export class Stack {
         ...process.env,
         ...this.#infrastructure?.environment,
         COUNTERSIGN_STATE: this.stateDir,
-        ...this.#environments[part as 'gateway'],
+        ...variables,
       },
       stdio: ['ignore', log, log],
     });
