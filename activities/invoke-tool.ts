@@ -26,9 +26,11 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
   const { store } = deps;
 
   return async ({ gatedCallId }) => {
+    const asked = performance.now();
     const call = await store.load(gatedCallId);
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
-    const endsAt = performance.now() + call.remainingMs;
+    // Counted from the question, for the answer may have been long on its way: never later than the deadline itself.
+    const endsAt = asked + call.remainingMs;
     const permit = {
       gatedCallId,
       claimId: claimIdOf(gatedCallId, call.generation, sha256),
