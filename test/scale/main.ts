@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util';
+import { runScale, type ScaleFigures } from './run-scale.ts';
+
+const HELP = `Opens many calls that wait for an approval, kills everything at once (the product, Postgres, Temporal), starts it again
+and looks at what works when. Prints what a waiting call takes of memory and disk.
+
+  npm run test:scale                        10,000 calls, of which 100 are approved after the restart; about ten minutes
+  npm run test:scale -- --calls 1000        so many
+  npm run test:scale -- --json              figures as JSON on stdout
+`;
+
+const {
+  values: { calls, json, help },
+} = parseArgs({
+  options: { calls: { type: 'string', default: '10000' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
+});
+
+const RECOVERED_WITHIN_SECONDS = 60;
+const MEBI = 1_024 * 1_024;
+
+function words(figures: ScaleFigures): string {
+  const { empty, waiting } = figures;
+  const footprint = (what: string, key: keyof typeof empty) => {
+    const perCall = (waiting[key] - empty[key]) / figures.calls / 1_024;
+    const [before, after] = [empty[key], waiting[key]].map((bytes) => (bytes / MEBI).toFixed(0));
+    return `${what.padEnd(34)}${perCall.toFixed(1).padStart(8)} KiB per waiting call (${before} → ${after} MiB)`;
+  };
+  const time = (what: string, seconds: number) =>
+    `${what.padEnd(34)}${seconds.toFixed(1).padStart(8)} s after the restart`;
+  const isRecovered = Math.max(figures.approvedExecuted, figures.newCallOpened) < RECOVERED_WITHIN_SECONDS;
+  return `${[
+    `${figures.calls} calls were opened, ${figures.openedPerSecond.toFixed(0)} per second`,
+    footprint('Postgres, on disk', 'postgresDisk'),
+    footprint('Temporal, on disk', 'temporalDisk'),
+    footprint('the product, resident', 'productMemory'),
+    footprint('Temporal, resident', 'temporalMemory'),
+    time('everything is ready', figures.ready),
+    time('a task is read', figures.firstRead),
+    time('all approved calls were executed', figures.approvedExecuted),
+    time('another call was opened', figures.newCallOpened),
+    `recovered within ${RECOVERED_WITHIN_SECONDS} s: ${isRecovered ? 'yes' : 'NO'}`,
+    `calls that are not as they should be: ${figures.faults.length}`,
+    ...figures.faults.slice(0, 10),
+    `invariants that do not hold: ${figures.violations.length}`,
+    ...figures.violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`),
+  ].join('\n')}\n`;
+}
+
+if (help === true) process.stdout.write(HELP);
+else {
+  const onProgress = (what: string) => process.stderr.write(`${what} …\n`);
+  const figures = await runScale({ calls: Number(calls), approved: Math.min(100, Number(calls)), onProgress });
+  process.stdout.write(json === true ? `${JSON.stringify(figures, null, 2)}\n` : words(figures));
+  if (figures.faults.length + figures.violations.length > 0) process.exitCode = 1;
+}

@@ -1,0 +1,164 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
+import { openGatedCall } from '../bench/mcp-caller.ts';
+import { measure } from '../bench/stats.ts';
+import { sealedDatabase } from '../support/artefacts.ts';
+import { requestOf, sealsOf } from '../support/sealed-calls.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+export interface ScaleOptions {
+  /** Calls that wait for an approval. */
+  readonly calls: number;
+  /** So many of them are approved after the restart. */
+  readonly approved: number;
+  readonly onProgress: (what: string) => void;
+}
+
+/** Bytes on disk and of memory, of everything there is. */
+export interface Footprint {
+  readonly postgresDisk: number;
+  readonly temporalDisk: number;
+  readonly productMemory: number;
+  readonly temporalMemory: number;
+}
+
+export interface ScaleFigures {
+  readonly calls: number;
+  readonly openedPerSecond: number;
+  readonly empty: Footprint;
+  readonly waiting: Footprint;
+  /** From the start of everything after it was killed, in seconds. */
+  readonly ready: number;
+  readonly firstRead: number;
+  readonly approvedExecuted: number;
+  readonly newCallOpened: number;
+  /** What became of calls that should not have. */
+  readonly faults: readonly string[];
+  readonly violations: readonly Violation[];
+}
+
+const AGENTS = Array.from({ length: 16 }, (_, index) => ({
+  name: `agent-${index + 1}`,
+  displayName: `Agent ${index + 1}`,
+  roles: ['agent'],
+}));
+
+/** Opens the calls, kills everything at once, starts it again, and looks at what works when. */
+export async function runScale({ calls, approved, onProgress }: ScaleOptions): Promise<ScaleFigures> {
+  onProgress('starting the product, as `npm start` does');
+  const stack = await startStack({
+    parts: 'together',
+    config: {
+      // The product's own limits and pauses; the stack of the tests has shorter ones.
+      gateway: { maxOpenPerCaller: calls + 1, executionTimeoutSeconds: 60 },
+      worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
+      identity: { people: [...AGENTS, { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] }] },
+    },
+  });
+  try {
+    const empty = await footprint(stack);
+    const opened = await openCalls(stack, { calls, onProgress });
+    const waiting = await footprint(stack);
+    onProgress('killing everything, and starting it again');
+    await stack.killEverything();
+    const recovered = await recover(stack, opened.taskIds, approved);
+    onProgress('looking at every call');
+    const faults = await faultsAmong(stack, opened.taskIds, approved);
+    const of = await sealedDatabase(stack);
+    const violations = await checkInvariants(of.database, { keyed: sealsOf(of).digest });
+    return { calls, openedPerSecond: opened.perSecond, empty, waiting, ...recovered, faults, violations };
+  } finally {
+    await stack.stop();
+  }
+}
+
+const pathOf = (stack: Stack, index: number) => join(stack.files, `scale-${index}.txt`);
+const writeOf = (stack: Stack, index: number) => ({
+  name: 'files__write_file',
+  arguments: { path: pathOf(stack, index), content: `content ${index}` },
+});
+const agentOf = (index: number) => AGENTS[index % AGENTS.length]?.name ?? '';
+
+async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions, 'calls' | 'onProgress'>) {
+  const taskIds: string[] = [];
+  const { perSecond } = await measure({ count: calls, callers: AGENTS.length }, async (index) => {
+    const token = await stack.token(agentOf(index));
+    // Told to try again on a busy machine, an agent does: it finds what was opened.
+    const open = () => openGatedCall(stack.config.urls.mcp, token, writeOf(stack, index)).catch(() => undefined);
+    taskIds[index] = await waitFor(open, { timeoutMs: 60_000, everyMs: 1_000 });
+    if (index > 0 && index % 1_000 === 0) onProgress(`${index} calls are open`);
+  });
+  onProgress('all calls are open; waiting until each has its workflow');
+  const database = await stack.database();
+  await waitFor(async () => (await database.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0, {
+    timeoutMs: 600_000,
+    everyMs: 250,
+  });
+  return { taskIds, perSecond };
+}
+
+/** Each time is from the start of the restart, in seconds. */
+async function recover(stack: Stack, taskIds: readonly string[], approved: number) {
+  const began = performance.now();
+  const since = () => (performance.now() - began) / 1_000;
+  await stack.startPart('up');
+  const ready = since();
+  await statusOf(stack, taskIds, 0);
+  const firstRead = since();
+  const chosen = taskIds.slice(0, approved);
+  const of = await sealedDatabase(stack);
+  await measure({ count: approved, callers: 8 }, async (index) => {
+    const answer = await stack.decide(await requestOf(of, chosen[index] ?? ''), { verdict: 'approve' });
+    if (!answer.ok) throw new Error(`an approval was answered with ${answer.status}`);
+  });
+  await measure({ count: approved, callers: 8 }, (index) =>
+    waitFor(async () => (await statusOf(stack, taskIds, index)) !== 'working', { timeoutMs: 300_000, everyMs: 100 }),
+  );
+  const approvedExecuted = since();
+  await openGatedCall(stack.config.urls.mcp, await stack.token(agentOf(0)), writeOf(stack, taskIds.length));
+  return { ready, firstRead, approvedExecuted, newCallOpened: since() };
+}
+
+async function statusOf(stack: Stack, taskIds: readonly string[], index: number): Promise<string> {
+  const { body } = await stack.rpc(await stack.token(agentOf(index)), 'tasks/get', { taskId: taskIds[index] });
+  const result = body.result?.['result'] as { isError?: boolean; content?: unknown } | undefined;
+  if (result?.isError === true) return `error ${JSON.stringify(result.content)}`;
+  return String(body.result?.['status'] ?? `no task: ${JSON.stringify(body)}`);
+}
+
+/** The approved ones ran once, all others still wait and did not run. */
+async function faultsAmong(stack: Stack, taskIds: readonly string[], approved: number): Promise<string[]> {
+  const writes = new Map<string, number>();
+  for (const call of stack.upstreamCalls()) {
+    const path = String(call.arguments['path']);
+    writes.set(path, (writes.get(path) ?? 0) + 1);
+  }
+  const faults: string[] = [];
+  await measure({ count: taskIds.length, callers: AGENTS.length }, async (index) => {
+    const found = `${await statusOf(stack, taskIds, index)}, ${writes.get(pathOf(stack, index)) ?? 0} writes`;
+    const right = index < approved ? 'completed, 1 writes' : 'working, 0 writes';
+    if (found !== right) faults.push(`call ${index}: ${found}; expected ${right}`);
+  });
+  return faults;
+}
+
+async function footprint(stack: Stack): Promise<Footprint> {
+  const database = await stack.database();
+  const { rows } = await database.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes');
+  const folder = join(stack.stateDir, 'temporal');
+  const files = readdirSync(folder).filter((name) => name.startsWith('temporal.db'));
+  const [, temporalPid = Number.NaN] = stack.embeddedPids();
+  return {
+    postgresDisk: Number(rows[0]?.bytes),
+    temporalDisk: files.reduce((bytes, name) => bytes + statSync(join(folder, name)).size, 0),
+    productMemory: residentBytes(stack.pid('up')),
+    temporalMemory: residentBytes(temporalPid),
+  };
+}
+
+/** Linux only, as the rest of what measures memory. */
+function residentBytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024;
+}
