@@ -131,6 +131,46 @@ describe('outbox', () => {
     expect(logged).toContain('receiver is down');
   });
 
+  it('parks a row that always fails and raises an alarm, while the others go on', async () => {
+    const greeted: string[] = [];
+    let isPoisoned = true;
+    const greet = async (subject: string) => {
+      if (subject === 'poison' && isPoisoned) throw new Error('never');
+      greeted.push(subject);
+    };
+    const failures = () => logged.split('\n').filter((line) => line.includes('"subjectId":"poison"')).length;
+    const pauseS = async () => {
+      const text = `SELECT extract(epoch FROM available_at - clock_timestamp())::float8 AS s
+        FROM queue.outbox WHERE subject_id = 'poison'`;
+      return (await db.pool.query<{ s: number }>(text)).rows[0]?.s ?? NaN;
+    };
+    const endPause = async () => {
+      await db.pool.query("UPDATE queue.outbox SET available_at = clock_timestamp() WHERE subject_id = 'poison'");
+      await db.pool.query("SELECT pg_notify('queue_outbox', '')");
+    };
+    await db.pool.query("INSERT INTO queue.outbox (kind, subject_id, urgency) VALUES ('greet', 'poison', -1)");
+    await start({ greet }, { concurrency: 1 });
+    for (let failed = 1; failed <= 10; failed += 1) {
+      expect(logged).not.toContain('outbox_row_stuck');
+      await waitFor(() => failures() === failed, { everyMs: 5 });
+      // What comes after its failure is handled after its pause was recorded.
+      await add([`beside ${failed}`]);
+      await waitFor(() => greeted.includes(`beside ${failed}`), { everyMs: 5 });
+      if (failed < 10) await endPause();
+    }
+    const alarm = logged.split('\n').find((line) => line.includes('outbox_row_stuck')) ?? '{}';
+    expect(JSON.parse(alarm)).toMatchObject({ level: 50, kind: 'greet', subjectId: 'poison', attempts: 10 });
+    expect(await pauseS()).toBeGreaterThan(500);
+    await add(Array.from({ length: 50 }, (_, index) => `after ${index}`));
+    await waitFor(async () => (await open()) === 1);
+    expect(failures()).toBe(10);
+    // It is not given up: once what was wrong is mended, it is handled like any other.
+    isPoisoned = false;
+    await endPause();
+    await waitFor(async () => (await open()) === 0);
+    expect(greeted.at(-1)).toBe('poison');
+  });
+
   it('keeps a row of an unknown kind, and says so', async () => {
     await start({});
     await add(['ada'], 'toString');
