@@ -2,46 +2,49 @@ import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activ
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
-import { CountersignError } from '../workflows/domain/errors.ts';
+import { isSealBroken } from '../workflows/domain/errors.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
 import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**
  * Takes the one irrevocable right to execute: once the access request is granted, and for a decision that was asked for
- * just now. Cancel and expiry compete for the same row and exactly one wins.
+ * just now. Cancel and expiry compete for the same row and exactly one wins. A call whose sealed parts were tampered with,
+ * or swapped with another's, is denied; it takes no other call with it.
  */
 export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimExecution'] {
-  const { store } = deps;
+  const { store, log } = deps;
+  const goOn = createGoOn(deps);
+
+  return async ({ gatedCallId }, look) => {
+    try {
+      return await goOn(await store.load(gatedCallId), look);
+    } catch (error) {
+      if (!isSealBroken(error)) throw error;
+      log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
+      // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
+      await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
+      return { kind: 'ended' };
+    }
+  };
+}
+
+/** From where the call is to the claim, or to what it has to wait for. */
+function createGoOn(deps: ActivityDeps) {
   const readResolution = createReadResolution(deps);
   const claim = createClaim(deps);
 
-  return async ({ gatedCallId }, look) => {
-    const call = await loadIntact(deps, gatedCallId);
-    if (call === undefined) return { kind: 'ended' };
+  return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
     if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
     if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
     if (call.remainingMs <= 0) {
-      await store.expire(gatedCallId);
+      await deps.store.expire(call.gatedCallId);
       return { kind: 'ended' };
     }
     if (call.state === 'granted') return claim(call, look);
     const resolution = await readResolution(call, look);
     return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }, 1) : resolution;
   };
-}
-
-/** A call whose sealed parts were tampered with, or swapped with another's, is denied; it takes no other call with it. */
-async function loadIntact({ store, log }: ActivityDeps, gatedCallId: string): Promise<StoredCall | undefined> {
-  try {
-    return await store.load(gatedCallId);
-  } catch (error) {
-    if (!(error instanceof CountersignError) || error.code !== 'ERR_SEAL_BROKEN') throw error;
-    log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
-    // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
-    await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
-    return undefined;
-  }
 }
 
 /** Exchanges a fresh "allow" for the claim. */

@@ -1,5 +1,5 @@
 import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
-import { CountersignError } from '../workflows/domain/errors.ts';
+import { CountersignError, isSealBroken } from '../workflows/domain/errors.ts';
 import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ResolutionStatus } from '../workflows/domain/ports.ts';
@@ -49,7 +49,7 @@ export function createReadResolution(
       }
       return await accessRequests.read(call.handle);
     } catch (error) {
-      if (!(error instanceof CountersignError)) throw error;
+      if (!(error instanceof CountersignError) || isSealBroken(error)) throw error;
       deps.log.warn(
         { gatedCallId: call.gatedCallId, code: error.code },
         'status of an access request could not be read',

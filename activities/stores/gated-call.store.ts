@@ -10,7 +10,6 @@ import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
 import { expire } from './step-context.ts';
-import type { SealedContent } from './stored-call.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
@@ -91,15 +90,13 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
 /** What the database keeps of the opening without being able to read it. */
 function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Opening) {
   const keys = seals.forNewCall(gatedCallId);
-  const { caller, arguments: text, callDigest, evaluation } = binding;
-  const { subject, action, resource } = evaluation;
-  const content: SealedContent = { arguments: text, callDigest, caller, evaluation };
-  const requested = { requester: caller, subject, action, resource };
+  const { subject, action, resource } = binding.evaluation;
+  const requested = { requester: binding.caller, subject, action, resource };
   return {
     key_id: seals.currentKeyId,
     call_key: keys.wrapped.call,
     record_key: keys.wrapped.record,
-    sealed_content: keys.seal('call_binding.sealed_content', JSON.stringify(content)),
+    sealed_content: keys.seal('call_binding.sealed_content', JSON.stringify(binding)),
     sealed_requester: keys.seal('call_binding.sealed_requester', JSON.stringify(requested)),
     sealed_body: keys.seal('submission.sealed_body', submission.body),
   };

@@ -1,19 +1,11 @@
 import type { Pool } from 'pg';
-import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals, Seals, WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
-import type { Principal } from '../../workflows/domain/principal.ts';
+import { broken } from './key-ring.ts';
 import { queryOne } from './query.ts';
-
-/** What of a binding is sealed, as JSON text. */
-export interface SealedContent {
-  readonly arguments: string;
-  readonly callDigest: string;
-  readonly caller: Principal;
-  readonly evaluation: EvaluationRequest;
-}
 
 /** How far a gated call has come. Needs no key, so it can be read whatever became of what is sealed. */
 export interface CallProgress {
@@ -55,6 +47,7 @@ interface CallRow {
   upstream: string;
   upstream_tool: string;
   tool_digest: string;
+  call_digest: string;
   call_key: string | null;
   record_key: string;
   sealed_content: string;
@@ -63,8 +56,8 @@ interface CallRow {
 }
 
 const LOAD = `
-  SELECT g.id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.sealed_content,
-    k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
+  SELECT g.id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
+    b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
   FROM gateway.gated_call g
@@ -91,7 +84,7 @@ export async function loadCall(pool: Pool, seals: Seals, gatedCallId: string): P
   return {
     ...progressOf(row),
     keys,
-    binding: bindingOf(row, opener),
+    binding: bindingOf(row, { opener, seals }),
     handle: openJson<AccessRequestHandle>(handle, (sealed) =>
       opener.open('submission.sealed_handle', sealed, generation),
     ),
@@ -114,17 +107,30 @@ function progressOf(row: CallRow): CallProgress {
   };
 }
 
-/** What is sealed is our own: it was written as this type. */
-const openJson = <T>(sealed: string | null, open: (sealed: string) => string): T | undefined =>
-  sealed === null ? undefined : (JSON.parse(open(sealed)) as T);
+/** What is sealed is our own: it was written as this type. Throws `ERR_SEAL_BROKEN` for what was not written to its end. */
+function parseSealed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw broken('it holds no JSON', cause);
+  }
+}
 
-function bindingOf(row: CallRow, opener: CallSeals): CallBinding {
-  const content = opener.open('call_binding.sealed_content', row.sealed_content);
-  return {
-    tool: row.tool,
-    upstream: row.upstream,
-    upstreamTool: row.upstream_tool,
-    toolDigest: row.tool_digest,
-    ...(JSON.parse(content) as SealedContent),
-  };
+const openJson = <T>(sealed: string | null, open: (sealed: string) => string): T | undefined =>
+  sealed === null ? undefined : parseSealed<T>(open(sealed));
+
+/**
+ * The binding as it was captured. Parts of it stand beside the seal too, for the database and for auditors: a row in which
+ * they differ was altered, and would have another tool run than the one that was approved.
+ */
+function bindingOf(row: CallRow, { opener, seals }: { opener: CallSeals; seals: Seals }): CallBinding {
+  const binding = parseSealed<CallBinding>(opener.open('call_binding.sealed_content', row.sealed_content));
+  const isSame =
+    binding.tool === row.tool &&
+    binding.upstream === row.upstream &&
+    binding.upstreamTool === row.upstream_tool &&
+    binding.toolDigest === row.tool_digest &&
+    seals.digest(binding.callDigest) === row.call_digest;
+  if (!isSame) throw broken('what stands beside it was altered');
+  return binding;
 }

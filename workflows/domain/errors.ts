@@ -44,3 +44,7 @@ export class CountersignError extends Error {
     return ERROR_FACTS[this.code].retryable;
   }
 }
+
+/** Whether something of a gated call cannot be opened any more: that ends the call, and no other. */
+export const isSealBroken = (error: unknown): boolean =>
+  error instanceof CountersignError && error.code === 'ERR_SEAL_BROKEN';
