@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import type { SealedColumn } from '../../workflows/domain/gated-call/sealing.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { expectInvariants } from '../invariants/check-invariants.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+import { stepsIn, type World } from '../support/steps.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+type Call = Awaited<ReturnType<ReturnType<typeof gatedCallFixture>['opened']>>;
+
+let db: TestDatabase;
+let fixture: ReturnType<typeof gatedCallFixture>;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  fixture = gatedCallFixture(db.pool);
+});
+afterAll(async () => {
+  try {
+    await expectInvariants(db.pool);
+  } finally {
+    await db.drop();
+  }
+});
+
+/** Writes what no statement of the product could. `$1` is the call. */
+async function poison(call: Call, table: string, change: string): Promise<void> {
+  const client = await db.pool.connect();
+  try {
+    await client.query('BEGIN; SET LOCAL session_replication_role = replica');
+    await client.query(`UPDATE gateway.${table} SET ${change} WHERE gated_call_id = $1`, [call.gatedCallId]);
+    await client.query('COMMIT');
+  } finally {
+    client.release();
+  }
+}
+
+/** What was cut short before it was sealed: its seal is good. */
+async function resealed(call: Call, column: SealedColumn, text: string): Promise<string> {
+  const { rows } = await db.pool.query<{ call: string; record: string }>(
+    'SELECT call_key AS call, record_key AS record FROM gateway.data_key WHERE gated_call_id = $1',
+    [call.gatedCallId],
+  );
+  const [keys] = rows;
+  if (keys === undefined) throw new Error('the call has no keys');
+  return TEST_SEALS.forCall(call.gatedCallId, keys).seal(column, text);
+}
+
+const rowOf = async ({ gatedCallId }: Call) =>
+  (await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [gatedCallId])).rows[0];
+const invoke = (steps: ReturnType<typeof stepsIn>, call: Call) =>
+  new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR', () => undefined) }).run(
+    steps.invokeTool,
+    call,
+  );
+
+/** Takes one step with each of these at once, as one worker does; then those that can go on are executed. */
+async function stepWithNeighbours(poisoned: Call, world: World = {}) {
+  const neighbours = await Promise.all([fixture.granted(), fixture.granted()]);
+  const steps = stepsIn(world, fixture.lifecycle);
+  const [first, second] = neighbours;
+  const all = [first, poisoned, second].filter((call) => call !== undefined);
+  const found = await Promise.all(all.map((call) => steps.claimExecution(call, 1)));
+  for (const neighbour of neighbours) {
+    await invoke(steps, neighbour);
+    expect(await rowOf(neighbour)).toEqual({ state: 'executed', reason: null });
+  }
+  expect(steps.sent).toHaveLength(neighbours.length);
+  return found[1];
+}
+
+const altered = (column: string) => `${column} = overlay(${column} placing
+  CASE substr(${column}, 40, 1) WHEN 'A' THEN 'B' ELSE 'A' END from 40)`;
+const halved = (column: string) => `${column} = left(${column}, length(${column}) / 2)`;
+const ofAnother = (table: string, column: string) =>
+  `${column} = (SELECT ${column} FROM gateway.${table} WHERE gated_call_id <> $1 LIMIT 1)`;
+
+describe('a granted call is denied at its next step, and others go on, when', () => {
+  it.each([
+    ['a byte of its binding is another', 'call_binding', altered('sealed_content')],
+    ['half of its binding is missing', 'call_binding', halved('sealed_content')],
+    ['all of its binding is missing', 'call_binding', "sealed_content = ''"],
+    ['its binding is that of another call', 'call_binding', ofAnother('call_binding', 'sealed_content')],
+    ['the tool that stands beside its binding is another', 'call_binding', "upstream_tool = 'delete_file'"],
+    ['the server that stands beside its binding is another', 'call_binding', "upstream = 'elsewhere'"],
+    ['the digest that stands beside its binding is another', 'call_binding', "call_digest = 'hmac-sha-256:0'"],
+    ['a byte of its approval is another', 'approval', altered('sealed_body')],
+    ['half of its approval is missing', 'approval', halved('sealed_body')],
+    ['a byte of its handle is another', 'submission', altered('sealed_handle')],
+    ['its data key is under a key that nobody has', 'data_key', "call_key = split_part(call_key, '.', 1) || '.nobody'"],
+    ['half of its data key is missing', 'data_key', "call_key = left(call_key, 20) || '.test'"],
+    ['its data key is that of another call', 'data_key', ofAnother('data_key', 'call_key')],
+    ['the data key of its record is nonsense', 'data_key', "record_key = 'nonsense'"],
+  ])('%s', async (_case, table, change) => {
+    const call = await fixture.granted();
+    await poison(call, table, change);
+    expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
+    expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
+    const task = await fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+    expect(task).toMatchObject({ state: 'denied', reason: 'binding_integrity' });
+  });
+
+  it.each([
+    ['its binding', 'call_binding.sealed_content', '{"arguments":"{'],
+    ['its binding, to nothing', 'call_binding.sealed_content', ''],
+    ['its approval', 'approval.sealed_body', '{"id":'],
+  ] as const)('%s was cut short before it was sealed', async (_case, column, text) => {
+    const call = await fixture.granted();
+    const [table = '', name = ''] = column.split('.');
+    await poison(call, table, `${name} = '${await resealed(call, column, text)}'`);
+    expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
+    expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
+  });
+});
+
+it('a call that cannot be submitted again, because its next submission is broken, is denied', async () => {
+  const call = await fixture.granted();
+  const wantsMore: World['decision'] = { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
+  await stepsIn({ decision: wantsMore }, fixture.lifecycle).claimExecution(call, 1);
+  await poison(call, 'submission', altered('sealed_body'));
+  expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
+  expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
+});
+
+it('a call that is claimed before its binding breaks is not sent, and its deadline says so', async () => {
+  const call = await fixture.claimed(1_500);
+  await poison(call, 'call_binding', altered('sealed_content'));
+  const steps = stepsIn({}, fixture.lifecycle);
+  await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
+  expect(await steps.claimExecution(call, 1)).toEqual({ kind: 'ended' });
+  await waitFor(async () => (await steps.settle(call)).kind === 'ended');
+  expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });
+  expect(steps.sent).toEqual([]);
+});
+
+it('a result that cannot be opened is no answer for its task, and any other task is shown', async () => {
+  const calls = [await fixture.pending(), await fixture.pending()] as const;
+  const steps = stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle);
+  await steps.claimExecution(calls[0], 1);
+  await invoke(steps, calls[0]);
+  await stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle).claimExecution(calls[1], 1);
+  await invoke(steps, calls[1]);
+  await poison(calls[0], 'call_result', altered('sealed_result'));
+  const look = (call: Call) => fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+  await expect(look(calls[0])).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
+  expect(await look(calls[1])).toMatchObject({ state: 'executed', result: expect.any(String) });
+  expect(await rowOf(calls[0])).toEqual({ state: 'executed', reason: null });
+});
