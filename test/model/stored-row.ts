@@ -8,13 +8,17 @@ import type { Attempt, Generation, Operation, Row } from './row.ts';
 const HOUR_MS = 3_600_000;
 const RESULT = { text: '{"content":[]}', digest: 'sha-256:result' };
 
+const IS_FRESH = "evaluated_at > clock_timestamp() - interval '5 s'";
+const AHEAD = "clock_timestamp() + interval '1 h'";
+const DATED = 'UPDATE gateway.decision SET evaluated_at =';
+
 const ROW = `
   SELECT g.state, g.generation, s.lease_until > clock_timestamp() AS leased,
     ARRAY(SELECT h.access_request_key IS NOT NULL FROM gateway.submission h WHERE h.gated_call_id = g.id
       ORDER BY h.generation) AS handles,
     CASE WHEN g.approval_expires_at IS NULL THEN 'none' WHEN g.approval_expires_at > clock_timestamp() THEN 'valid'
       ELSE 'over' END AS approval,
-    ARRAY(SELECT coalesce((SELECT CASE WHEN d.evaluated_at > clock_timestamp() - interval '5 s' THEN 'fresh' ELSE 'old' END
+    ARRAY(SELECT coalesce((SELECT CASE WHEN d.${IS_FRESH} THEN 'fresh' ELSE 'old' END
       FROM gateway.decision d WHERE d.gated_call_id = g.id AND d.generation = n AND d.kind = 'allow'
       ORDER BY d.evaluated_at DESC LIMIT 1), 'none') FROM generate_series(1, 2) AS n) AS decisions,
     g.request_deadline <= clock_timestamp() AS request_over,
@@ -69,17 +73,17 @@ export function createStoredRow(client: PoolClient) {
 
   async function claim(generation: Generation, decidedIn: Generation): Promise<string> {
     const [decisionId, claimId] = [await newestAllow(decidedIn), claimIdOf(id, generation, sha256)];
-    return lifecycle.claim({ gatedCallId: id, generation, epoch: 1, decisionId, claimId, executionTimeoutMs: HOUR_MS });
+    await client.query(unfenced(`${DATED} clock_timestamp() WHERE evaluated_at > clock_timestamp()`));
+    const claim = { gatedCallId: id, generation, epoch: 1, decisionId, claimId };
+    const outcome = await lifecycle.claim({ ...claim, executionTimeoutMs: HOUR_MS });
+    await client.query(unfenced(`${DATED} ${AHEAD} WHERE ${IS_FRESH} AND kind = 'allow'`));
+    return outcome;
   }
 
-  /** The decision stays fresh for the test, which takes longer than the five seconds. */
+  /** The decision stays fresh for the test, which takes longer than the five seconds, and is dated now when it is used. */
   async function allow(generation: Generation): Promise<void> {
     const decisionId = await lifecycle.recordDecision({ ...(await lifecycle.load(id)), generation }, { kind: 'allow' });
-    await client.query(
-      unfenced(
-        `UPDATE gateway.decision SET evaluated_at = clock_timestamp() + interval '1 h' WHERE id = '${decisionId}'`,
-      ),
-    );
+    await client.query(unfenced(`${DATED} ${AHEAD} WHERE id = '${decisionId}'`));
   }
 
   function requestAgain(generation: Generation): Promise<string> {

@@ -16,7 +16,9 @@ BEGIN
   IF c.request_deadline <= v_now OR c.approval_expires_at <= v_now THEN RETURN 'lost'; END IF;
   IF NOT EXISTS (SELECT 1 FROM gateway.decision d JOIN gateway.call_binding b USING (gated_call_id)
       WHERE d.id = p_decision AND d.gated_call_id = p_call AND d.generation = p_generation AND d.kind = 'allow'
-        AND d.call_digest = b.call_digest AND d.evaluated_at > v_now - interval '5 s') THEN
+        AND d.call_digest = b.call_digest AND d.evaluated_at > v_now - interval '5 s'
+        -- Where the clock was set back, what was decided before lies ahead of it, and would stay fresh until it is caught up.
+        AND d.evaluated_at <= v_now) THEN
     RETURN 'stale';
   END IF;
   UPDATE gateway.gated_call SET claim_id = p_claim,
