@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pino from 'pino';
+import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
+import { checkInvariants } from '../invariants/check-invariants.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { jumpingClock } from '../support/database-clock.ts';
+import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+let db: TestDatabase;
+let fixture: ReturnType<typeof gatedCallFixture>;
+let long: ReturnType<typeof gatedCallFixture>;
+let setClock: (aheadMs: number) => Promise<void>;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  setClock = await jumpingClock(db.pool);
+  fixture = gatedCallFixture(db.pool, { requestTtlMs: 30 * MINUTE_MS });
+  long = gatedCallFixture(db.pool, { requestTtlMs: 4 * HOUR_MS });
+});
+afterAll(() => db.drop());
+
+type Call = { readonly gatedCallId: string };
+const until = (ms: number) => anApproval({ approvedUntil: new Date(Date.now() + ms).toISOString() });
+const permit = () => ({ invocationId: randomUUID(), upstreamKey: randomUUID() });
+const RESULT = { isError: false, text: '{"content":[]}' };
+const ends = async (calls: Record<string, Call>) =>
+  Object.fromEntries(
+    await Promise.all(
+      Object.entries(calls).map(async ([name, { gatedCallId }]) => {
+        const text = 'SELECT state, reason, ended_at FROM gateway.gated_call WHERE id = $1';
+        return [name, (await db.pool.query(text, [gatedCallId])).rows[0]] as const;
+      }),
+    ),
+  );
+/** What a worker does with time: once everything that is due has ended, it stops. */
+async function sweep(): Promise<void> {
+  const due = createDueCalls(db.pool);
+  const { expire, end } = fixture.lifecycle;
+  const sweeper = startSweeper({
+    calls: { ...due, expire, end, rewrap: async () => 0 },
+    ...{ intervalMs: 20, abandonAfterMs: 10 * MINUTE_MS, log: pino({ enabled: false }) },
+  });
+  await waitFor(async () => (await due.due(1)).length + (await due.abandoned(10 * MINUTE_MS, 1)).length === 0);
+  await sweeper.stop();
+}
+const claim = async (call: Call, decisionId: string) =>
+  fixture.lifecycle.claim({
+    ...{ gatedCallId: call.gatedCallId, generation: 1, epoch: 1, decisionId },
+    ...{ claimId: randomUUID(), executionTimeoutMs: MINUTE_MS },
+  });
+async function execute(call: Call, claimId: string): Promise<string> {
+  const { invocationId, upstreamKey } = permit();
+  const given = await fixture.lifecycle.beginInvocation({ ...call, claimId, invocationId, upstreamKey });
+  if (!given) return 'no permit';
+  return fixture.lifecycle.settleResult({ ...call, invocationId, cause: 'result' }, RESULT);
+}
+
+it('a database clock that jumps an hour ahead and back ends calls early, and has none run late or again', async () => {
+  const sent = { ...(await fixture.claimed()), ...permit() };
+  await fixture.lifecycle.beginInvocation(sent);
+  const claimed = await fixture.claimed();
+  const granted = await fixture.granted(undefined, until(30 * MINUTE_MS));
+  const calls = { waits: await fixture.pending(), granted, claimed, sent, begun: await fixture.opened() };
+  const patient = await long.pending();
+  const decidedBefore = await fixture.allow(granted.gatedCallId);
+
+  await setClock(HOUR_MS);
+  // The next moment, before anything was swept.
+  expect(await claim(granted, decidedBefore)).toBe('lost');
+  expect(await execute(claimed, claimed.claimId)).toBe('no permit');
+  await sweep();
+  const ended = await ends(calls);
+  expect(ended).toMatchObject({
+    waits: { state: 'denied', reason: 'request_expired' },
+    granted: { state: 'denied', reason: 'approval_expired' },
+    claimed: { state: 'execution_error', reason: 'not_sent' },
+    sent: { state: 'outcome_unknown' },
+    begun: { state: 'denied', reason: 'request_expired' },
+  });
+  expect((await long.lifecycle.load(patient.gatedCallId)).state).toBe('pending');
+  // Its answer comes while nobody waits for it any more: evidence, and nothing else.
+  const of = { gatedCallId: sent.gatedCallId, invocationId: sent.invocationId, cause: 'result' } as const;
+  expect(await fixture.lifecycle.settleResult(of, RESULT)).toBe('outcome_unknown');
+  const decidedAhead = await long.granted(undefined, until(3 * HOUR_MS));
+  const allowedAhead = await fixture.allow(decidedAhead.gatedCallId);
+  const ranAhead = await long.granted(undefined, until(3 * HOUR_MS));
+  const [firstClaim, secondClaim] = [randomUUID(), randomUUID()];
+  expect(await fixture.claim(ranAhead.gatedCallId, firstClaim)).toBe('won');
+  expect(await execute(ranAhead, firstClaim)).toBe('executed');
+
+  await setClock(0);
+  await sweep();
+  // What has ended stays so.
+  expect(await ends(calls)).toEqual(ended);
+  expect(await claim(granted, decidedBefore)).toBe('lost');
+  expect(await fixture.lifecycle.settleResult(of, RESULT)).toBe('outcome_unknown');
+  expect(await execute(ranAhead, firstClaim)).toBe('no permit');
+  // A decision that seems to be of an hour from now is not fresh for an hour: the policy is asked again.
+  expect(await claim(decidedAhead, allowedAhead)).toBe('stale');
+  expect(await fixture.claim(decidedAhead.gatedCallId, secondClaim)).toBe('won');
+  expect(await execute(decidedAhead, secondClaim)).toBe('executed');
+  // Whoever waited through both goes on, and so does the same call made anew.
+  await long.lifecycle.grant(patient.gatedCallId, 1, until(HOUR_MS));
+  const third = randomUUID();
+  expect(await fixture.claim(patient.gatedCallId, third)).toBe('won');
+  expect(await execute(patient, third)).toBe('executed');
+  const anew = await fixture.granted(anOpening());
+  const fourth = randomUUID();
+  expect(await fixture.claim(anew.gatedCallId, fourth)).toBe('won');
+  expect(await execute(anew, fourth)).toBe('executed');
+  const permits = 'SELECT count(*)::int AS n FROM gateway.invocation';
+  expect((await db.pool.query<{ n: number }>(permits)).rows[0]?.n).toBe(5);
+  // Whoever lived through the jump has instants that do not follow each other. Nothing else is wrong.
+  const outOfOrder = [expect.objectContaining({ gated_call_id: decidedAhead.gatedCallId })];
+  expect(await checkInvariants(db.pool)).toEqual([
+    { invariant: 'every event follows the one before it by the table of transitions', cases: outOfOrder },
+    { invariant: 'nothing is decided or approved in a generation that has not begun', cases: outOfOrder },
+  ]);
+});
