@@ -1,0 +1,89 @@
+import { pino } from 'pino';
+import { startGateway } from '../../apps/gateway/main.ts';
+import { parseConfig } from '../../apps/shared/config/config.ts';
+import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { anAuthority } from './authority-stub.ts';
+import { createTestDatabase } from './database.ts';
+import { SEALING_SECRETS } from './gated-calls.ts';
+import { CALLBACK_SECRET } from './gateway.ts';
+import { send, type Sent } from './gateway-wire.ts';
+
+const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
+
+/** A policy decision point's "not without an approval". */
+export const REQUESTABLE = {
+  decision: false,
+  context: {
+    evaluation_id: 'canary-evaluation',
+    reason: 'canary-reason',
+    access_request: {
+      expires_at: '2126-01-01T00:00:00Z',
+      binding_token: 'canary-token',
+      template: 'canary-template',
+    },
+  },
+};
+
+/** The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says. */
+export async function startRealGateway(settings: { maxOpenPerCaller: number }) {
+  const authority = await anAuthority();
+  const database = await createTestDatabase();
+  const config = parseConfig(
+    {
+      mcpServers: { files: { command: process.execPath, args: [server] } },
+      gateway: { port: await freePort(), ...settings },
+      pdp: { url: authority.url },
+      approvals: { url: authority.url },
+      identity: { issuer: authority.url },
+    },
+    { baseDir: '/', stateDir: '/' },
+  );
+  const gateway = await startGateway(
+    config,
+    {
+      pdpToken: 'pdp-token-of-the-gateway',
+      accessRequestToken: 'ars-token-of-the-gateway',
+      callbackSecret: CALLBACK_SECRET,
+      ...SEALING_SECRETS,
+    },
+    { databaseUrl: database.url, log: pino({ level: 'silent' }) },
+  );
+  const mcpUrl = config.urls.mcp;
+  const received: string[] = [];
+  return {
+    authority,
+    database,
+    mcpUrl,
+    callbackUrl: `${config.urls.gateway}/callbacks/access-requests`,
+    /** Every text that a client was sent. */
+    received,
+    async send(method: string, params: Record<string, unknown>, token?: string): Promise<Sent> {
+      const answer = await send({ mcpUrl }, method, params, {
+        token: token ?? (await authority.token({ aud: mcpUrl })),
+      });
+      received.push(answer.text);
+      return answer;
+    },
+    /** Every call needs an approval from now on, and every submission is accepted as a request of its own. */
+    reset(): void {
+      authority.seen.length = 0;
+      authority.decide = () => REQUESTABLE;
+      let requests = 0;
+      authority.accept = () => ({
+        status: 202,
+        body: {
+          task: {
+            id: `canary-request-${Date.now()}-${(requests += 1)}`,
+            status: 'pending',
+            status_endpoint: `${authority.url}/access/v1/requests/canary-status`,
+          },
+        },
+      });
+    },
+    async stop(): Promise<void> {
+      await gateway.stop();
+      await database.drop();
+      await authority.close();
+    },
+  };
+}
