@@ -69,6 +69,21 @@ describe('a connection that breaks around a commit', () => {
     });
   });
 
+  it.each(WHEN)(
+    'that of a further request (%s it is made): there is one more, and the call runs once',
+    async (when) => {
+      const { open, drive, view, ledger, requests } = lives(pool, { approvals: 2 });
+      const cut = proxy.cut({ statement: 'request-again', when });
+      const call = await open();
+      await drive(call);
+      await cut;
+      expect(await view(call.taskId)).toMatchObject({ state: 'executed' });
+      expect([ledger.get(call.path), requests.size]).toEqual([1, 2]);
+      expect([await count('submission', call.gatedCallId), await count('approval', call.gatedCallId)]).toEqual([2, 2]);
+      expect(await count('execution_claim', call.gatedCallId)).toBe(1);
+    },
+  );
+
   it.each(WHEN)('that of a cancellation (%s it is made): who repeats it is told how it stands', async (when) => {
     const { open, drive, view, calls, ledger } = lives(pool);
     const call = await open();

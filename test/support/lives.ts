@@ -26,6 +26,8 @@ const TOOL = 'files__write_file';
 export interface LifeOptions {
   readonly executionTimeoutMs?: number;
   readonly requestTtlMs?: number;
+  /** How many approvals the policy wants, one after the other. */
+  readonly approvals?: number;
   /** Runs while a call is at the tool. */
   readonly atTheTool?: () => Promise<void>;
 }
@@ -48,6 +50,8 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
   const ledger = new Map<string, number>();
   const arrivals: Arrival[] = [];
   const approvals = new Map<string, ResolutionStatus>();
+  /** The approvals that the policy was shown for each call. */
+  const shown = new Map<unknown, Set<string>>();
   const accessRequests = {
     submit: async ({ idempotencyKey }: { idempotencyKey: string }) => {
       const id = `arq_${idempotencyKey}`;
@@ -68,7 +72,15 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     accessRequests,
     ensureSubmitted,
     clocksAgree: () => true,
-    pdp: { evaluate: async () => ({ kind: 'allow' }) },
+    pdp: {
+      evaluate: async ({ context }, approval) => {
+        const digest = context?.['call_digest'];
+        const given = shown.get(digest) ?? new Set();
+        shown.set(digest, approval === undefined ? given : given.add(approval.id));
+        if (given.size >= (options.approvals ?? 1)) return { kind: 'allow' };
+        return { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
+      },
+    },
     upstreams: {
       tools: async () => [],
       find: async (name) => ({
@@ -99,7 +111,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
       executionTimeoutMs: options.executionTimeoutMs ?? 60_000,
       accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
       callbackUrl: 'http://127.0.0.1:1/callbacks',
-      maxGenerations: 1,
+      maxGenerations: options.approvals ?? 1,
       outcomeProbes: {},
     },
   });
