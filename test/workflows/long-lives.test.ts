@@ -4,7 +4,9 @@ import { waitFor } from '../support/wait-for.ts';
 import { awaiting, scripted, startWorkflowBench } from '../support/workflow-bench.ts';
 
 const HOUR = 3_600_000;
-const times = <T>(count: number, of: T): T[] => Array.from({ length: count }, () => of);
+/** One in ten minutes for thirty days, as it is where nothing else is configured. Here none of them is waited for. */
+const LOOKS_IN_A_MONTH = 30 * 24 * 6;
+const repeated = <T>(count: number, of: T): T[] => Array.from({ length: count }, () => of);
 /** What the engine does not repeat by itself. */
 const forGood = () => ApplicationFailure.nonRetryable('no use') as never;
 
@@ -17,7 +19,7 @@ afterAll(() => bench?.stop());
 describe('a workflow that waits for long', () => {
   it('hands over after 500 looks, and its pauses go on where they were', async () => {
     const { activities, looks } = scripted({
-      claimExecution: [awaiting('resolution', 0), ...times(519, awaiting('decision', 0)), { kind: 'ended' }],
+      claimExecution: [awaiting('resolution', 0), ...repeated(519, awaiting('decision', 0)), { kind: 'ended' }],
     });
     const runs = await bench.beside(activities, async ({ start, result, handle }) => {
       await start();
@@ -32,9 +34,25 @@ describe('a workflow that waits for long', () => {
     expect(runs.input).toEqual([{ gatedCallId: expect.any(String) }, { awaits: 'decision', look: 500 }]);
   }, 120_000);
 
+  it('for a month has no history that grows: each run hands over long before the limits of the engine', async () => {
+    const count = LOOKS_IN_A_MONTH;
+    const { activities, looks } = scripted({
+      claimExecution: [...repeated(count - 1, awaiting('resolution', 0)), { kind: 'ended' }],
+    });
+    const lengths = await bench.beside(activities, async ({ start, result, handle }) => {
+      await start();
+      await result();
+      const { workflowId, runId } = await handle().describe();
+      return lengthsOf(workflowId, runId);
+    });
+    expect(looks).toHaveLength(count);
+    expect(lengths).toHaveLength(Math.ceil(count / 500));
+    expect(Math.max(...lengths)).toBeLessThan(2_500);
+  }, 600_000);
+
   it('loses no poke that comes while it hands over', async () => {
     const { activities, steps } = scripted({
-      claimExecution: [...times(499, awaiting('resolution', 0)), awaiting('resolution', HOUR)],
+      claimExecution: [...repeated(499, awaiting('resolution', 0)), awaiting('resolution', HOUR)],
     });
     await bench.beside(activities, async ({ start, poke, handle }) => {
       await start();
@@ -104,6 +122,13 @@ it('answers five pokes in a row at once, and then one in five seconds', async ()
   });
   expect(tookMs).toBeGreaterThan(3_000);
 }, 60_000);
+
+/** How many events each run has, from this one back to the first. */
+async function lengthsOf(workflowId: string, runId: string): Promise<number[]> {
+  const { events } = await bench.client.workflow.getHandle(workflowId, runId).fetchHistory();
+  const before = events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId ?? '';
+  return [events?.length ?? Infinity, ...(before === '' ? [] : await lengthsOf(workflowId, before))];
+}
 
 function inputOf(payloads: readonly { data?: Uint8Array | null }[] | null | undefined): unknown[] {
   return (payloads ?? []).map(({ data }) => JSON.parse(Buffer.from(data ?? []).toString()));
