@@ -25,7 +25,8 @@ export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>
 export function once(executionTimeoutMs: number): Pick<ActivityPorts, 'invokeTool'> {
   return proxyActivities<Pick<ActivityPorts, 'invokeTool'>>({
     startToCloseTimeout: executionTimeoutMs + 15_000,
-    // An attempt that never begins, because somebody paused it in the engine, must not hold the workflow up for ever.
+    // An attempt that never begins must not hold the workflow up for ever. One that an operator paused does, until it is
+    // resumed: the engine counts no limit for it. Its call ends at its deadline all the same.
     scheduleToCloseTimeout: executionTimeoutMs + 60_000,
     heartbeatTimeout: '10 seconds',
     retry: { maximumAttempts: 1 },
