@@ -48,27 +48,3 @@ describe('five thousand pokes', () => {
     400_000,
   );
 });
-
-it('a tool step that failed while an operator had it paused, and that nobody resumes, does not hold its workflow for ever', async () => {
-  const { world, client, handle } = engine;
-  const call = await callAt('is sent and has no answer', engine);
-  const { workflowId, runId, raw } = await handle(call).describe();
-  const at = {
-    ...{ namespace: 'default', execution: { workflowId, runId }, identity: 'operator' },
-    id: raw.pendingActivities?.[0]?.activityId ?? '',
-  };
-  await client.workflowService.updateActivityOptions({
-    ...at,
-    activityOptions: { retryPolicy: { maximumAttempts: 10 } },
-    updateMask: { paths: ['retry_policy.maximum_attempts'] },
-  });
-  await client.workflowService.pauseActivity({ ...at, reason: 'test' });
-  world.say(call, { result: new Error('the worker does not know what became of it') });
-  world.releaseAll();
-  await engine.db.pool.query('UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1', [
-    call.gatedCallId,
-  ]);
-  await world.fixture.lifecycle.expire(call.gatedCallId);
-  expect(await engine.closed(call, 360_000)).toBe('COMPLETED');
-  expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['outcome_unknown', 1]);
-}, 400_000);

@@ -1,30 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { WorldCall } from '../support/engine-world.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
-import { startEngine, statusOf, type Engine } from '../support/engine.ts';
-import { testTemporal } from '../support/temporal.ts';
+import { statusOf, type Engine } from '../support/engine.ts';
+import { engineForOperators, executionOf } from '../support/operators.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const NAMESPACE = 'default';
 
 let engine!: Engine;
-beforeAll(async () => {
-  const { address } = await testTemporal();
-  engine = await startEngine({ address, world: { executionTimeoutMs: 8_000 } });
-  await engine.startWorker();
-}, 180_000);
-afterAll(() => engine?.stop());
-let maintenance: Awaited<ReturnType<Engine['startMaintenance']>>;
-beforeEach(async () => {
-  maintenance = await engine.startMaintenance();
-});
-afterEach(() => maintenance.stop());
+engineForOperators((started) => (engine = started));
 
 const service = () => engine.client.workflowService;
-const executionOf = async (call: WorldCall) => {
-  const { workflowId, runId } = await engine.handle(call).describe();
-  return { workflowId, runId };
-};
 const OPERATIONS: Record<string, (call: WorldCall) => Promise<unknown>> = {
   'is reset to its first task': async (call) => {
     const { events } = await engine.handle(call).fetchHistory();
@@ -32,20 +18,20 @@ const OPERATIONS: Record<string, (call: WorldCall) => Promise<unknown>> = {
     const workflowTaskFinishEventId = task?.eventId ?? null;
     // Without a task there is nothing to go back to, and the engine refuses; so it is ended.
     if (workflowTaskFinishEventId === null) return engine.handle(call).terminate('test');
-    const workflowExecution = await executionOf(call);
+    const workflowExecution = await executionOf(engine, call);
     const reset = { namespace: NAMESPACE, workflowExecution, reason: 'test', workflowTaskFinishEventId };
     return service().resetWorkflowExecution({ ...reset, requestId: crypto.randomUUID() });
   },
   'is terminated': (call) => engine.handle(call).terminate('test'),
   'is deleted': async (call) => {
-    const workflowExecution = await executionOf(call);
+    const workflowExecution = await executionOf(engine, call);
     await service().deleteWorkflowExecution({ namespace: NAMESPACE, workflowExecution });
   },
   'is cancelled': (call) => engine.handle(call).cancel(),
 };
 
 const runIdOf = async (call: WorldCall) =>
-  (await statusOf(engine.handle(call))) === 'RUNNING' ? (await executionOf(call)).runId : undefined;
+  (await statusOf(engine.handle(call))) === 'RUNNING' ? (await executionOf(engine, call)).runId : undefined;
 
 describe.each(Object.entries(OPERATIONS))('a workflow that %s', (operation, operate) => {
   it('at whatever stage: the call goes on, and is executed once', async () => {

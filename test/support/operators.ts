@@ -1,0 +1,50 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import type { Running } from '../../apps/shared/lifecycle.ts';
+import type { WorldCall } from './engine-world.ts';
+import { startEngine, type Engine } from './engine.ts';
+import { testTemporal } from './temporal.ts';
+
+/**
+ * Gives the tests of a file an engine with a worker, and maintenance that each of them gets anew. Executions end after
+ * eight seconds. Call it outside of any test; `use` is told the engine before the first one.
+ */
+export function engineForOperators(use: (engine: Engine) => void): void {
+  let engine: Engine | undefined;
+  let maintenance: Running | undefined;
+  beforeAll(async () => {
+    const { address } = await testTemporal();
+    engine = await startEngine({ address, world: { executionTimeoutMs: 8_000 } });
+    use(engine);
+    await engine.startWorker();
+  }, 180_000);
+  afterAll(() => engine?.stop());
+  beforeEach(async () => {
+    maintenance = await engine?.startMaintenance();
+  });
+  afterEach(() => maintenance?.stop());
+}
+
+/** The run of a call's workflow, as the engine's own interface wants it named. */
+export async function executionOf({ handle }: Engine, call: WorldCall): Promise<{ workflowId: string; runId: string }> {
+  const { workflowId, runId } = await handle(call).describe();
+  return { workflowId, runId };
+}
+
+/** The step of a call that runs at the tool, as the engine's own interface wants it named. */
+export async function runningStep(engine: Engine, call: WorldCall) {
+  const { workflowId, runId, raw } = await engine.handle(call).describe();
+  const id = raw.pendingActivities?.[0]?.activityId ?? '';
+  return { namespace: 'default', execution: { workflowId, runId }, identity: 'operator', id };
+}
+
+/** Has the engine repeat the step, which the product never does. */
+export async function giveTenAttempts(
+  { client }: Engine,
+  step: Awaited<ReturnType<typeof runningStep>>,
+): Promise<void> {
+  await client.workflowService.updateActivityOptions({
+    ...step,
+    activityOptions: { retryPolicy: { maximumAttempts: 10 } },
+    updateMask: { paths: ['retry_policy.maximum_attempts'] },
+  });
+}
