@@ -4,7 +4,7 @@ import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worke
 import pino from 'pino';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/worker/bundle.ts';
-import { installRuntime } from '../../apps/worker/worker.ts';
+import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { testTemporal } from './temporal.ts';
@@ -53,7 +53,10 @@ export async function startWorkflowBench() {
     /** Runs `use` beside a worker with these activities, on a task queue of its own. */
     async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs = 1): Promise<T> {
       const taskQueue = randomUUID();
-      const worker = await Worker.create({ connection: native, taskQueue, workflowBundle: bundle, activities });
+      const worker = await Worker.create({
+        ...{ connection: native, taskQueue, workflowBundle: bundle, activities },
+        ...TURN_LIMIT,
+      });
       const gatedCallId = randomUUID();
       const workflows = createGatedCallWorkflows(client, { taskQueue, firstLookMs });
       return worker.runUntil(() =>
