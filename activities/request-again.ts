@@ -1,6 +1,7 @@
 import type { Decision } from '../workflows/domain/authzen/evaluation.ts';
+import { newSubmission } from '../workflows/domain/gated-call/new-submission.ts';
 import type { ActivityDeps } from './deps.ts';
-import { newSubmission } from './new-submission.ts';
+import { randomText } from './random-text.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**
@@ -11,7 +12,7 @@ import type { StoredCall } from './stores/stored-call.ts';
 export function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
   return async (call: StoredCall, denial: Extract<Decision, { kind: 'requestable' }>): Promise<boolean> => {
     const { caller, evaluation } = call.binding;
-    const next = newSubmission({ evaluation, caller, denial, generation: call.generation + 1 }, settings);
+    const next = newSubmission({ evaluation, caller, denial, generation: call.generation + 1 }, settings, randomText);
     return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
   };
 }

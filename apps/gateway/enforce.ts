@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
-import { newSubmission, type SubmissionSettings } from '../../activities/new-submission.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { callDigest, type CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
+import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
 import type {
   EnsureSubmitted,
   GatedCalls,
@@ -16,6 +16,7 @@ import type {
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { evaluationRequest } from './evaluation-request.ts';
 import type { ArgumentCheck } from './upstreams/argument-check.ts';
+import { randomText } from '../shared/random-text.ts';
 import { sha256 } from '../shared/sha256.ts';
 
 /** One `tools/call` of an authenticated caller. */
@@ -150,7 +151,7 @@ async function openTask(
   const opened = await deps.gatedCalls.open({
     binding,
     decision,
-    submission: newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings),
+    submission: newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText),
   });
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };

@@ -16,13 +16,13 @@ const {
 });
 
 const RECOVERED_WITHIN_SECONDS = 60;
-const MEBI = 1_024 * 1_024;
+const MEBIBYTE = 1_024 * 1_024;
 
 function words(figures: ScaleFigures): string {
   const { empty, waiting } = figures;
   const footprint = (what: string, key: keyof typeof empty) => {
     const perCall = (waiting[key] - empty[key]) / figures.calls / 1_024;
-    const [before, after] = [empty[key], waiting[key]].map((bytes) => (bytes / MEBI).toFixed(0));
+    const [before, after] = [empty[key], waiting[key]].map((bytes) => (bytes / MEBIBYTE).toFixed(0));
     return `${what.padEnd(34)}${perCall.toFixed(1).padStart(8)} KiB per waiting call (${before} → ${after} MiB)`;
   };
   const time = (what: string, seconds: number) =>

@@ -125,7 +125,8 @@ async function statusOf(stack: Stack, taskIds: readonly string[], index: number)
   const { body } = await stack.rpc(await stack.token(agentOf(index)), 'tasks/get', { taskId: taskIds[index] });
   const result = body.result?.['result'] as { isError?: boolean; content?: unknown } | undefined;
   if (result?.isError === true) return `error ${JSON.stringify(result.content)}`;
-  return String(body.result?.['status'] ?? `no task: ${JSON.stringify(body)}`);
+  const status = body.result?.['status'];
+  return typeof status === 'string' ? status : `no task: ${JSON.stringify(body)}`;
 }
 
 /** The approved ones ran once, all others still wait and did not run. */

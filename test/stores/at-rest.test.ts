@@ -30,7 +30,10 @@ it('shows nothing of arguments, caller, submission, handle, approval or result t
     caller: { ...CALLER, subject: `${CANARY}-subject` },
     args: { secret: `${CANARY}-argument` },
   });
-  const call = await fixture.opened({ ...opening, submission: { ...opening.submission, body: `{"body":"${CANARY}-body"}` } });
+  const call = await fixture.opened({
+    ...opening,
+    submission: { ...opening.submission, body: `{"body":"${CANARY}-body"}` },
+  });
   const handle = { accessRequestId: `${CANARY}-request`, statusEndpoint: `http://127.0.0.1:1/${CANARY}` };
   await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
   await fixture.lifecycle.grant(
