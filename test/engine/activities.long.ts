@@ -22,7 +22,7 @@ describe('the invocation of a tool', () => {
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
-  }, 180_000);
+  }, 400_000);
 
   it('that is paused before it has the permit and never resumed: the call ends as not sent, and so does its workflow', async () => {
     const call = await callAt('is claimed and has no permit', engine);
@@ -33,7 +33,7 @@ describe('the invocation of a tool', () => {
     engine.world.releaseAll();
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(0);
-  }, 180_000);
+  }, 400_000);
 
   it('that an operator reports as done or as failed is judged by its row', async () => {
     const calls = await Promise.all([1, 2].map(() => callAt('is sent and has no answer', engine)));
@@ -45,7 +45,7 @@ describe('the invocation of a tool', () => {
     expect(ends).toEqual(['executed', 'executed']);
     expect(await Promise.all(calls.map((call) => engine.closed(call)))).toEqual(['COMPLETED', 'COMPLETED']);
     expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual([1, 1]);
-  }, 180_000);
+  }, 400_000);
   const byId = async (call: WorldCall) => {
     const { namespace, execution, id: activityId } = await runningStep(engine, call);
     return { namespace, ...execution, activityId };
@@ -63,5 +63,5 @@ describe('the invocation of a tool', () => {
     await service().unpauseActivity(at);
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
-  }, 180_000);
+  }, 400_000);
 });

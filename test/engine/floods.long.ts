@@ -33,13 +33,16 @@ describe('five thousand pokes', () => {
       expect(await world.ended(call, 120_000)).toBe('executed');
       await engine.closed(call, 120_000);
       const { workflowId } = await handle(call).describe();
-      const lengths = await waitFor(async () => {
-        const found: number[] = [];
-        for await (const run of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-          found.push(run.historyLength ?? 0);
-        }
-        return found.length > 0 && found.every((length) => length > 0) ? found : undefined;
-      });
+      const lengths = await waitFor(
+        async () => {
+          const found: number[] = [];
+          for await (const run of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+            found.push(run.historyLength ?? 0);
+          }
+          return found.length > 0 && found.every((length) => length > 0) ? found : undefined;
+        },
+        { timeoutMs: 120_000 },
+      );
       process.stderr.write(`      ${SIGNALS} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
       expect(world.arrivalsOf(call)).toBe(1);
       expect(looks).toBeLessThan(60);

@@ -47,7 +47,7 @@ const callback = (call: WorldCall | undefined) =>
   engine.db.pool.query("SELECT gateway.enqueue('poke_workflow', $1)", [call?.gatedCallId]);
 const atEveryStage = () => Promise.all(STAGES.map((stage) => callAt(stage, engine)));
 const allExecutedOnce = async (calls: Awaited<ReturnType<typeof atEveryStage>>) => {
-  const ends = await Promise.all(calls.map((call) => engine.world.ended(call, 90_000)));
+  const ends = await Promise.all(calls.map((call) => engine.world.ended(call, 180_000)));
   expect(ends).toEqual(calls.map(() => 'executed'));
   expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual(calls.map(() => 1));
 };
@@ -59,7 +59,7 @@ it('a server that is killed and finds its store again: calls at every stage go o
   await startServer();
   await callback(calls[0]);
   await allExecutedOnce(calls);
-}, 180_000);
+}, 400_000);
 
 it('a server that comes back empty: calls at every stage get workflows again, and each is executed once', async () => {
   const calls = await atEveryStage();
@@ -69,7 +69,7 @@ it('a server that comes back empty: calls at every stage get workflows again, an
   await startServer();
   goOn(engine, calls);
   await allExecutedOnce(calls);
-}, 180_000);
+}, 400_000);
 
 describe.each(['silent', 'shut'] as const)('a line to the server that is %s', (passage) => {
   it('keeps no call from being opened, looked at or cancelled; the others go on afterwards', async () => {
@@ -90,7 +90,7 @@ describe.each(['silent', 'shut'] as const)('a line to the server that is %s', (p
     await callback(waiting[0]);
     await allExecutedOnce([...waiting, opened]);
     expect(engine.world.arrivalsOf(given)).toBe(0);
-  }, 180_000);
+  }, 400_000);
 });
 
 it('a line that comes and goes delays calls and repeats none', async () => {
@@ -103,7 +103,7 @@ it('a line that comes and goes delays calls and repeats none', async () => {
   }
   proxy.let('open');
   await allExecutedOnce(calls);
-}, 180_000);
+}, 400_000);
 
 it('starts and pokes that are carried out, and answered after everybody stopped waiting, do no harm', async () => {
   const calls = await Promise.all(Array.from({ length: 5 }, () => engine.world.hold()));
@@ -119,4 +119,4 @@ it('starts and pokes that are carried out, and answered after everybody stopped 
   for (const call of calls) expect((await engine.handle(call).describe()).status.name).toBe('RUNNING');
   proxy.let('open');
   await allExecutedOnce(calls);
-}, 180_000);
+}, 400_000);

@@ -83,7 +83,7 @@ export function createEngineWorld(
     arrivalsOf: (call: WorldCall) => arrivals.filter((path) => path === call.path).length,
     stateOf: async (call: WorldCall) => (await fixture.lifecycle.load(call.gatedCallId)).state,
     /** How the call ended, once it has. */
-    ended: (call: WorldCall, timeoutMs = 60_000) =>
+    ended: (call: WorldCall, timeoutMs = 120_000) =>
       waitFor(
         async () => {
           const { rows } = await db.pool.query<{ state: string }>(

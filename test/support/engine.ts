@@ -76,7 +76,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
     startMaintenance: async () =>
       running(await startMaintenance({ db, world, workflows, reconcileMs: options.reconcileMs ?? 1_000 })),
-    closed: (call, timeoutMs = 30_000) =>
+    closed: (call, timeoutMs = 120_000) =>
       waitFor(
         async () => {
           const name = await statusOf(handle(call));
