@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { query, queryOne } from './query.ts';
 
 // now() is fixed for a statement, so an index can be searched for it.
-const DUE = 'SELECT id FROM gateway.gated_call WHERE due_at <= now() ORDER BY due_at LIMIT $1';
+const DUE = 'SELECT id FROM gateway.gated_call WHERE due_at <= now() ORDER BY due_at, id LIMIT $1 OFFSET $2';
 
 const ABANDONED = `
   SELECT id FROM gateway.gated_call g WHERE state = 'preparing' AND created_at < now() - $1 * interval '1 ms'
@@ -14,7 +14,8 @@ export function createDueCalls(pool: Pool) {
   const ids = async (name: string, text: string, values: unknown[]) =>
     (await query<{ id: string }>(pool, name, text, values)).map((row) => row.id);
   return {
-    due: (limit: number) => ids('due-calls', DUE, [limit]),
+    /** The first `skipped` are left out: those that could not be ended a moment ago. */
+    due: (limit: number, skipped = 0) => ids('due-calls', DUE, [limit, skipped]),
     abandoned: (olderThanMs: number, limit: number) => ids('abandoned-calls', ABANDONED, [olderThanMs, limit]),
     /** Forgets what calls past their retention consisted of; answers how many. */
     async forget(limit: number) {

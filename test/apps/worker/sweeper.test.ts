@@ -50,6 +50,32 @@ describe('the sweeper', () => {
     expect((await long.lifecycle.load(notDue.gatedCallId)).state).toBe('pending');
   });
 
+  it('ends every due call in one sweep, also behind hundreds that cannot be ended', async () => {
+    const idOf = (index: number) => `call-${index}`;
+    const due = new Set(Array.from({ length: 1_000 }, (_, index) => idOf(index)));
+    const stuck = new Set(Array.from({ length: 450 }, (_, index) => idOf(index)));
+    let sweeps = 0;
+    const sweeper = startSweeper({
+      calls: {
+        due: async (limit, skipped) => [...due].slice(skipped, skipped + limit),
+        expire: async (id) => {
+          if (stuck.has(id)) throw new Error('never');
+          due.delete(id);
+        },
+        abandoned: async () => [],
+        end: async () => undefined,
+        forget: async () => (sweeps += 1),
+        rewrap: async () => 0,
+      },
+      intervalMs: 20,
+      abandonAfterMs: 3_600_000,
+      log: pino({ enabled: false }),
+    });
+    await waitFor(() => sweeps > 0);
+    await sweeper.stop();
+    expect(due).toEqual(stuck);
+  });
+
   it('ends what it can when one call cannot be ended', async () => {
     const fixture = gatedCallFixture(db.pool, { requestTtlMs: 30 });
     const [broken, healthy] = [await fixture.pending(), await fixture.pending()];
