@@ -97,10 +97,11 @@ it('immediate restarts of Postgres under the whole product: every call runs once
     expect(await restarts.stop()).toBeGreaterThan(1);
   }
   expect(new Set(tasks).size).toBe(tasks.length);
-  await waitFor(async () => (await (await stack.database()).query('SELECT 1 FROM gateway.outbox')).rows.length === 0, {
-    timeoutMs: 2 * MINUTE_MS,
-  });
-  await expectInvariants(await stack.database(), { seenTaskIds: tasks });
+  const database = await stack.database();
+  // The first question may go out on a connection that the last restart broke.
+  const toDo = () => database.query('SELECT FROM gateway.outbox LIMIT 1').catch(() => undefined);
+  await waitFor(async () => (await toDo())?.rowCount === 0, { timeoutMs: 2 * MINUTE_MS });
+  await expectInvariants(database, { seenTaskIds: tasks });
 }, 1_800_000);
 
 it('a task can be read every time while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
