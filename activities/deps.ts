@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { SubmissionSettings } from '../workflows/domain/gated-call/new-submission.ts';
 import type {
   AccessRequestService,
   EnsureSubmitted,
@@ -17,12 +18,10 @@ export interface ActivityDeps {
   /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
   readonly clocksAgree: () => boolean;
   readonly log: Logger;
-  readonly settings: {
+  readonly settings: SubmissionSettings & {
     readonly pollMinMs: number;
     readonly pollMaxMs: number;
     readonly executionTimeoutMs: number;
-    readonly accessRequestsUrl: string;
-    readonly callbackUrl: string;
     /** Access requests that may be made one after another for one gated call. */
     readonly maxGenerations: number;
     /** For a tool, by its public name: the tool of the same upstream that says what became of an execution. */

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
@@ -8,6 +8,7 @@ import { persist } from './stores/persist.ts';
 import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { randomText } from './random-text.ts';
 import { sha256 } from './sha256.ts';
 
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
@@ -35,7 +36,7 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
       gatedCallId,
       claimId: claimIdOf(gatedCallId, call.generation, sha256),
       invocationId: randomUUID(),
-      upstreamKey: randomBytes(16).toString('base64url'),
+      upstreamKey: randomText(16),
     };
     const beat = setInterval(heartbeat, HEARTBEAT_MS);
     try {

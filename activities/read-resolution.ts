@@ -49,7 +49,7 @@ export function createReadResolution(
       }
       return await accessRequests.read(call.handle);
     } catch (error) {
-      if (!(error instanceof CountersignError) || isSealBroken(error)) throw error;
+      if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
       deps.log.warn(
         { gatedCallId: call.gatedCallId, code: error.code },
         'status of an access request could not be read',

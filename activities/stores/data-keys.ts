@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, isSealBroken } from '../../workflows/domain/errors.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { query } from './query.ts';
 
@@ -35,7 +35,7 @@ export async function rewrapDataKeys(pool: Pool, seals: Seals, limit: number): P
       count += 1;
     } catch (error) {
       // One row that was tampered with does not keep the others under a key that is to be removed.
-      if (!(error instanceof CountersignError) || error.code !== 'ERR_SEAL_BROKEN') throw error;
+      if (!isSealBroken(error)) throw error;
       failure = error;
     }
   }

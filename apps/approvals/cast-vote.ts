@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Approver, Verdict, VoteChannel } from '../../workflows/domain/access-request/access-request.ts';
 import { ineligibilityOf, type Ineligibility } from '../../workflows/domain/access-request/eligibility.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
+import { randomText } from '../shared/random-text.ts';
 
 /** A verdict with who gave it and what they had before their eyes. */
 export interface Ballot {
@@ -38,7 +38,7 @@ export function createCastVote(deps: { store: AccessRequestStore; approvalTtlMs:
 }
 
 function count(store: AccessRequestStore, { message, ...ballot }: Ballot, approvalTtlMs: number) {
-  const approvalId = `apr_${randomBytes(16).toString('base64url')}`;
+  const approvalId = `apr_${randomText(16)}`;
   const vote = { ...ballot, reason: tidy(ballot.reason), approvalId, approvalTtlMs };
   return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
 }

@@ -46,5 +46,5 @@ export class CountersignError extends Error {
 }
 
 /** Whether something of a gated call cannot be opened any more: that ends the call, and no other. */
-export const isSealBroken = (error: unknown): boolean =>
+export const isSealBroken = (error: unknown): error is CountersignError =>
   error instanceof CountersignError && error.code === 'ERR_SEAL_BROKEN';

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
@@ -8,6 +7,7 @@ import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-bi
 import { Problem } from './problem.ts';
 import type { ShapedSubmission } from './submission.ts';
 import type { JustOpened } from './task.ts';
+import { randomText } from '../../shared/random-text.ts';
 
 export interface SubmitOptions {
   readonly store: AccessRequestStore;
@@ -89,7 +89,7 @@ function newRequest(
   return {
     ...denial,
     // 128 random bits: the handle cannot be guessed.
-    id: `arq_${randomBytes(16).toString('base64url')}`,
+    id: `arq_${randomText(16)}`,
     clientId,
     idempotencyKey,
     subject: canonicalJson(subject as Json),
