@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../shared/clock-offset.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import { startRounds } from './rounds.ts';
 
 /** The clocks of others, in milliseconds since 1970. `undefined`: it answered, and told no time. */
 export interface OtherClocks {
@@ -29,40 +30,22 @@ const FIRST_INTERVAL_MS = 500;
 export function startClocks(options: ClocksOptions): Running & { readonly agree: () => boolean } {
   const { clocks, intervalMs = INTERVAL_MS, now = Date.now, log } = options;
   const comparison = createComparison(clocks, now, log);
-  let stopped = false;
   let wereApart = false;
-  let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> = look().finally(schedule);
-
-  async function look(): Promise<void> {
-    await comparison.renew();
-    const facts = comparison.facts();
-    const areApart = facts.apartMs > CLOCKS_APART_MS;
-    const consequence = comparison.agree() ? '' : '; this worker claims no call until they agree';
-    if (areApart) log.warn({ alarm: 'clock_skew', ...facts }, `the clocks disagree${consequence}`);
-    else if (wereApart) log.info(facts, 'the clocks agree again');
-    wereApart = areApart;
-  }
-  function schedule(): void {
-    if (stopped) return;
-    const isKnown = comparison.facts().databaseAheadMs !== undefined;
-    timer = setTimeout(
-      () => {
-        looking = look().finally(schedule);
-      },
-      isKnown ? intervalMs : Math.min(FIRST_INTERVAL_MS, intervalMs),
-    );
-  }
-
-  return {
-    name: 'clocks',
-    agree: comparison.agree,
-    async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await looking;
+  let pauseMs = 0;
+  const rounds = startRounds({
+    ...{ name: 'clocks', log, pauseMs: () => pauseMs },
+    async round() {
+      await comparison.renew();
+      const facts = comparison.facts();
+      const areApart = facts.apartMs > CLOCKS_APART_MS;
+      const consequence = comparison.agree() ? '' : '; this worker claims no call until they agree';
+      if (areApart) log.warn({ alarm: 'clock_skew', ...facts }, `the clocks disagree${consequence}`);
+      else if (wereApart) log.info(facts, 'the clocks agree again');
+      wereApart = areApart;
+      pauseMs = facts.databaseAheadMs === undefined ? Math.min(FIRST_INTERVAL_MS, intervalMs) : intervalMs;
     },
-  };
+  });
+  return { ...rounds, agree: comparison.agree };
 }
 
 function createComparison(clocks: OtherClocks, now: () => number, log: Logger) {

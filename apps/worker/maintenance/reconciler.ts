@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Running } from '../../shared/lifecycle.ts';
+import { startRounds } from './rounds.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
 
 interface OpenCall {
@@ -37,14 +38,11 @@ const CONCURRENCY = 8;
  */
 export function startReconciler(options: ReconcilerOptions): Running {
   const { workflows, intervalMs, log } = options;
-  const round = createRound(options);
-  const stopping = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let working: Promise<void> = Promise.resolve();
+  const startMissing = createStartMissing(options);
   let isAway = true;
   let nextRound = 0;
 
-  async function look(): Promise<void> {
+  async function round(stop: AbortSignal): Promise<void> {
     try {
       await workflows.ping();
     } catch (error) {
@@ -55,7 +53,7 @@ export function startReconciler(options: ReconcilerOptions): Running {
     if (!isAway && performance.now() < nextRound) return;
     isAway = false;
     try {
-      const started = await round(stopping.signal);
+      const started = await startMissing(stop);
       if (started > 0) log.info({ calls: started }, 'open calls without a workflow that runs got one');
       nextRound = performance.now() + intervalMs;
     } catch (error) {
@@ -63,26 +61,11 @@ export function startReconciler(options: ReconcilerOptions): Running {
       nextRound = performance.now() + Math.min(intervalMs, AFTER_FAILURE_MS);
     }
   }
-  function schedule(): void {
-    if (stopping.signal.aborted) return;
-    timer = setTimeout(() => {
-      working = look().finally(schedule);
-    }, PROBE_MS);
-  }
-  schedule();
-
-  return {
-    name: 'reconciler',
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await working;
-    },
-  };
+  return startRounds({ name: 'reconciler', pauseMs: () => PROBE_MS, round, log });
 }
 
 /** Answers how many calls were without a workflow that runs. */
-function createRound({ calls, workflows, spreadMs }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
+function createStartMissing({ calls, workflows, spreadMs }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
   const delayOf = ({ state }: OpenCall) =>
     state === 'granted' || state === 'claimed' ? 0 : Math.floor(Math.random() * spreadMs);
   const restart = (call: OpenCall) => workflows.restart(call.id, delayOf(call));

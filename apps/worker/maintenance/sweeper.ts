@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Running } from '../../shared/lifecycle.ts';
+import { startRounds } from './rounds.ts';
 
 /** What the sweeper needs of the stored calls. */
 export interface DueCalls {
@@ -33,31 +34,10 @@ export interface SweeperOptions {
  */
 export function startSweeper(options: SweeperOptions): Running {
   const { intervalMs, log } = options;
-  const stopping = new AbortController();
-  const sweep = createSweep(options, stopping.signal);
-  let timer: NodeJS.Timeout | undefined;
-  let sweeping: Promise<void> = Promise.resolve();
-  function schedule(): void {
-    if (stopping.signal.aborted) return;
-    timer = setTimeout(() => {
-      sweeping = sweep()
-        .catch((error: unknown) => log.error({ err: error }, 'a sweep failed; the next one tries again'))
-        .finally(schedule);
-    }, intervalMs);
-  }
-  schedule();
-
-  return {
-    name: 'sweeper',
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await sweeping;
-    },
-  };
+  return startRounds({ name: 'sweeper', pauseMs: () => intervalMs, round: createSweep(options), log });
 }
 
-function createSweep({ calls, abandonAfterMs, log }: SweeperOptions, stop: AbortSignal): () => Promise<void> {
+function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: AbortSignal) => Promise<void> {
   /** A call that cannot be ended, now or ever, keeps no other one from its end. Answers how many there were. */
   async function endAll(ids: readonly string[], end: (id: string) => Promise<unknown>): Promise<number> {
     let failed = 0;
@@ -72,7 +52,7 @@ function createSweep({ calls, abandonAfterMs, log }: SweeperOptions, stop: Abort
     for (let at = 0; at < ids.length; at += AT_ONCE) await Promise.all(ids.slice(at, at + AT_ONCE).map(one));
     return failed;
   }
-  async function expireDue(): Promise<void> {
+  async function expireDue(stop: AbortSignal): Promise<void> {
     let failed = 0;
     for (let batch = 0; batch < BATCHES && !stop.aborted; batch += 1) {
       const due = await calls.due(BATCH, failed);
@@ -80,8 +60,8 @@ function createSweep({ calls, abandonAfterMs, log }: SweeperOptions, stop: Abort
       if (due.length < BATCH) return;
     }
   }
-  return async () => {
-    await expireDue();
+  return async (stop) => {
+    await expireDue(stop);
     const abandoned = await calls.abandoned(abandonAfterMs, BATCH);
     await endAll(abandoned, (id) => calls.end(id, 'cancelled', 'abandoned', 'sweeper'));
     await calls.forget(BATCH);

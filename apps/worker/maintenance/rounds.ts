@@ -1,0 +1,35 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Running } from '../../shared/lifecycle.ts';
+
+export interface Rounds {
+  /** What does the rounds, in lower case: for the log and for errors. */
+  readonly name: string;
+  /** Milliseconds before the next round, the first one included. */
+  pauseMs(): number;
+  /** One round. Gives up soon after the signal. */
+  round(stop: AbortSignal): Promise<void>;
+  readonly log: Logger;
+}
+
+/** Does rounds, one after the other, until stopped; a stop waits for the one under way. One that fails keeps no other from being done. */
+export function startRounds({ name, pauseMs, round, log }: Rounds): Running {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const going = (async () => {
+    for (;;) {
+      await pause(pauseMs(), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      await round(signal).catch((error: unknown) =>
+        log.error({ err: error }, `a round of the ${name} failed; the next one tries again`),
+      );
+    }
+  })();
+  return {
+    name,
+    async stop() {
+      stopping.abort();
+      await going;
+    },
+  };
+}
