@@ -93,8 +93,10 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   );
   try {
     await inParallel(times(60, 1_000), 6, async (index) => void tasks.push(await life(`restart-${index}`)));
+    // However fast the machine was with these, it is not over before there were some.
+    while (restarts.count() < 2) tasks.push(await life(`restart-${tasks.length}`));
   } finally {
-    expect(await restarts.stop()).toBeGreaterThan(1);
+    await restarts.stop();
   }
   expect(new Set(tasks).size).toBe(tasks.length);
   const database = await stack.database();

@@ -2,23 +2,25 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError, type Pool, type QueryConfig } from 'pg';
 
-/** Does something again and again, with pauses, until it is told to stop. Answers how often it was done. */
+/** Does something again and again, with pauses, until it is told to stop. `count` says how often it was done. */
 export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: number; toMs: number }) {
   const stopping = new AbortController();
   const { signal } = stopping;
+  let count = 0;
   const doing = (async () => {
-    let count = 0;
     for (;;) {
       await pause(randomInt(pauses.fromMs, pauses.toMs + 1), undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return count;
+      if (signal.aborted) return;
       await fault();
       count += 1;
     }
   })();
   return {
-    stop: async (): Promise<number> => {
+    count: () => count,
+    async stop(): Promise<number> {
       stopping.abort();
-      return doing;
+      await doing;
+      return count;
     },
   };
 }
