@@ -1,4 +1,4 @@
-import type { ActivityPorts, Awaiting, Claimed, Ended } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Claimed, Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
@@ -16,9 +16,9 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
   const { store, log } = deps;
   const goOn = createGoOn(deps);
 
-  return async ({ gatedCallId }, look) => {
+  return async ({ gatedCallId }) => {
     try {
-      return await goOn(await store.load(gatedCallId), look);
+      return await goOn(await store.load(gatedCallId));
     } catch (error) {
       if (!isSealBroken(error)) throw error;
       log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
@@ -34,16 +34,16 @@ function createGoOn(deps: ActivityDeps) {
   const readResolution = createReadResolution(deps);
   const claim = createClaim(deps);
 
-  return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
+  return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
     if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
     if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
     if (call.remainingMs <= 0) {
       await deps.store.expire(call.gatedCallId);
       return { kind: 'ended' };
     }
-    if (call.state === 'granted') return claim(call, look);
-    const resolution = await readResolution(call, look);
-    return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }, 1) : resolution;
+    if (call.state === 'granted') return claim(call);
+    const resolution = await readResolution(call);
+    return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }) : resolution;
   };
 }
 
@@ -52,21 +52,21 @@ function createClaim(deps: ActivityDeps) {
   const { store, settings, clocksAgree, log } = deps;
   const reEvaluate = createReEvaluate(deps);
 
-  return async (call: StoredCall, look: number): Promise<Claimed | Awaiting | Ended> => {
+  return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
     const { gatedCallId, generation, epoch, approval } = call;
     if (approval === undefined) return { kind: 'ended' };
     if (!clocksAgree()) {
       log.warn({ gatedCallId }, 'a claim is put off: the clocks are too far apart, or were not compared yet');
-      return putOff(call, look);
+      return putOff(call);
     }
-    const answer = await reEvaluate({ ...call, approval }, look);
+    const answer = await reEvaluate({ ...call, approval });
     if (answer.kind !== 'allowed') return answer;
     const { executionTimeoutMs } = settings;
     const claimId = claimIdOf(gatedCallId, generation, sha256);
     const { decisionId } = answer;
     const outcome = await store.claim({ gatedCallId, generation, decisionId, claimId, epoch, executionTimeoutMs });
     if (outcome === 'won' || outcome === 'mine') return { kind: 'claimed', executionTimeoutMs };
-    if (outcome === 'stale' || outcome === 'frozen') return putOff(call, look);
+    if (outcome === 'stale' || outcome === 'frozen') return putOff(call);
     // Lost to a deadline means that the deadline has to be carried out.
     await store.expire(gatedCallId);
     return { kind: 'ended' };

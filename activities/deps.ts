@@ -19,8 +19,6 @@ export interface ActivityDeps {
   readonly clocksAgree: () => boolean;
   readonly log: Logger;
   readonly settings: SubmissionSettings & {
-    readonly pollMinMs: number;
-    readonly pollMaxMs: number;
     readonly executionTimeoutMs: number;
     /** Access requests that may be made one after another for one gated call. */
     readonly maxGenerations: number;

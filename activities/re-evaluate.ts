@@ -1,13 +1,13 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
-import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
-import type { Awaiting, Ended } from '../workflows/activity-ports.ts';
+import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestAgain } from './request-again.ts';
 import { sha256 } from './sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
+import { waitWithin } from './wait.ts';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
@@ -24,7 +24,7 @@ export interface Allowed {
  */
 export function createReEvaluate(
   deps: ActivityDeps,
-): (call: StoredCall & { approval: Approval }, look: number) => Promise<Allowed | Awaiting | Ended> {
+): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Wait | Ended> {
   const { store } = deps;
   const requestAgain = createRequestAgain(deps);
   const deny = async (call: StoredCall, reason: EndReason) => {
@@ -32,7 +32,7 @@ export function createReEvaluate(
     return { kind: 'ended' } as const;
   };
 
-  return async (call, look) => {
+  return async (call) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
       // Two questions that do not wait for each other; an answer to the second counts only with the right one to the first.
@@ -43,29 +43,18 @@ export function createReEvaluate(
       if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
       const decisionId = await store.recordDecision(call, decision);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
-      if (decision.kind === 'retry') return putOff(call, look, decision.retryAfterMs);
+      if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
       if (decision.kind === 'deny') return await deny(call, 'policy_denied');
       // The next look submits; should this process die before, any other one's look does.
-      return (await requestAgain(call, decision))
-        ? { kind: 'wait', awaits: 'resolution', waitMs: 1 }
-        : { kind: 'ended' };
+      return (await requestAgain(call, decision)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');
-      return putOff(call, look);
+      return putOff(call);
     }
   };
 }
 
 /** Never past the approval: when that ends, so does the waiting. */
-export function putOff(call: StoredCall, look: number, askedMs?: number): Awaiting {
-  const waitMs = pauseMs({
-    attempt: look,
-    minMs: RETRY_MIN_MS,
-    maxMs: RETRY_MAX_MS,
-    remainingMs: Math.max(call.remainingMs, 0) + 1,
-    random: Math.random(),
-    askedMs,
-  });
-  return { kind: 'wait', awaits: 'decision', waitMs };
-}
+export const putOff = (call: StoredCall, askedMs?: number): Wait =>
+  waitWithin(call, { minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, askedMs });

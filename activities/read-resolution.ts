@@ -1,11 +1,13 @@
 import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
-import { CountersignError, isSealBroken } from '../workflows/domain/errors.ts';
-import { pauseMs } from '../workflows/domain/gated-call/deadlines.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
-import type { ResolutionStatus } from '../workflows/domain/ports.ts';
-import type { Awaiting, Ended } from '../workflows/activity-ports.ts';
+import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createRequestStatus } from './request-status.ts';
 import type { StoredCall } from './stores/stored-call.ts';
+import { waitForWord, waitWithin } from './wait.ts';
+
+/** After a status that could not be read though there was a reason to ask. */
+const UNKNOWN_MS = 10_000;
 
 /** How each end of an access request ends the gated call. @see SEP-2848, Lifecycle table */
 const ENDS = {
@@ -22,46 +24,15 @@ export interface Granted {
 }
 
 /** Asks the authoritative source how the access request stands, and moves a pending call on by what it says. */
-export function createReadResolution(
-  deps: ActivityDeps,
-): (call: StoredCall, look: number) => Promise<Granted | Awaiting | Ended> {
-  const { store, accessRequests, settings } = deps;
+export function createReadResolution(deps: ActivityDeps): (call: StoredCall) => Promise<Granted | Wait | Ended> {
+  const { store } = deps;
+  const requestStatus = createRequestStatus(deps);
 
-  const lookAgain = (call: StoredCall, look: number, askedMs?: number) =>
-    ({
-      kind: 'wait',
-      awaits: 'resolution',
-      waitMs: pauseMs({
-        attempt: look,
-        minMs: settings.pollMinMs,
-        maxMs: settings.pollMaxMs,
-        remainingMs: Math.max(call.remainingMs, 0) + 1,
-        random: Math.random(),
-        askedMs,
-      }),
-    }) as const;
-
-  async function statusOf(call: StoredCall): Promise<ResolutionStatus> {
-    try {
-      if (call.handle === undefined) {
-        await deps.ensureSubmitted({ gatedCallId: call.gatedCallId });
-        return { kind: 'pending' };
-      }
-      return await accessRequests.read(call.handle);
-    } catch (error) {
-      if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
-      deps.log.warn(
-        { gatedCallId: call.gatedCallId, code: error.code },
-        'status of an access request could not be read',
-      );
-      return { kind: 'pending' };
-    }
-  }
-
-  return async (call, look) => {
+  return async (call) => {
     const { gatedCallId, generation } = call;
-    const status = await statusOf(call);
-    if (status.kind === 'pending') return lookAgain(call, look, status.retryAfterMs);
+    const status = await requestStatus(call);
+    if (status.kind === 'pending') return waitForWord(call);
+    if (status.kind === 'unknown') return waitWithin(call, { minMs: UNKNOWN_MS, maxMs: UNKNOWN_MS });
     if (status.kind === 'granted') {
       const state = await store.grant(gatedCallId, generation, status.approval);
       return state === 'granted' ? { kind: 'granted', approval: status.approval } : { kind: 'ended' };

@@ -17,10 +17,6 @@ export interface Claimed {
   readonly kind: 'claimed';
   readonly executionTimeoutMs: number;
 }
-/** There is no claim yet. Each thing that is waited for has pauses of its own, which grow with each look at it. */
-export interface Awaiting extends Wait {
-  readonly awaits: 'resolution' | 'decision';
-}
 
 /**
  * The steps of a gated call's life. Each looks at the row first, does at most what is next for it, and answers what it
@@ -29,9 +25,9 @@ export interface Awaiting extends Wait {
 export interface ActivityPorts {
   /**
    * Takes the call as far towards its execution as it may go now: reads the resolution, asks the PDP again with the
-   * approval as input, and exchanges a fresh "allow" for the claim. `look` counts from 1 for what is awaited.
+   * approval as input, and exchanges a fresh "allow" for the claim.
    */
-  claimExecution(call: GatedCallRef, look: number): Promise<Claimed | Awaiting | Ended>;
+  claimExecution(call: GatedCallRef): Promise<Claimed | Wait | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
   /** Says what is known of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */

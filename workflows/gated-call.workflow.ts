@@ -7,18 +7,11 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ActivityPorts, Awaiting, Claimed, Ended, GatedCallRef } from './activity-ports.ts';
+import type { ActivityPorts, Claimed, Ended, GatedCallRef } from './activity-ports.ts';
 import { idempotent, once } from './activity-proxies.ts';
 import { pokeSignal } from './gated-call.messages.ts';
 
-/** What a run awaited when it handed over to the next one, and how many looks at it there were. */
-export interface Place {
-  readonly awaits: Awaiting['awaits'];
-  readonly look: number;
-}
-
-/** A run hands over after so many looks, or events of whatever kind: far from where the engine refuses or a replay is slow. */
-const LOOKS_PER_RUN = 500;
+/** A run hands over after so many events: far from where the engine refuses or a replay is slow. */
 const EVENTS_PER_RUN = 2_000;
 /** After a step that failed for good, as far as the engine goes. What the row says decides; so it is asked again. */
 const AFTER_FAILURE_MS = 10_000;
@@ -27,44 +20,41 @@ const POKES_AT_ONCE = 5;
 const REST_MS = 5_000;
 
 /** The life of one gated call after its access request was submitted. The row in the database is the truth; this drives it. */
-export async function gatedCallWorkflow(call: GatedCallRef, place?: Place): Promise<void> {
+export async function gatedCallWorkflow(call: GatedCallRef): Promise<void> {
   const bell = listenForPokes();
   // A call is cancelled at its row. Whoever cancels the workflow instead must not leave the call without one.
   await CancellationScope.nonCancellable(async () => {
-    const step = await awaitClaim(call, place ?? { awaits: 'resolution', look: 1 }, bell);
+    const step = await awaitClaim(call, bell);
     if (step.kind === 'claimed') await executeOnce(call, step);
   });
 }
 
 /** A resolution, then a decision, then the claim: one step as far as it goes, because a decision is fresh for seconds only. */
-async function awaitClaim(call: GatedCallRef, place: Place, bell: Bell): Promise<Claimed | Ended> {
-  let { awaits, look } = place;
-  for (let looks = 1; ; looks += 1) {
-    const found = await unlessFailed(idempotent.claimExecution(call, look));
+async function awaitClaim(call: GatedCallRef, bell: Bell): Promise<Claimed | Ended> {
+  for (;;) {
+    const found = await unlessFailed(idempotent.claimExecution(call));
     if (found !== undefined && found.kind !== 'wait') return found;
-    if (found !== undefined && found.awaits !== awaits) [awaits, look] = [found.awaits, 1];
     await bell.waitAtMost(found?.waitMs ?? AFTER_FAILURE_MS);
-    look += 1;
-    if (isLong(looks)) await continueAsNew<typeof gatedCallWorkflow>(call, { awaits, look });
+    if (isLong()) await continueAsNew<typeof gatedCallWorkflow>(call);
   }
 }
 
 async function executeOnce(call: GatedCallRef, claimed: Claimed): Promise<void> {
   let next: Awaited<ReturnType<ActivityPorts['settle']>> = { kind: 'invoke' };
-  for (let looks = 1; ; looks += 1) {
+  for (;;) {
     // How far the attempt got is in the database, not in how it ended.
     if (next.kind === 'invoke') await unlessFailed(once(claimed.executionTimeoutMs).invokeTool(call));
     next = (await unlessFailed(idempotent.settle(call))) ?? { kind: 'wait', waitMs: AFTER_FAILURE_MS };
     if (next.kind === 'ended') return;
     await sleep(next.kind === 'wait' ? next.waitMs : '1 second');
-    if (isLong(looks)) await continueAsNew<typeof gatedCallWorkflow>(call);
+    if (isLong()) await continueAsNew<typeof gatedCallWorkflow>(call);
   }
 }
 
 /** Time for another run, which begins where the row says that the call is. */
-function isLong(looks: number): boolean {
+function isLong(): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
-  return looks >= LOOKS_PER_RUN || historyLength >= EVENTS_PER_RUN || continueAsNewSuggested;
+  return historyLength >= EVENTS_PER_RUN || continueAsNewSuggested;
 }
 
 /** What a step answered, or undefined when it failed: no failure of a step ends the workflow, since it says nothing of the call. */

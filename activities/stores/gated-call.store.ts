@@ -16,6 +16,8 @@ import { taskViewOf, type TaskRow } from './task-view.ts';
 export interface GatedCallOptions {
   readonly seals: Seals;
   readonly requestTtlMs: number;
+  /** From the opening to the first look for a resolution of which no word came. */
+  readonly firstLookMs: number;
   readonly retentionMs: number;
   readonly maxOpenPerCaller: number;
 }
@@ -63,6 +65,7 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
     dedup_key: seals.digest(canonicalJson([ownerKey(binding.caller), binding.tool, binding.callDigest])),
     max_open: options.maxOpenPerCaller,
     request_ttl_ms: options.requestTtlMs,
+    first_look_ms: options.firstLookMs,
     retention_ms: options.retentionMs,
     tool: binding.tool,
     upstream: binding.upstream,

@@ -24,6 +24,8 @@ export interface CallProgress {
    * call has ended.
    */
   readonly remainingMs: number;
+  /** Milliseconds since the call came into its state, by the database's clock. */
+  readonly inStateMs: number;
 }
 
 /** A gated call with everything its next step needs. */
@@ -41,6 +43,7 @@ interface CallRow {
   epoch: number;
   claim_id: string | null;
   remaining_ms: number;
+  in_state_ms: number;
   invocation_id: string | null;
   upstream_key: string | null;
   tool: string;
@@ -59,7 +62,8 @@ const LOAD = `
   SELECT g.id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch,
-    coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms
+    coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
+    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.data_key k ON k.gated_call_id = g.id
@@ -104,6 +108,7 @@ function progressOf(row: CallRow): CallProgress {
     tool: row.tool,
     upstream: row.upstream,
     remainingMs: row.remaining_ms,
+    inStateMs: row.in_state_ms,
   };
 }
 

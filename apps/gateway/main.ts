@@ -92,6 +92,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     gatedCalls: createGatedCallStore(pool, {
       seals,
       requestTtlMs: gateway.requestTtlSeconds * 1_000,
+      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
       retentionMs,
       maxOpenPerCaller: gateway.maxOpenPerCaller,
     }),

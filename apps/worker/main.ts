@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
+import { createLook } from '../../activities/look.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
@@ -8,12 +9,18 @@ import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { AccessRequestService, PolicyDecisionPoint, Upstreams } from '../../workflows/domain/ports.ts';
+import type {
+  AccessRequestService,
+  EnsureSubmitted,
+  PolicyDecisionPoint,
+  Upstreams,
+} from '../../workflows/domain/ports.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -25,6 +32,7 @@ import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/tem
 import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
 import { outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startReconciler } from './maintenance/reconciler.ts';
+import { startResolutionPoller } from './maintenance/resolution-poller.ts';
 import { startSweeper } from './maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
@@ -47,6 +55,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly pool: Pool;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
+  readonly dueLooks: ReturnType<typeof createDueLooks>;
   /** Names of the sealing keys there are. */
   readonly sealingKeyIds: readonly string[];
   readonly pdp: PolicyDecisionPoint;
@@ -79,6 +88,10 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     pool,
     store: createLifecycleStore(pool, { seals, retentionMs: config.gateway.resultRetentionSeconds * 1_000 }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
+    dueLooks: createDueLooks(pool, {
+      minMs: config.worker.resolutionPollMinSeconds * 1_000,
+      maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
+    }),
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
     accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
     clocks: { database: () => readDatabaseClock(pool), accessRequests: () => readServiceClock(approvals) },
@@ -90,7 +103,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     }),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,
-      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
+      restMs: config.gateway.requestTtlSeconds * 1_000,
     }),
     close: () =>
       stopAll([
@@ -102,21 +115,13 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
 
 /** Starts the worker on these connections, and closes them when it stops or does not start. */
 export async function startWorkerOn(config: Config, connections: WorkerConnections): Promise<Running> {
-  const { pool, store, dueCalls, accessRequests, workflows, log } = connections;
+  const { pool, store, accessRequests, workflows, log } = connections;
   const ensureSubmitted = createEnsureSubmitted(connections);
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     await refuseWithoutKeys(connections);
     const clocks = startClocks({ clocks: connections.clocks, log });
-    parts.push(
-      clocks,
-      startSweeper({
-        calls: { ...dueCalls, expire: store.expire, end: store.end },
-        intervalMs: config.worker.sweepIntervalMs,
-        abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
-        log,
-      }),
-    );
+    parts.push(clocks, ...startMaintenance(config, { ...connections, ensureSubmitted }));
     const activities = createActivities({
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree },
       settings: activitySettings(config),
@@ -129,19 +134,33 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
         ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log },
       }),
     );
-    parts.push(
-      startReconciler({
-        ...{ workflows, calls: createOpenCalls(pool), log },
-        intervalMs: config.worker.reconcileIntervalSeconds * 1_000,
-        spreadMs: config.worker.resolutionPollMinSeconds * 1_000,
-      }),
-    );
   } catch (error) {
     await stopAll(parts);
     throw error;
   }
   log.info('the worker is running');
   return { name: 'worker', stop: () => stopAll(parts) };
+}
+
+/** What goes its rounds beside the workflows, and needs neither them nor the engine. */
+function startMaintenance(
+  { worker }: Config,
+  parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted },
+): Running[] {
+  const { pool, store, dueCalls, dueLooks, workflows, log } = parts;
+  return [
+    startSweeper({
+      calls: { ...dueCalls, expire: store.expire, end: store.end },
+      intervalMs: worker.sweepIntervalMs,
+      abandonAfterMs: worker.abandonAfterSeconds * 1_000,
+      log,
+    }),
+    startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, log }),
+    startReconciler({
+      ...{ workflows, calls: createOpenCalls(pool), log },
+      intervalMs: worker.reconcileIntervalSeconds * 1_000,
+    }),
+  ];
 }
 
 /** A database that is away may come later: then a call whose key is missing is denied, and says so. */
@@ -154,8 +173,6 @@ async function refuseWithoutKeys({ pool, sealingKeyIds, log }: WorkerConnections
 
 function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {
   return {
-    pollMinMs: worker.resolutionPollMinSeconds * 1_000,
-    pollMaxMs: worker.resolutionPollMaxSeconds * 1_000,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,

@@ -34,7 +34,7 @@ describe('a policy that wants one more approval', () => {
     const call = await fixture.granted();
     const before = await load(call);
     const step = steps({ decision: WANTS_MORE });
-    expect(await step.claimExecution(call, 1)).toEqual({ kind: 'wait', awaits: 'resolution', waitMs: 1 });
+    expect(await step.claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
     expect(step.submitted).toEqual([]);
     const after = await load(call);
     expect(after).toMatchObject({ state: 'pending', generation: 2, handle: undefined, approval: undefined });
@@ -49,20 +49,20 @@ describe('a policy that wants one more approval', () => {
 
   it('submits it with the next look, and once only, however many look', async () => {
     const call = await fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
     const step = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
-    await Promise.all([1, 2, 3].map((look) => step.claimExecution(call, look)));
+    await Promise.all([1, 2, 3].map(() => step.claimExecution(call)));
     expect(step.submitted).toHaveLength(1);
     expect(await load(call)).toMatchObject({ state: 'pending', handle: { statusEndpoint: HANDLE.statusEndpoint } });
   });
 
   it('is submitted again with the same key and bytes when the answer was lost', async () => {
     const call = await fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
     const lost = steps({ handle: new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away') });
-    expect(await lost.claimExecution(call, 1)).toMatchObject({ kind: 'wait', awaits: 'resolution' });
+    expect(await lost.claimExecution(call)).toMatchObject({ kind: 'wait' });
     const again = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
-    await again.claimExecution(call, 1);
+    await again.claimExecution(call);
     expect(again.submitted.map(({ idempotencyKey, body }) => [idempotencyKey, body])).toEqual(
       lost.submitted.map(({ idempotencyKey, body }) => [idempotencyKey, body]),
     );
@@ -70,10 +70,10 @@ describe('a policy that wants one more approval', () => {
 
   it('goes on with the second approval, and is executed for a decision of the second generation', async () => {
     const call = await fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() } };
-    expect(await steps(granted).claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
+    expect(await steps(granted).claimExecution(call)).toMatchObject({ kind: 'claimed' });
     const { rows } = await db.pool.query(
       `SELECT c.generation, d.generation AS decided FROM gateway.execution_claim c
        JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1`,
@@ -85,9 +85,9 @@ describe('a policy that wants one more approval', () => {
   it('has no use for the approval or a decision of the generation before', async () => {
     const call = await fixture.granted();
     const allow = await fixture.allow(call.gatedCallId);
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
     expect(await fixture.lifecycle.grant(call.gatedCallId, 1, anApproval())).toBe('pending');
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call, 1);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     await fixture.lifecycle.grant(call.gatedCallId, 2, anApproval());
     const claim = { gatedCallId: call.gatedCallId, epoch: 1, decisionId: allow, claimId: crypto.randomUUID() };
     expect(await fixture.lifecycle.claim({ ...claim, generation: 1, executionTimeoutMs: 1_000 })).toBe('lost');
@@ -98,9 +98,9 @@ describe('a policy that wants one more approval', () => {
     const call = await fixture.granted();
     let goOn: () => void = () => undefined;
     const late = steps({ decision: { kind: 'deny' }, decided: new Promise((resolve) => (goOn = () => resolve())) });
-    const denied = late.claimExecution(call, 1);
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call, 1);
+    const denied = late.claimExecution(call);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     goOn();
     expect(await denied).toEqual({ kind: 'ended' });
     expect(await load(call)).toMatchObject({ state: 'denied', generation: 2 });
@@ -110,10 +110,10 @@ describe('a policy that wants one more approval', () => {
 
   it('ends at the bound', async () => {
     const call = await fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() }, decision: WANTS_MORE };
-    expect(await steps(granted).claimExecution(call, 1)).toEqual({ kind: 'ended' });
+    expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
     const { rows } = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
       call.gatedCallId,
     ]);
@@ -131,7 +131,7 @@ describe('a policy that wants one more approval', () => {
     };
     await fixture.lifecycle.attachHandle(call.gatedCallId, 1, first);
     await fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
-    await steps({ decision: WANTS_MORE }).claimExecution(call, 1);
+    await steps({ decision: WANTS_MORE }).claimExecution(call);
     expect((await load(call)).remainingMs).toBeGreaterThan(3_500_000);
     const second = { ...first, accessRequestId: `arq_${call.gatedCallId}_2` };
     await fixture.lifecycle.attachHandle(call.gatedCallId, 2, second);

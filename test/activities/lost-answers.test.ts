@@ -35,7 +35,7 @@ describe('an execution whose answer was lost', () => {
   async function invoked(invocation: InvocationResult, executionTimeoutMs?: number) {
     const call = await fixture.granted();
     const step = steps({ invocation });
-    if (executionTimeoutMs === undefined) await step.claimExecution(call, 1);
+    if (executionTimeoutMs === undefined) await step.claimExecution(call);
     else {
       await fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
     }
@@ -134,13 +134,13 @@ describe('a frozen epoch', () => {
     const call = await fixture.granted();
     const claimed = await fixture.claimed();
     await db.pool.query('UPDATE gateway.epoch SET frozen = true, number = number + 1');
-    expect(await steps.claimExecution(call, 1)).toMatchObject({ kind: 'wait', awaits: 'decision' });
+    expect(await steps.claimExecution(call)).toMatchObject({ kind: 'wait' });
     const permit = { gatedCallId: claimed.gatedCallId, claimId: claimed.claimId, upstreamKey: 'key' };
     expect(await fixture.lifecycle.beginInvocation({ ...permit, invocationId: crypto.randomUUID() })).toBe(false);
     await db.pool.query('UPDATE gateway.epoch SET frozen = false');
     const stale = { gatedCallId: call.gatedCallId, generation: 1, epoch: 1, executionTimeoutMs: 1_000 };
     const decisionId = await fixture.allow(call.gatedCallId);
     expect(await fixture.lifecycle.claim({ ...stale, decisionId, claimId: crypto.randomUUID() })).toBe('frozen');
-    expect(await steps.claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
+    expect(await steps.claimExecution(call)).toMatchObject({ kind: 'claimed' });
   });
 });

@@ -62,7 +62,7 @@ async function stepWithNeighbours(poisoned: Call, world: World = {}) {
   const steps = stepsIn(world, fixture.lifecycle);
   const [first, second] = neighbours;
   const all = [first, poisoned, second].filter((call) => call !== undefined);
-  const found = await Promise.all(all.map((call) => steps.claimExecution(call, 1)));
+  const found = await Promise.all(all.map((call) => steps.claimExecution(call)));
   for (const neighbour of neighbours) {
     await invoke(steps, neighbour);
     expect(await rowOf(neighbour)).toEqual({ state: 'executed', reason: null });
@@ -118,7 +118,7 @@ describe('a granted call is denied at its next step, and others go on, when', ()
 it('a call that cannot be submitted again, because its next submission is broken, is denied', async () => {
   const call = await fixture.granted();
   const wantsMore: World['decision'] = { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
-  await stepsIn({ decision: wantsMore }, fixture.lifecycle).claimExecution(call, 1);
+  await stepsIn({ decision: wantsMore }, fixture.lifecycle).claimExecution(call);
   await poison(call, 'submission', altered('sealed_body'));
   expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
   expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
@@ -129,7 +129,7 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
   await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
-  expect(await steps.claimExecution(call, 1)).toEqual({ kind: 'ended' });
+  expect(await steps.claimExecution(call)).toEqual({ kind: 'ended' });
   await waitFor(async () => (await steps.settle(call)).kind === 'ended');
   expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });
   expect(steps.sent).toEqual([]);
@@ -138,9 +138,9 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
 it('a result that cannot be opened is no answer for its task, and any other task is shown', async () => {
   const calls = [await fixture.pending(), await fixture.pending()] as const;
   const steps = stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle);
-  await steps.claimExecution(calls[0], 1);
+  await steps.claimExecution(calls[0]);
   await invoke(steps, calls[0]);
-  await stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle).claimExecution(calls[1], 1);
+  await stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle).claimExecution(calls[1]);
   await invoke(steps, calls[1]);
   await poison(calls[0], 'call_result', altered('sealed_result'));
   const look = (call: Call) => fixture.calls.findTask(call.taskId, ownerKey(CALLER));

@@ -9,6 +9,12 @@ import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+/** How long a step says to wait; fails when it says something else. */
+function waitOf(found: { kind: string; waitMs?: number }): number {
+  expect(found).toEqual({ kind: 'wait', waitMs: expect.any(Number) });
+  return found.waitMs ?? Number.NaN;
+}
+
 describe('the steps of a gated call', () => {
   let db: TestDatabase;
   let fixture: ReturnType<typeof gatedCallFixture>;
@@ -25,7 +31,7 @@ describe('the steps of a gated call', () => {
   describe('reading the resolution', () => {
     it('grants on an authenticated approval, and claims in the same step', async () => {
       const call = await fixture.pending();
-      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call, 1);
+      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call);
       expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
@@ -33,9 +39,8 @@ describe('the steps of a gated call', () => {
     it('has granted when there is no decision yet, and begins with the shortest pause for that', async () => {
       const call = await fixture.pending();
       const world: World = { status: { kind: 'granted', approval: anApproval() }, decision: unavailable };
-      const found = await steps(world).claimExecution(call, 9);
-      expect(found).toMatchObject({ kind: 'wait', awaits: 'decision' });
-      expect(found.kind === 'wait' && found.waitMs).toBeLessThanOrEqual(500);
+      const found = await steps(world).claimExecution(call);
+      expect(waitOf(found)).toBeLessThanOrEqual(1_000);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
 
@@ -46,21 +51,24 @@ describe('the steps of a gated call', () => {
       ['failed', 'failed'],
     ] as const)('ends the call when the request is %s', async (kind, state) => {
       const call = await fixture.pending();
-      expect(await steps({ status: { kind } }).claimExecution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps({ status: { kind } }).claimExecution(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe(state);
     });
 
-    it('waits longer with each look, never past the deadline, and not at all on trouble', async () => {
+    it('waits for word until the deadline while the request is pending', async () => {
+      const call = await fixture.pending();
+      const { remainingMs } = await fixture.lifecycle.progress(call.gatedCallId);
+      const found = await steps({ status: { kind: 'pending', retryAfterMs: 1_000 } }).claimExecution(call);
+      expect(waitOf(found)).toBeGreaterThan(remainingMs - 60_000);
+      expect(waitOf(found)).toBeLessThanOrEqual(remainingMs + 2);
+    });
+
+    it('asks again soon when the status cannot be read', async () => {
       const call = await fixture.pending();
       const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
-      const waits: number[] = [];
-      for (const look of [1, 2, 3, 9]) {
-        const found = await steps({ status: away }).claimExecution(call, look);
-        if (found.kind === 'wait') waits.push(found.waitMs);
-      }
-      expect(waits[0]).toBeLessThanOrEqual(100);
-      expect(waits[3]).toBeGreaterThan(waits[0] ?? Infinity);
-      expect(waits[3]).toBeLessThanOrEqual(1_000);
+      const found = await steps({ status: away }).claimExecution(call);
+      expect(waitOf(found)).toBeGreaterThan(1_000);
+      expect(waitOf(found)).toBeLessThanOrEqual(10_000);
       expect(await stateOf(call.gatedCallId)).toBe('pending');
     });
 
@@ -68,20 +76,20 @@ describe('the steps of a gated call', () => {
       const short = gatedCallFixture(db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
-      expect(await steps(granted).claimExecution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('goes straight on to the execution of a call that is already claimed', async () => {
       const call = await fixture.claimed();
-      expect(await steps({}).claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
     });
   });
 
   describe('re-evaluating and claiming', () => {
     it('claims by the decision that it records', async () => {
       const call = await fixture.granted();
-      expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
+      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
       const { rows } = await db.pool.query(
         'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
         [call.gatedCallId],
@@ -91,9 +99,9 @@ describe('the steps of a gated call', () => {
 
     it('finds its own claim again when it is repeated', async () => {
       const call = await fixture.granted();
-      const both = await Promise.all([steps({}).claimExecution(call, 1), steps({}).claimExecution(call, 1)]);
+      const both = await Promise.all([steps({}).claimExecution(call), steps({}).claimExecution(call)]);
       expect(both.map(({ kind }) => kind)).toEqual(['claimed', 'claimed']);
-      expect(await steps({}).claimExecution(call, 2)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
     });
 
     it.each([
@@ -101,7 +109,7 @@ describe('the steps of a gated call', () => {
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
     ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
       const call = await fixture.granted();
-      expect(await steps(world).claimExecution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps(world).claimExecution(call)).toEqual({ kind: 'ended' });
       const row = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [call.gatedCallId]);
       expect(row.rows[0]).toEqual({ state: 'denied', reason });
     });
@@ -113,10 +121,21 @@ describe('the steps of a gated call', () => {
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
     ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
       const call = await fixture.granted();
-      const found = await steps(world).claimExecution(call, 1);
-      expect(found).toMatchObject({ kind: 'wait' });
-      expect(found.kind === 'wait' && found.waitMs).toBeGreaterThanOrEqual(atLeast);
+      const found = await steps(world).claimExecution(call);
+      expect(waitOf(found)).toBeGreaterThanOrEqual(atLeast);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
+    });
+
+    it.each([
+      [20, 16_000, 30_000],
+      [3_000, 48_000, 60_000],
+    ])('waits about as long again as it has waited for a decision: %i s', async (seconds, fromMs, toMs) => {
+      const call = await fixture.granted();
+      const since = `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 s' WHERE id = $1`;
+      await db.pool.query(since, [call.gatedCallId, seconds]);
+      const found = await steps({ decision: unavailable }).claimExecution(call);
+      expect(waitOf(found)).toBeGreaterThanOrEqual(fromMs);
+      expect(waitOf(found)).toBeLessThanOrEqual(toMs);
     });
 
     it('denies a call whose stored arguments were altered', async () => {
@@ -127,15 +146,15 @@ describe('the steps of a gated call', () => {
         [call.gatedCallId],
       );
       await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
-      expect(await steps({}).claimExecution(call, 1)).toEqual({ kind: 'ended' });
+      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('denies when the approval is over', async () => {
       const approvedUntil = new Date(Date.now() + 150).toISOString();
       const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
-      let found = await steps({ decision: unavailable }).claimExecution(call, 1);
-      while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call, 1);
+      let found = await steps({ decision: unavailable }).claimExecution(call);
+      while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call);
       expect(found).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
@@ -144,7 +163,7 @@ describe('the steps of a gated call', () => {
   describe('invoking the tool', () => {
     const claimedCall = async () => {
       const call = await fixture.granted();
-      expect(await steps({}).claimExecution(call, 1)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
       return call;
     };
     const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>

@@ -9,7 +9,7 @@ beforeAll(async () => {
   const { address } = await testTemporal();
   engine = await startEngine({
     address,
-    world: { pollMinMs: 600_000, pollMaxMs: 600_000, executionTimeoutMs: 240_000 },
+    world: { executionTimeoutMs: 240_000 },
   });
   await engine.startWorker();
 }, 180_000);

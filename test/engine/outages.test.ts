@@ -21,7 +21,7 @@ let engine!: Engine;
 beforeAll(async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
   proxy = await WireProxy.start(server.address);
-  const world = { executionTimeoutMs: 20_000, pollMinMs: 500, pollMaxMs: 1_000 };
+  const world = { executionTimeoutMs: 20_000, firstLookMs: 500 };
   engine = await startEngine({ address: server.address, reachedAt: proxy.address, reconcileMs: 15_000, world });
   await engine.startWorker();
   await engine.startMaintenance();

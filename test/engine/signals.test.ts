@@ -11,7 +11,7 @@ beforeAll(async () => {
   const { address } = await testTemporal();
   engine = await startEngine({
     address,
-    world: { pollMinMs: 600_000, pollMaxMs: 600_000, executionTimeoutMs: 60_000 },
+    world: { executionTimeoutMs: 60_000 },
   });
   await engine.startWorker();
 }, 180_000);
@@ -67,7 +67,7 @@ describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
 
 it('signals before its first step do not keep a workflow from it', async () => {
   const { world } = engine;
-  const call = await callAt('rests before its first look', engine);
+  const call = await callAt('rests before its first step', engine);
   world.approve(call);
   await inBatches(300, junk(engine.handle(call)));
   await engine.workflows.poke(call.gatedCallId);
@@ -99,7 +99,7 @@ describe('starting', () => {
       calls.flatMap(({ gatedCallId: id }) => [
         workflows.start(id),
         workflows.poke(id),
-        workflows.restart(id, 0),
+        workflows.restart(id, 'at once'),
         workflows.start(id),
       ]),
     );
@@ -111,7 +111,7 @@ describe('starting', () => {
     const { world, workflows, handle } = engine;
     const call = await world.hold();
     goOn(engine, [call]);
-    await workflows.start(call.gatedCallId);
+    await workflows.poke(call.gatedCallId);
     await world.ended(call);
     await engine.closed(call);
     const { workflowId, runId } = await handle(call).describe();

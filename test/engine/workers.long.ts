@@ -13,11 +13,7 @@ beforeAll(async () => {
   ({ address } = await testTemporal());
 }, 180_000);
 beforeEach(async () => {
-  // The product's own pauses: looks are not the subject, and without a cache each one reads a whole history.
-  engine = await startEngine({
-    address,
-    world: { executionTimeoutMs: 240_000, pollMinMs: 30_000, pollMaxMs: 600_000 },
-  });
+  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000 } });
 }, 60_000);
 afterEach(() => engine.stop());
 const pokeEach = async (calls: readonly WorldCall[]) => {

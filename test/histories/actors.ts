@@ -97,9 +97,7 @@ export function createActors(cast: Cast) {
     (id = anyId()) =>
       id === undefined ? undefined : begin(name, (instance) => run(instance, id));
 
-  const claim = onCall('claim', ({ activities }, gatedCallId) =>
-    activities.claimExecution({ gatedCallId }, 1 + chance.below(3)),
-  );
+  const claim = onCall('claim', ({ activities }, gatedCallId) => activities.claimExecution({ gatedCallId }));
   const invoke = onCall('invoke', ({ activities }, gatedCallId) =>
     new MockActivityEnvironment({}, { logger: SILENT }).run(activities.invokeTool, { gatedCallId }),
   );

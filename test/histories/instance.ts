@@ -12,10 +12,14 @@ import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
 import type { Fiber } from './scheduler.ts';
 
-const LIMITS = { seals: TEST_SEALS, requestTtlMs: 3_600_000, retentionMs: 3_600_000, maxOpenPerCaller: 10 };
+const LIMITS = {
+  seals: TEST_SEALS,
+  requestTtlMs: 3_600_000,
+  firstLookMs: 3_600_000,
+  retentionMs: 3_600_000,
+  maxOpenPerCaller: 10,
+};
 const SETTINGS: ActivityDeps['settings'] = {
-  pollMinMs: 1_000,
-  pollMaxMs: 10_000,
   executionTimeoutMs: 3_600_000,
   accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
   callbackUrl: 'http://127.0.0.1:1/callbacks',

@@ -72,7 +72,6 @@ const [RESTS, RESOLUTION, DECISION, CLAIMED, SENT, STORED] = STAGES;
 export const PATHS: Readonly<Record<string, Path>> = {
   'granted-before-the-first-look': told({}),
   'granted-while-it-rested': at(RESTS, nothing),
-  'granted-and-found-by-itself': at(RESOLUTION, nothing, false),
   'granted-and-poked': at(RESOLUTION, nothing),
   'poked-three-times-then-granted': at(RESOLUTION, pokes(3)),
   'poked-seven-times-then-granted': at(RESOLUTION, pokes(7)),
@@ -134,7 +133,7 @@ export const PATHS: Readonly<Record<string, Path>> = {
   'reset-when-it-was-over': at(STORED, reset, false),
   'ended-by-an-operator-and-started-again': at(RESOLUTION, async ({ handle, workflows }, call) => {
     await handle(call).terminate('test');
-    await workflows.restart(call.gatedCallId, 0);
+    await workflows.restart(call.gatedCallId, 'at once');
   }),
   'cancelled-in-the-engine': at(RESOLUTION, ({ handle }, call) => handle(call).cancel()),
   'poked-while-it-was-sent': at(SENT, async (engine, call) => {

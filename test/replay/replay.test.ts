@@ -42,7 +42,7 @@ describe('a history that the present workflow would not have made is found out',
     JSON.parse(JSON.stringify(events).replaceAll('"invokeTool"', '"forgetTool"')) as typeof events;
   it.each([
     ['another step', 'granted-before-the-first-look', renamed],
-    ['no pause', 'granted-and-found-by-itself', without('timerStartedEventAttributes')],
+    ['no pause', 'granted-and-poked', without('timerStartedEventAttributes')],
     ['no step before the tool', 'granted-before-the-first-look', without('markerRecordedEventAttributes')],
   ])('%s', async (_what, name, change) => {
     const found = recorded.find((one) => one.name === `${name}.json`);

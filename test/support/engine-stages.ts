@@ -4,7 +4,7 @@ import { waitFor } from './wait-for.ts';
 
 /** Where in its life a call can be when somebody lays hands on its workflow. */
 export const STAGES = [
-  'rests before its first look',
+  'rests before its first step',
   'awaits its resolution',
   'awaits a decision',
   'is claimed and has no permit',
@@ -17,8 +17,8 @@ export type Stage = (typeof STAGES)[number];
 export async function callAt(stage: Stage, { world, workflows, handle }: Engine): Promise<WorldCall> {
   const call = await world.hold();
   // The start that waits in the outbox would come in between when the maintenance runs.
-  if (stage === 'rests before its first look') {
-    await workflows.restart(call.gatedCallId, 3_600_000);
+  if (stage === 'rests before its first step') {
+    await workflows.restart(call.gatedCallId, 'resting');
     return call;
   }
   if (stage === 'awaits its resolution') {

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import type { ActivityDeps } from '../../activities/deps.ts';
 import { createActivities } from '../../activities/index.ts';
+import { createLook } from '../../activities/look.ts';
+import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { InvocationResult, ResolutionStatus } from '../../workflows/domain/ports.ts';
@@ -36,9 +38,13 @@ export type EngineWorld = ReturnType<typeof createEngineWorld>;
  */
 export function createEngineWorld(
   db: TestDatabase,
-  of: { requestTtlMs?: number; executionTimeoutMs?: number; pollMinMs?: number; pollMaxMs?: number } = {},
+  of: { requestTtlMs?: number; executionTimeoutMs?: number; firstLookMs?: number } = {},
 ) {
-  const fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000, requestTtlMs: of.requestTtlMs ?? 600_000 });
+  const fixture = gatedCallFixture(db.pool, {
+    maxOpenPerCaller: 100_000,
+    requestTtlMs: of.requestTtlMs ?? 600_000,
+    firstLookMs: of.firstLookMs ?? 600_000,
+  });
   const says = new Map<string, Says>();
   const gates = new Map<string, Gate>();
   const arrivals: string[] = [];
@@ -51,12 +57,15 @@ export function createEngineWorld(
     await gate?.opened;
   };
   const deps = createDeps({ fixture, saidOf, pass, arrivals, counts, of });
+  const dueLooks = createDueLooks(db.pool, { minMs: of.firstLookMs ?? 600_000, maxMs: 600_000 });
 
   return {
     fixture,
     arrivals,
     counts,
     activities: createActivities(deps) satisfies ActivityPorts,
+    look: createLook({ ...deps, dueLooks }),
+    dueLooks,
     /** Opens a call that waits for its resolution; its workflow is still to be started. */
     async hold(): Promise<WorldCall> {
       const path = `/${CANARY}/${randomUUID()}`;
@@ -110,7 +119,7 @@ function createDeps(world: {
   pass: (point: Point, key: string) => Promise<void>;
   arrivals: string[];
   counts: { looks: number };
-  of: { executionTimeoutMs?: number; pollMinMs?: number; pollMaxMs?: number };
+  of: { executionTimeoutMs?: number };
 }): ActivityDeps {
   const { fixture, saidOf, pass, arrivals, counts, of } = world;
   const answer = <T>(value: T | Error): T => {
@@ -168,8 +177,6 @@ function createDeps(world: {
     },
     log: pino({ enabled: false }),
     settings: {
-      pollMinMs: of.pollMinMs ?? 500,
-      pollMaxMs: of.pollMaxMs ?? 1_000,
       executionTimeoutMs: of.executionTimeoutMs ?? 5_000,
       accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
       callbackUrl: 'http://127.0.0.1:1/callbacks',

@@ -10,6 +10,7 @@ import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-
 import { bundleWorkflows } from '../../apps/worker/bundle.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
 import { startReconciler } from '../../apps/worker/maintenance/reconciler.ts';
+import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-poller.ts';
 import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
@@ -23,7 +24,8 @@ export interface EngineOptions {
   /** Where the worker and the maintenance reach it, when that is by another way. */
   readonly reachedAt?: string;
   readonly world?: Parameters<typeof createEngineWorld>[1];
-  readonly firstLookMs?: number;
+  /** An hour, when nothing is said. */
+  readonly restMs?: number;
   readonly reconcileMs?: number;
 }
 
@@ -36,7 +38,7 @@ export interface Engine {
   readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
   /** Starts a worker with the product's workflows, unless told otherwise. */
   startWorker(of?: { address?: string; bundle?: WorkflowBundle; maxCachedWorkflows?: number }): Promise<Running>;
-  /** Starts the outbox, the sweeper and the reconciler. */
+  /** Starts the outbox, the sweeper, the poller of resolutions and the reconciler. */
   startMaintenance(): Promise<Running>;
   handle(call: WorldCall): WorkflowHandle;
   /** Waits until no workflow of the call runs and answers how the last one ended: `COMPLETED`, `TERMINATED` … `GONE` */
@@ -59,7 +61,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const connection = Connection.lazy({ address: reachedAt });
   const workflows = createGatedCallWorkflows(new Client({ connection }), {
     taskQueue,
-    firstLookMs: options.firstLookMs ?? 1,
+    restMs: options.restMs ?? 3_600_000,
   });
   const parts: Running[] = [];
   const running = (part: Running): Running => {
@@ -154,8 +156,9 @@ async function startMaintenance(of: {
       handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests }),
     }),
     startReconciler({
-      ...{ workflows, calls: createOpenCalls(db.pool), spreadMs: 200, intervalMs: of.reconcileMs, log },
+      ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
     }),
+    startResolutionPoller({ looks: { take: world.dueLooks.take, look: world.look }, intervalMs: 200, log }),
   ];
   return { name: 'maintenance', stop: () => stopAll(parts) };
 }

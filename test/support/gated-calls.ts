@@ -65,10 +65,14 @@ export function anApproval(of: Partial<Approval> = {}): Approval {
 }
 
 /** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */
-export function gatedCallFixture(pool: Pool, limits: { requestTtlMs?: number; maxOpenPerCaller?: number } = {}) {
+export function gatedCallFixture(
+  pool: Pool,
+  limits: { requestTtlMs?: number; maxOpenPerCaller?: number; firstLookMs?: number } = {},
+) {
   const calls = createGatedCallStore(pool, {
     seals: TEST_SEALS,
     requestTtlMs: limits.requestTtlMs ?? 3_600_000,
+    firstLookMs: limits.firstLookMs ?? 3_600_000,
     retentionMs: 3_600_000,
     maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
   });

@@ -13,7 +13,7 @@ export function engineForOperators(use: (engine: Engine) => void): void {
   let maintenance: Running | undefined;
   beforeAll(async () => {
     const { address } = await testTemporal();
-    engine = await startEngine({ address, world: { executionTimeoutMs: 8_000 } });
+    engine = await startEngine({ address, world: { executionTimeoutMs: 8_000, firstLookMs: 500 } });
     use(engine);
     await engine.startWorker();
   }, 180_000);

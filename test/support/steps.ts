@@ -81,8 +81,6 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     clocksAgree: () => world.clocksAgree ?? true,
     log: pino({ enabled: false }),
     settings: {
-      pollMinMs: 100,
-      pollMaxMs: 1_000,
       executionTimeoutMs: 60_000,
       accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
       callbackUrl: 'http://127.0.0.1:1/callbacks',

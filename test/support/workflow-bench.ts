@@ -9,18 +9,15 @@ import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { testTemporal } from './temporal.ts';
 
-export const awaiting = (awaits: 'resolution' | 'decision', waitMs: number) =>
-  ({ kind: 'wait', awaits, waitMs }) as const;
+export const waiting = (waitMs: number) => ({ kind: 'wait', waitMs }) as const;
 
 /** Activities that answer from scripts, the last answer for ever, and note every step taken. */
 export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
   const steps: string[] = [];
-  const looks: (number | undefined)[] = [];
   const step = <T>(name: keyof ActivityPorts, answers: readonly T[]) => {
     let turn = 0;
-    return async (_call: unknown, look?: number): Promise<T> => {
+    return async (): Promise<T> => {
       steps.push(name);
-      if (name === 'claimExecution') looks.push(look);
       const answer = answers[Math.min(turn++, answers.length - 1)];
       if (answer instanceof Error) throw answer;
       return answer as T;
@@ -31,7 +28,7 @@ export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<Retur
     invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
     settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
   };
-  return { activities, steps, looks };
+  return { activities, steps };
 }
 
 export interface Run {
@@ -51,14 +48,14 @@ export async function startWorkflowBench() {
   return {
     client,
     /** Runs `use` beside a worker with these activities, on a task queue of its own. */
-    async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs = 1): Promise<T> {
+    async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, restMs = 1): Promise<T> {
       const taskQueue = randomUUID();
       const worker = await Worker.create({
         ...{ connection: native, taskQueue, workflowBundle: bundle, activities },
         ...TURN_LIMIT,
       });
       const gatedCallId = randomUUID();
-      const workflows = createGatedCallWorkflows(client, { taskQueue, firstLookMs });
+      const workflows = createGatedCallWorkflows(client, { taskQueue, restMs });
       return worker.runUntil(() =>
         use({
           start: () => workflows.start(gatedCallId),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { awaiting, scripted, startWorkflowBench, type Run } from '../support/workflow-bench.ts';
+import { scripted, startWorkflowBench, waiting, type Run } from '../support/workflow-bench.ts';
 
 const HOUR = 3_600_000;
 
@@ -11,8 +11,8 @@ describe('the workflow of a gated call', () => {
     bench = await startWorkflowBench();
   }, 300_000);
   afterAll(() => bench?.stop());
-  const beside = <T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, firstLookMs?: number) =>
-    bench.beside(activities, use, firstLookMs);
+  const beside = <T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, restMs?: number) =>
+    bench.beside(activities, use, restMs);
 
   it('goes from claim to execution in order', async () => {
     const { activities, steps } = scripted({});
@@ -32,8 +32,8 @@ describe('the workflow of a gated call', () => {
     expect(steps).toEqual(['claimExecution']);
   });
 
-  it('looks again by itself when no callback comes', async () => {
-    const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', 10), { kind: 'ended' }] });
+  it('looks again by itself when a wait is over', async () => {
+    const { activities, steps } = scripted({ claimExecution: [waiting(10), { kind: 'ended' }] });
     await beside(activities, async ({ start, result }) => {
       await start();
       await result();
@@ -42,7 +42,7 @@ describe('the workflow of a gated call', () => {
   });
 
   it('looks at once when poked during a long wait', async () => {
-    const { activities, steps } = scripted({ claimExecution: [awaiting('resolution', HOUR), { kind: 'ended' }] });
+    const { activities, steps } = scripted({ claimExecution: [waiting(HOUR), { kind: 'ended' }] });
     await beside(activities, async ({ start, poke, result }) => {
       await start();
       await waitFor(() => steps.length === 1);
@@ -52,7 +52,7 @@ describe('the workflow of a gated call', () => {
     expect(steps).toEqual(['claimExecution', 'claimExecution']);
   });
 
-  it('rests in the engine until its first look is due, and wakes from that by a poke as well', async () => {
+  it('rests in the engine without a step, and is woken from that by a poke', async () => {
     const { activities, steps } = scripted({ claimExecution: [{ kind: 'ended' }] });
     await beside(
       activities,
@@ -65,21 +65,6 @@ describe('the workflow of a gated call', () => {
       HOUR,
     );
     expect(steps).toEqual(['claimExecution']);
-  });
-
-  it('counts its looks afresh when it awaits a decision and no longer a resolution', async () => {
-    const { activities, looks } = scripted({
-      claimExecution: [
-        ...[awaiting('resolution', 5), awaiting('resolution', 5)],
-        ...[awaiting('decision', 5), awaiting('decision', 5)],
-        { kind: 'ended' },
-      ],
-    });
-    await beside(activities, async ({ start, result }) => {
-      await start();
-      await result();
-    });
-    expect(looks).toEqual([1, 2, 3, 2, 3]);
   });
 
   it('leaves a failed invocation to settling, and tries again only when no permit was given', async () => {
@@ -97,7 +82,7 @@ describe('the workflow of a gated call', () => {
 
   it('is started and woken any number of times without running twice', async () => {
     const { activities, steps } = scripted({
-      claimExecution: [awaiting('resolution', HOUR), { kind: 'claimed', executionTimeoutMs: 5_000 }],
+      claimExecution: [waiting(HOUR), { kind: 'claimed', executionTimeoutMs: 5_000 }],
     });
     const runs = await beside(activities, async ({ start, poke, result, handle }) => {
       await Promise.all([start(), start(), start()]);

@@ -74,7 +74,10 @@ export const configSchema = z.strictObject({
     .prefault({}),
   worker: z
     .strictObject({
-      /** First pause between two looks at an access request; doubles up to the maximum. Callbacks make it shorter. */
+      /**
+       * How soon it is looked for a resolution of which no callback came: first after the minimum, then each time after as
+       * long as the call has waited, up to the maximum.
+       */
       resolutionPollMinSeconds: seconds.default(30),
       resolutionPollMaxSeconds: seconds.default(600),
       /** Access requests made one after another for one gated call, when the policy wants a further approval. */

@@ -9,8 +9,8 @@ export interface GatedCallWorkflows {
   start(gatedCallId: string): Promise<void>;
   /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
   poke(gatedCallId: string): Promise<void>;
-  /** Starts the workflow after this long, whatever became of others before it. Does nothing while one runs. */
-  restart(gatedCallId: string, delayMs: number): Promise<void>;
+  /** Starts the workflow, at once or to rest as others do, whatever became of those before it. Does nothing while one runs. */
+  restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<void>;
   /** The calls that have a workflow which runs, as far as the engine's index knows: it may lag by seconds. */
   running(): AsyncIterable<string>;
   /** Resolves when the engine answers at all. */
@@ -22,12 +22,12 @@ const REQUEST_MS = 5_000;
 const PAGE = 1_000;
 
 /**
- * `firstLookMs`: when the workflow looks for a resolution by itself for the first time. Until then it rests in the engine
- * without a single task, so that opening a call costs one write there; a poke ends the rest at once.
+ * `restMs`: how long a workflow rests in the engine at most, which is as long as a call can wait for a resolution. It rests
+ * without a single task, so that opening a call costs one write there and waiting nothing; a poke ends the rest at once.
  */
 export function createGatedCallWorkflows(
   client: Client,
-  { taskQueue, firstLookMs }: { taskQueue: string; firstLookMs: number },
+  { taskQueue, restMs }: { taskQueue: string; restMs: number },
 ): GatedCallWorkflows {
   const within = <T>(request: () => Promise<T>) => client.withDeadline(Date.now() + REQUEST_MS, request);
   const options = (gatedCallId: string) => ({
@@ -44,9 +44,12 @@ export function createGatedCallWorkflows(
       ),
     );
   return {
-    start: (gatedCallId) => start(gatedCallId, { startDelay: firstLookMs }),
-    restart: (gatedCallId, delayMs) =>
-      start(gatedCallId, { startDelay: delayMs, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
+    start: (gatedCallId) => start(gatedCallId, { startDelay: restMs }),
+    restart: (gatedCallId, when) =>
+      start(gatedCallId, {
+        startDelay: when === 'resting' ? restMs : 0,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      }),
     poke: (gatedCallId) =>
       ignoringFinished(
         within(() =>

@@ -19,8 +19,6 @@ export interface ReconcilerOptions {
   readonly workflows: Pick<GatedCallWorkflows, 'running' | 'restart' | 'ping'>;
   /** Between two rounds while the engine answers. */
   readonly intervalMs: number;
-  /** Workflows that may wait are started spread over this long, so that they do not all look at the same moment. */
-  readonly spreadMs: number;
   readonly log: Logger;
 }
 
@@ -65,10 +63,9 @@ export function startReconciler(options: ReconcilerOptions): Running {
 }
 
 /** Answers how many calls were without a workflow that runs. */
-function createStartMissing({ calls, workflows, spreadMs }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
-  const delayOf = ({ state }: OpenCall) =>
-    state === 'granted' || state === 'claimed' ? 0 : Math.floor(Math.random() * spreadMs);
-  const restart = (call: OpenCall) => workflows.restart(call.id, delayOf(call));
+function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
+  const restart = ({ id, state }: OpenCall) =>
+    workflows.restart(id, state === 'granted' || state === 'claimed' ? 'at once' : 'resting');
 
   return async (stop) => {
     const running = new Set<string>();

@@ -6,9 +6,9 @@ export interface Rounds {
   /** What does the rounds, in lower case: for the log and for errors. */
   readonly name: string;
   /** Milliseconds before the next round, the first one included. */
-  pauseMs(): number;
+  readonly pauseMs: () => number;
   /** One round. Gives up soon after the signal. */
-  round(stop: AbortSignal): Promise<void>;
+  readonly round: (stop: AbortSignal) => Promise<void>;
   readonly log: Logger;
 }
 

@@ -46,6 +46,8 @@ CREATE TABLE gateway.gated_call (
       WHEN state = 'claimed' THEN execution_deadline
       WHEN state = 'granted' THEN least(request_deadline, approval_expires_at)
       ELSE request_deadline END) STORED,
+  -- When the access request service is asked, while a resolution is awaited, whether there is one of which no word came.
+  look_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT gated_call_state_known CHECK (state IN ('preparing','pending','input_required','granted','claimed',
     'executed','execution_error','outcome_unknown','denied','cancelled','failed')),
   CONSTRAINT gated_call_ended CHECK
@@ -57,6 +59,7 @@ CREATE TABLE gateway.gated_call (
 -- One open gated call per caller, tool and arguments: an identical call joins it.
 CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state IN ('pending','input_required');
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 
 -- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url, authenticated together with

@@ -76,10 +76,10 @@ BEGIN
   END IF;
   v_now := clock_timestamp();
   v_deadline := v_now + (p ->> 'request_ttl_ms')::bigint * interval '1 ms';
-  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, retain_until, created_at,
-      last_updated_at)
+  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, request_deadline, latest_deadline, look_at, retain_until,
+      created_at, last_updated_at)
     VALUES (v_id, p ->> 'task_id', v_owner, v_dedup, 'preparing',
-      v_deadline, v_deadline,
+      v_deadline, v_deadline, v_now + (p ->> 'first_look_ms')::bigint * interval '1 ms',
       v_now + ((p ->> 'request_ttl_ms')::bigint + (p ->> 'retention_ms')::bigint) * interval '1 ms', v_now, v_now)
     ON CONFLICT (owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
   IF NOT FOUND THEN

@@ -69,7 +69,8 @@ BEGIN
 END $$;
 
 -- Gives a generation up whose approval the policy found not enough, and records the submission of the next, in one commit
--- and before the access request service is told: a superseded approval can no longer be used, whatever happens next.
+-- and before the access request service is told: a superseded approval can no longer be used, whatever happens next. A look
+-- is due at once: should whoever did this die before it submits, a look does.
 -- Answers the state the call is in afterwards; `pending` when the next generation is to be submitted.
 CREATE FUNCTION gateway.request_again(p_call uuid, p_generation int, p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_retention bigint := (p ->> 'retention_ms')::bigint;
@@ -86,10 +87,32 @@ BEGIN
     VALUES ((p ->> 'submission_id')::uuid, p_call, p_generation + 1, p ->> 'idempotency_key',
       p ->> 'submission_endpoint', p ->> 'sealed_body');
   UPDATE gateway.gated_call SET generation = p_generation + 1, approval_expires_at = NULL,
-    request_deadline = latest_deadline WHERE id = p_call;
+    request_deadline = latest_deadline, look_at = clock_timestamp() WHERE id = p_call;
   PERFORM gateway.move(p_call, 'pending', 'requested_again', NULL, 0);
   RETURN 'pending';
 END $$;
+
+-- Takes calls whose look is due, and sets the next one: after as long as the call has waited already, within the limits and
+-- up to a fifth earlier, so that many do not come together. Whoever takes them looks; several may take at once, each others.
+-- It reads along the index, however few calls there are by the statistics and however many are due.
+CREATE FUNCTION gateway.take_looks(p_limit int, p_min_ms bigint, p_max_ms bigint) RETURNS SETOF uuid LANGUAGE sql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  UPDATE gateway.gated_call SET look_at = clock_timestamp() + (1 - random() / 5) * greatest(p_min_ms * interval '1 ms',
+      least(p_max_ms * interval '1 ms', clock_timestamp() - last_updated_at))
+    WHERE id = ANY (ARRAY(SELECT id FROM gateway.gated_call WHERE state IN ('pending','input_required') AND look_at <= now()
+      ORDER BY look_at LIMIT p_limit FOR UPDATE SKIP LOCKED))
+    RETURNING id;
+$$;
+
+-- No look before so long has passed: the access request service asked for it.
+CREATE FUNCTION gateway.put_look_off(p_call uuid, p_ms bigint) RETURNS void LANGUAGE sql AS $$
+  UPDATE gateway.gated_call SET look_at = greatest(look_at, clock_timestamp() + p_ms * interval '1 ms') WHERE id = p_call;
+$$;
+
+-- Wakes the workflow of a call. Like a callback it is a hint, and moves nothing by itself.
+CREATE FUNCTION gateway.wake(p_call uuid) RETURNS void LANGUAGE sql AS $$
+  SELECT gateway.enqueue('poke_workflow', p_call::text);
+$$;
 
 -- Accepts a signed callback once and wakes the workflow of the call it speaks of. A callback is a hint to look, nothing more.
 CREATE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_key text)

@@ -43,7 +43,7 @@ const gatedCallOf = async (taskId: string) => {
 const step = async (taskId: string, world: World) => {
   const of = await gatedCallOf(taskId);
   const { toolDigest: digest } = (await fixture.lifecycle.load(of.gatedCallId)).binding;
-  return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).claimExecution(of, 1);
+  return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).claimExecution(of);
 };
 /** Everything that is written down of a call. */
 async function everything(taskId: string): Promise<unknown> {

@@ -21,7 +21,7 @@ describe('the reconciler', () => {
 
   /** An engine that has these workflows, and a reconciler beside it. */
   function beside(has: Set<string>, intervalMs = HOUR) {
-    const restarted: { id: string; delayMs: number }[] = [];
+    const restarted: { id: string; when: 'at once' | 'resting' }[] = [];
     const engine = { isAway: false, rounds: 0, refused: 0 };
     const workflows = {
       ping: async () => {
@@ -34,15 +34,15 @@ describe('the reconciler', () => {
         engine.rounds += 1;
         yield* has;
       },
-      restart: async (id: string, delayMs: number) => {
+      restart: async (id: string, when: 'at once' | 'resting') => {
         if (engine.isAway) throw new Error('away');
-        restarted.push({ id, delayMs });
+        restarted.push({ id, when });
         has.add(id);
       },
     };
     const calls = createOpenCalls(db.pool);
     const log = pino({ enabled: false });
-    const reconciler = startReconciler({ calls, workflows, intervalMs, spreadMs: 1_000, log });
+    const reconciler = startReconciler({ calls, workflows, intervalMs, log });
     return { restarted, engine, stop: () => reconciler.stop() };
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');
@@ -66,8 +66,8 @@ describe('the reconciler', () => {
     }
     const ids = [missing, granted, claimed].map((call) => call.gatedCallId);
     expect(restarted.map(({ id }) => id).sort()).toEqual(ids.sort());
-    expect(restarted.find(({ id }) => id === granted.gatedCallId)?.delayMs).toBe(0);
-    expect(restarted.find(({ id }) => id === claimed.gatedCallId)?.delayMs).toBe(0);
+    const atOnce = restarted.filter(({ when }) => when === 'at once').map(({ id }) => id);
+    expect(atOnce.sort()).toEqual([granted.gatedCallId, claimed.gatedCallId].sort());
     expect(restarted.map(({ id }) => id)).not.toContain(queued.gatedCallId);
   });
 

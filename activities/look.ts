@@ -1,0 +1,35 @@
+import { isSealBroken } from '../workflows/domain/errors.ts';
+import type { ActivityDeps } from './deps.ts';
+import { createRequestStatus, type RequestStatus } from './request-status.ts';
+import type { createDueLooks } from './stores/due-looks.ts';
+
+type LookDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'> & {
+  readonly store: Pick<ActivityDeps['store'], 'load'>;
+  readonly dueLooks: Pick<ReturnType<typeof createDueLooks>, 'putOff' | 'wake'>;
+};
+
+/**
+ * Looks whether an access request was resolved without a word of it coming here, and wakes the workflow if so. Moves
+ * nothing by itself: the workflow reads the resolution again.
+ */
+export function createLook(deps: LookDeps): (gatedCallId: string) => Promise<void> {
+  const { store, dueLooks } = deps;
+  const requestStatus = createRequestStatus(deps);
+
+  async function look(gatedCallId: string): Promise<RequestStatus | { readonly kind: 'seal_broken' }> {
+    try {
+      return await requestStatus(await store.load(gatedCallId));
+    } catch (error) {
+      // The workflow denies such a call, and raises the alarm.
+      if (isSealBroken(error)) return { kind: 'seal_broken' };
+      throw error;
+    }
+  }
+
+  return async (gatedCallId) => {
+    const found = await look(gatedCallId);
+    if (found.kind === 'unknown') return;
+    if (found.kind !== 'pending') await dueLooks.wake(gatedCallId);
+    else if (found.retryAfterMs !== undefined) await dueLooks.putOff(gatedCallId, found.retryAfterMs);
+  };
+}

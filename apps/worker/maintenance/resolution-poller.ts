@@ -1,0 +1,39 @@
+import type { Logger } from 'pino';
+import type { Running } from '../../shared/lifecycle.ts';
+import { startRounds } from './rounds.ts';
+
+export interface ResolutionPollerOptions {
+  readonly looks: {
+    /** Takes calls whose look is due, at most so many. */
+    take(limit: number): Promise<readonly string[]>;
+    /** Looks whether the access request of a call was resolved, and wakes its workflow if so. */
+    look(gatedCallId: string): Promise<void>;
+  };
+  readonly intervalMs?: number;
+  readonly log: Logger;
+}
+
+const INTERVAL_MS = 1_000;
+/** In one round. However many calls wait, and after however long an outage, what moves calls on has the machine first. */
+const LOOKS = 50;
+const AT_ONCE = 4;
+
+/**
+ * Looks for resolutions of which no word came, because the callback was lost or the access request service sends none. So
+ * a call that waits needs no step of its workflow until there is something to do. Several may run at once.
+ */
+export function startResolutionPoller({ looks, intervalMs = INTERVAL_MS, log }: ResolutionPollerOptions): Running {
+  /** A call that cannot be looked at, now or ever, keeps no other one from being looked at. */
+  const look = (gatedCallId: string) =>
+    looks.look(gatedCallId).catch((error: unknown) => log.error({ gatedCallId, err: error }, 'a look failed'));
+
+  return startRounds({
+    ...{ name: 'resolution poller', log, pauseMs: () => intervalMs },
+    async round(stop) {
+      const taken = await looks.take(LOOKS);
+      for (let at = 0; at < taken.length && !stop.aborted; at += AT_ONCE) {
+        await Promise.all(taken.slice(at, at + AT_ONCE).map(look));
+      }
+    },
+  });
+}

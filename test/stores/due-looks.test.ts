@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createDueLooks } from '../../activities/stores/due-looks.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+
+const MIN_MS = 30_000;
+const MAX_MS = 600_000;
+
+describe('looks for resolutions of which no word came', () => {
+  let db: TestDatabase;
+  let fixture: ReturnType<typeof gatedCallFixture>;
+  let looks: ReturnType<typeof createDueLooks>;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    // Every call is due at once.
+    fixture = gatedCallFixture(db.pool, { firstLookMs: 0 });
+    looks = createDueLooks(db.pool, { minMs: MIN_MS, maxMs: MAX_MS });
+  });
+  beforeEach(async () => void (await looks.take(1_000)));
+  afterAll(() => db.drop());
+
+  const millisecondsToNextLook = async (gatedCallId: string) => {
+    const { rows } = await db.pool.query<{ ms: number }>(
+      `SELECT (extract(epoch FROM look_at - clock_timestamp()) * 1000)::float8 AS ms
+       FROM gateway.gated_call WHERE id = $1`,
+      [gatedCallId],
+    );
+    return rows[0]?.ms ?? Number.NaN;
+  };
+  const hasWaited = (gatedCallId: string, seconds: number) =>
+    db.pool.query(
+      `UPDATE gateway.gated_call SET last_updated_at = clock_timestamp() - $2 * interval '1 s' WHERE id = $1`,
+      [gatedCallId, seconds],
+    );
+
+  it('are due for calls that await a resolution, and for no others', async () => {
+    const pending = await fixture.pending();
+    const cancelled = await fixture.pending();
+    await fixture.calls.cancel(cancelled.gatedCallId);
+    await fixture.opened();
+    await fixture.granted();
+    await fixture.claimed();
+    expect(await looks.take(1_000)).toEqual([pending.gatedCallId]);
+    expect(await looks.take(1_000)).toEqual([]);
+  });
+
+  it('are not due before the first pause is over', async () => {
+    await gatedCallFixture(db.pool, { firstLookMs: MIN_MS }).pending();
+    expect(await looks.take(1_000)).toEqual([]);
+  });
+
+  it.each([
+    ['the shortest pause', 0, MIN_MS],
+    ['as long again as it has waited', 120, 120_000],
+    ['the longest pause', 86_400, MAX_MS],
+  ])('come again after %s, or up to a fifth earlier', async (_, waitedSeconds, pauseMs) => {
+    const call = await fixture.pending();
+    await hasWaited(call.gatedCallId, waitedSeconds);
+    expect(await looks.take(1_000)).toEqual([call.gatedCallId]);
+    const next = await millisecondsToNextLook(call.gatedCallId);
+    expect(next).toBeGreaterThan(pauseMs * 0.8 - 2_000);
+    expect(next).toBeLessThan(pauseMs + 2_000);
+  });
+
+  it('are taken by one of those who take at the same time, each call once, the longest overdue first', async () => {
+    const calls: string[] = [];
+    for (let count = 0; count < 60; count += 1) calls.push((await fixture.pending()).gatedCallId);
+    const first = await looks.take(10);
+    expect([...first].sort()).toEqual(calls.slice(0, 10).sort());
+    const taken = await Promise.all([looks.take(20), looks.take(20), looks.take(20), looks.take(20)]);
+    expect([...first, ...taken.flat()].sort()).toEqual([...calls].sort());
+  });
+
+  it('leave the clock of the state, and what clients see of it, as it is', async () => {
+    const call = await fixture.pending();
+    const row = async () =>
+      (
+        await db.pool.query('SELECT state, state_version, last_updated_at FROM gateway.gated_call WHERE id = $1', [
+          call.gatedCallId,
+        ])
+      ).rows[0];
+    const before = await row();
+    await looks.take(1_000);
+    expect(await row()).toEqual(before);
+  });
+
+  it('are put off when the service asks for it, and never brought forward', async () => {
+    const call = await fixture.pending();
+    await looks.take(1_000);
+    await looks.putOff(call.gatedCallId, 3_600_000);
+    expect(await millisecondsToNextLook(call.gatedCallId)).toBeGreaterThan(3_590_000);
+    await looks.putOff(call.gatedCallId, 1_000);
+    expect(await millisecondsToNextLook(call.gatedCallId)).toBeGreaterThan(3_590_000);
+  });
+
+  it('are due at once for a further approval that has no request yet', async () => {
+    const call = await fixture.pending();
+    await looks.take(1_000);
+    await fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
+    const next = { idempotencyKey: `key-${call.gatedCallId}`, endpoint: 'http://127.0.0.1:1/', body: '{}' };
+    expect(await fixture.lifecycle.requestAgain({ ...call, generation: 1 }, next, 2)).toBe('pending');
+    expect(await looks.take(1_000)).toEqual([call.gatedCallId]);
+  });
+
+  it('wake a workflow by way of the outbox, which holds what it could not deliver', async () => {
+    const call = await fixture.pending();
+    const pokes = async () =>
+      (
+        await db.pool.query("SELECT 1 FROM gateway.outbox WHERE subject_id = $1 AND kind = 'poke_workflow'", [
+          call.gatedCallId,
+        ])
+      ).rowCount;
+    expect(await pokes()).toBe(0);
+    await looks.wake(call.gatedCallId);
+    expect(await pokes()).toBe(1);
+  });
+});
