@@ -29,6 +29,7 @@ let answer: (request: IncomingMessage, response: ServerResponse) => void;
 let received: { path: string | undefined; headers: IncomingMessage['headers']; body: unknown } | undefined;
 const log = pino({ level: 'silent' });
 
+const toServer = () => ({ pdpUrl: server.url, token: 'pep-token', accessRequestsUrl: ACCESS_REQUESTS, log });
 beforeAll(async () => {
   server = await serve((request, response) => {
     void text(request).then((body) => {
@@ -36,13 +37,7 @@ beforeAll(async () => {
       answer(request, response);
     });
   });
-  pdp = createPolicyDecisionPoint({
-    pdpUrl: server.url,
-    token: 'pep-token',
-    accessRequestsUrl: ACCESS_REQUESTS,
-    log,
-    timeoutMs: 300,
-  });
+  pdp = createPolicyDecisionPoint(toServer());
 });
 afterAll(() => server.close());
 beforeEach(() => {
@@ -129,7 +124,8 @@ describe('no answer', () => {
 
   it('comes in time, is cut off, or is endless', async () => {
     answer = () => undefined;
-    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    const impatient = createPolicyDecisionPoint({ ...toServer(), timeoutMs: 100 });
+    await expect(impatient.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
     answer = (request) => request.socket.destroy();
     await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
     says(JSON.stringify({ decision: true, padding: 'x'.repeat(2_000_000) }));
