@@ -115,4 +115,4 @@ export function RecordRows({ items }: { items: readonly RecordSummary[] }) {
 }
 
 /** Enough of a digest to tell calls apart at a glance; the whole of it is on the record's page. */
-const shortDigest = (digest: string) => digest.replace('sha-256:', '').slice(0, 12);
+const shortDigest = (digest: string) => digest.slice(digest.indexOf(':') + 1).slice(0, 12);

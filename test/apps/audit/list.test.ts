@@ -132,6 +132,12 @@ describe('pages', () => {
     expect(await type('*/*')).toContain('application/json');
   });
 
+  it('tell calls of one tool apart by the first digits of their digests', async () => {
+    const { text } = await audit.get('/outcome-records', { accept: 'text/html' });
+    const digits = TEST_SEALS.digest(executed.opening.binding.callDigest).replace('hmac-sha-256:', '').slice(0, 12);
+    expect(text).toContain(`>${digits}<`);
+  });
+
   it('escape what callers chose, and run no script', async () => {
     const tool = '<script>alert(1)</script>';
     const call = await audit.calls.end('denied', anOpening({ tool }));
