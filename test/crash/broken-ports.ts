@@ -53,7 +53,7 @@ export function breakableWorker(
   { Failure, folder }: { Failure: ErrorClass; folder: string },
 ): WorkerConnections {
   const fails = failures(Failure);
-  const { pdp, accessRequests, workflows, upstreams } = real;
+  const { pdp, accessRequests, dueLooks, workflows, upstreams } = real;
   return {
     ...real,
     store: breakableStore(real.store, through, { fails: fails.database, folder }),
@@ -63,6 +63,7 @@ export function breakableWorker(
       read: (handle) => through('R3', () => accessRequests.read(handle), fails.accessRequests),
       cancel: (handle) => through('X2', () => accessRequests.cancel(handle), fails.accessRequests),
     },
+    dueLooks: { ...dueLooks, take: (limit) => through('R6', () => dueLooks.take(limit), fails.database) },
     workflows: {
       ...workflows,
       start: (id) => through('C4', () => workflows.start(id), fails.engine),

@@ -35,6 +35,7 @@ export const STEPS = {
   R2: worker('GatedCallWorkflows.poke', 'the workflow is woken', 'deciding'),
   R3: worker('AccessRequestService.read', 'the resolution is read', 'deciding'),
   R4: worker('LifecycleStore.grant', 'the grant is committed', 'deciding'),
+  R6: worker('DueLooks.take', 'due looks are taken', 'opening'),
   E1: worker('Upstreams.find', 'the tool is looked at again', 'deciding'),
   E2: worker('PolicyDecisionPoint.evaluate', 'the decision with the approval', 'deciding'),
   R5: worker('LifecycleStore.recordDecision', 'that decision is committed', 'deciding'),
