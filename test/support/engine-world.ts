@@ -57,7 +57,8 @@ export function createEngineWorld(
     await gate?.opened;
   };
   const deps = createDeps({ fixture, saidOf, pass, arrivals, counts, of });
-  const dueLooks = createDueLooks(db.pool, { minMs: of.firstLookMs ?? 600_000, maxMs: 600_000 });
+  const lookMs = of.firstLookMs ?? 600_000;
+  const dueLooks = createDueLooks(db.pool, { minMs: lookMs, maxMs: 2 * lookMs });
 
   return {
     fixture,

@@ -15,6 +15,8 @@ export function everySoOften(fault: () => Promise<void>, pauses: { fromMs: numbe
       count += 1;
     }
   })();
+  // Whoever stops it is told that it failed.
+  doing.catch(() => undefined);
   return {
     count: () => count,
     async stop(): Promise<number> {

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { postSigned } from '../support/decisions.ts';
+import { everySoOften, unreliable } from '../support/postgres-faults.ts';
+import { inParallel, times } from '../support/regime.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const service = new ApprovalsUnderTest();
+beforeAll(() => service.start());
+afterAll(() => service.stop());
+beforeEach(() => service.database.pool.query('TRUNCATE approvals.access_request CASCADE'));
+
+/** As clients do that were told to try again, or nothing at all. */
+const repeated = <T>(attempt: () => Promise<T>) =>
+  waitFor<T>(() => attempt().catch(() => undefined) as Promise<T>, { timeoutMs: 60_000, everyMs: 5 });
+const answered = <Answer extends { readonly status: number }>(ask: () => Promise<Answer>) =>
+  repeated(async () => {
+    const answer = await ask();
+    if (answer.status >= 500) throw new Error(`answered ${answer.status}`);
+    return answer;
+  });
+
+/** One request for each submission, approved by one vote; nothing else. */
+async function eachWasOpenedAndApprovedOnce(count: number): Promise<void> {
+  const { rows } = await service.database.pool.query(
+    `SELECT status, votes, count(*)::int AS requests FROM (SELECT r.status, (SELECT count(*)::int FROM approvals.vote v
+       WHERE v.access_request_id = r.id) AS votes FROM approvals.access_request r) AS of_request GROUP BY status, votes`,
+  );
+  expect(rows).toEqual([{ status: 'approved', votes: 1, requests: count }]);
+}
+
+describe('the access request service over a database that fails now and then', () => {
+  it('opens each request once and counts each vote once while its sessions are ended at random', async () => {
+    const count = times(40, 500);
+    let ended = 0;
+    const endings = everySoOften(
+      async () => {
+        const { rowCount } = await service.database.pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE application_name = 'countersign approvals' AND datname = current_database() ORDER BY random() LIMIT 1`,
+        );
+        ended += rowCount ?? 0;
+      },
+      { fromMs: 10, toMs: 40 },
+    );
+    await inParallel(count, 8, async () => {
+      const body = await service.submission();
+      const key = { 'idempotency-key': randomUUID() };
+      const { status, body: answer } = await answered(() => service.submit(body, key));
+      expect([200, 202]).toContain(status);
+      const { id } = answer.task;
+      const decision = JSON.stringify({
+        ...{ requestId: id, generation: 1, callDigest: body.context.call_digest },
+        ...{ approver: { subject: 'alice' }, verdict: 'approve' },
+      });
+      const message = { id: `msg_${randomUUID()}`, secret: service.secrets.decisionWebhookSecret };
+      await answered(() => postSigned(`${service.url}/webhooks/decisions`, decision, message));
+      expect((await answered(() => service.status(id))).body.task.status).toBe('approved');
+    }).finally(endings.stop);
+    expect(ended).toBeGreaterThan(5);
+    await eachWasOpenedAndApprovedOnce(count);
+  }, 600_000);
+
+  it('counts each vote once while its queries fail at random, some after they were made', async () => {
+    const count = times(40, 500);
+    const shaky = unreliable(service.database.pool, { before: 0.05, after: 0.1 });
+    const store = createAccessRequestStore(shaky.pool);
+    await inParallel(count, 8, async () => {
+      const request = await service.open();
+      const vote = {
+        ...{ requestId: request.id, generation: 1, callDigest: request.callDigest },
+        approver: { issuer: 'https://idp.test', subject: 'alice' },
+        ...{ verdict: 'approve' as const, reason: undefined, via: 'api' as const },
+        ...{ approvalId: `apr_${randomUUID()}`, approvalTtlMs: 60_000 },
+      };
+      expect(['counted', 'repeated']).toContain(await repeated(() => store.castVote(vote)));
+      expect(await repeated(() => store.cancel(request.id, 'mcp-gateway'))).toBe('final');
+      expect((await repeated(() => store.find(request.id)))?.status).toBe('approved');
+    });
+    expect(shaky.failures()).toBeGreaterThan(5);
+    await eachWasOpenedAndApprovedOnce(count);
+  }, 600_000);
+});
