@@ -152,9 +152,9 @@ export class Stack {
     return child;
   }
 
-  /** An access token of one of the people, made out to one of the audiences. Kept for the life of the stack. */
+  /** An access token of one of the people, made out to one of the audiences. Kept for half of the hour that it is good for. */
   token(name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp'): Promise<string> {
-    const key = `${name} ${audience}`;
+    const key = `${name} ${audience} ${Math.floor(Date.now() / 1_800_000)}`;
     const known = this.#tokens.get(key) ?? this.#requestToken(name, audience);
     this.#tokens.set(key, known);
     return known;

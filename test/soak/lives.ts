@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { decisionBody, type OpenRequest } from '../support/decisions.ts';
+import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
+import type { Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** What becomes of a call: somebody approves or denies it, its agent gives it up, or both at the same moment. */
+const FATES = ['approve', 'approve', 'approve', 'approve', 'deny', 'cancel', 'race'] as const;
+export type Fate = (typeof FATES)[number];
+
+export interface Life {
+  readonly path: string;
+  readonly fate: Fate;
+  readonly taskId: string;
+  /** Status and disposition, as its agent read them. */
+  readonly end: string;
+}
+
+/** Longer than any fault, and than the limit on an execution. */
+const PATIENCE = { timeoutMs: 120_000, everyMs: 500 };
+const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
+
+/** Repeats what fails or is refused for now, as agents and approvers do; throws when that goes on for long. */
+const patiently = <T>(attempt: () => Promise<T | undefined>) =>
+  waitFor(() => attempt().catch(() => undefined), PATIENCE) as Promise<T>;
+
+/** One call from its request to its end, whatever happens meanwhile. */
+export async function live(stack: Stack, of: SealedDatabase, call: { index: number; agent: string }): Promise<Life> {
+  const { index, agent } = call;
+  const path = join(stack.files, `soak-${index}.txt`);
+  const fate = FATES[index % FATES.length] ?? 'approve';
+  const rpc = async (method: string, params: Record<string, unknown>) =>
+    (await stack.rpc(await stack.token(agent), method, params)).body.result;
+  const write = { name: 'files__write_file', arguments: { path, content: path } };
+  const taskId = await patiently(async () => (await rpc('tools/call', write))?.['taskId'] as string | undefined);
+  const request = await patiently(async () => requestOf(of, taskId));
+  const cancel = () => patiently(() => rpc('tasks/cancel', { taskId }));
+  if (fate === 'cancel') await cancel();
+  else if (fate === 'race') await Promise.all([decide(stack, request, 'approve'), cancel()]);
+  else await decide(stack, request, fate);
+  const end = await patiently(async () => {
+    const task = await rpc('tasks/get', { taskId });
+    return task === undefined || task['status'] === 'working' ? undefined : endOf(task);
+  });
+  return { path, fate, taskId, end };
+}
+
+/** Sends one message until it is answered for good. */
+async function decide(stack: Stack, request: OpenRequest, verdict: 'approve' | 'deny'): Promise<void> {
+  const id = `msg_${request.id}`;
+  await patiently(async () => {
+    const answer = await stack.postDecision(decisionBody(request, { verdict }), { id, at: new Date() });
+    return answer.status < 500 || undefined;
+  });
+}
+
+export function endOf(task: Record<string, unknown>): string {
+  const result = task['result'] as { _meta?: Record<string, unknown> } | undefined;
+  const disposition = result?._meta?.[DISPOSITION];
+  return typeof disposition === 'string' ? disposition : String(task['status']);
+}
+
+const ENDS: Readonly<Record<Fate, readonly string[]>> = {
+  approve: ['approved-executed', 'outcome-unknown', 'execution-error'],
+  deny: ['denied-not-executed'],
+  cancel: ['cancelled'],
+  race: ['approved-executed', 'outcome-unknown', 'execution-error', 'cancelled'],
+};
+const WRITES: Readonly<Record<string, readonly number[]>> = {
+  'approved-executed': [1],
+  // The tool step was lost: it may have arrived, once. Or provably nothing was sent.
+  'outcome-unknown': [0, 1],
+  'execution-error': [0],
+};
+
+/** What is wrong with this life, if anything is: with its end, or with how often the tool was called. */
+export function wrongWith({ fate, end, path }: Life, writes: number): string | undefined {
+  const isRight = ENDS[fate].includes(end) && (WRITES[end] ?? [0]).includes(writes);
+  return isRight ? undefined : `${path}: ${fate}, then ${end}, with ${writes} writes`;
+}

@@ -1,0 +1,73 @@
+import { parseArgs } from 'node:util';
+import { runSoak, type SoakFigures } from './run-soak.ts';
+import type { Drift } from './resources.ts';
+
+const HELP = `Makes five calls a second that are approved, denied, cancelled, or both at once, while every thirty seconds something is
+killed, held up or cut off. Afterwards each call has ended as it may, its tool was called as often as that says, and gateway and
+worker, which lived through everything, hold about as much as at the beginning.
+
+  npm run test:soak                              ten minutes
+  npm run test:soak -- --minutes 1440            a day
+  npm run test:soak -- --rate 2 --faults 10      two calls a second, a fault every ten seconds
+  npm run test:soak -- --json                    figures as JSON on stdout
+
+Memory is held to its limit from an hour on: a process that is warming up grows without losing anything.
+`;
+
+const {
+  values: { minutes, rate, faults, json, help },
+} = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    rate: { type: 'string', default: '5' },
+    faults: { type: 'string', default: '30' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+});
+
+/** A survivor may hold so much more at the end than when it was warm; and for what is counted, so many more. */
+const GROWTH = 0.1;
+const GROWTH_COUNT = 3;
+const MEMORY_COUNTS_FROM_MINUTES = 60;
+const MEBIBYTE = 1_024 * 1_024;
+
+const hasGrown = ({ what, before, after }: Drift) =>
+  what === 'memory'
+    ? Number(minutes) >= MEMORY_COUNTS_FROM_MINUTES && after > before * (1 + GROWTH)
+    : after > Math.max(before * (1 + GROWTH), before + GROWTH_COUNT);
+
+function words(figures: SoakFigures): string {
+  const list = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', ');
+  const held = (drift: Drift) => {
+    const { part, what, before, after } = drift;
+    const [from, to] = what === 'memory' ? [before / MEBIBYTE, after / MEBIBYTE] : [before, after];
+    const unit = what === 'memory' ? 'MiB of memory' : what;
+    return `${part}: ${from.toFixed(0)} → ${to.toFixed(0)} ${unit}${hasGrown(drift) ? ', GROWN' : ''}`;
+  };
+  return `${[
+    `${figures.calls} calls: ${list(figures.ends)}`,
+    `faults: ${list(figures.faults)}`,
+    ...figures.drifts.map(held),
+    `calls that went otherwise than they may: ${figures.wrong.length}`,
+    ...figures.wrong.slice(0, 10),
+    `invariants that do not hold: ${figures.violations.length}`,
+    ...figures.violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`),
+  ].join('\n')}\n`;
+}
+
+if (help === true) process.stdout.write(HELP);
+else {
+  const figures = await runSoak({
+    seconds: Number(minutes) * 60,
+    callsPerSecond: Number(rate),
+    faultEverySeconds: Number(faults),
+    onProgress: (what) => process.stderr.write(`${what} …\n`),
+  });
+  process.stdout.write(json === true ? `${JSON.stringify(figures, null, 2)}\n` : words(figures));
+  const isFaulty = figures.wrong.length + figures.violations.length > 0 || figures.drifts.some(hasGrown);
+  if (isFaulty) process.exitCode = 1;
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Pool } from 'pg';
+import type { Part, Stack } from '../support/stack.ts';
+
+/** What a process holds: resident bytes, open files, connections to the database. */
+export interface Held {
+  readonly memory: number;
+  readonly files: number;
+  readonly connections: number;
+}
+/** Those parts that live through everything: what they do not give back is lost for good. */
+export const SURVIVORS = ['gateway', 'worker'] as const satisfies readonly Part[];
+type Survivor = (typeof SURVIVORS)[number];
+
+/** What a part holds in the last quarter of its time, against the second one. In the first it is getting warm. */
+export interface Drift {
+  readonly part: Survivor;
+  readonly what: keyof Held;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Looks at the survivors now and then. Linux only, as the rest of what measures memory. */
+export function watchResources(stack: Stack, database: Pool) {
+  const samples: Record<Survivor, Held[]> = { gateway: [], worker: [] };
+  return {
+    /** Leaves a sample out when the database does not answer. */
+    async sample(): Promise<void> {
+      for (const part of SURVIVORS) {
+        const connections = await connectionsOf(database, part).catch(() => undefined);
+        if (connections !== undefined) samples[part].push({ ...processOf(stack.pid(part)), connections });
+      }
+    },
+    drifts: (): Drift[] =>
+      SURVIVORS.flatMap((part) =>
+        (['memory', 'files', 'connections'] as const).map((what) => {
+          const values = samples[part].map((held) => held[what]);
+          const quarter = Math.floor(values.length / 4);
+          const [before, after] = [values.slice(quarter, 2 * quarter), values.slice(-quarter)];
+          return { part, what, before: median(before), after: median(after) };
+        }),
+      ),
+  };
+}
+
+function processOf(pid: number): Pick<Held, 'memory' | 'files'> {
+  const memory = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024;
+  return { memory, files: readdirSync(`/proc/${pid}/fd`).length };
+}
+
+async function connectionsOf(database: Pool, part: Survivor): Promise<number> {
+  const text = `SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name LIKE 'countersign ' || $1 || '%'`;
+  return (await database.query<{ count: number }>(text, [part])).rows[0]?.count ?? Number.NaN;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
