@@ -9,17 +9,20 @@ import { everySoOften } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
-import { requestOf } from '../support/sealed-calls.ts';
+import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MINUTE_MS = 60_000;
 
 let stack!: Stack;
+/** Looked up once: who looks for the server while it restarts would start another one. */
+let sealed!: SealedDatabase;
 beforeAll(async () => {
   stack = await startStack({
     parts: 'apart',
     config: { gateway: { maxOpenPerCaller: 10_000, executionTimeoutSeconds: 30 } },
   });
+  sealed = await sealedDatabase(stack);
 }, 180_000);
 afterAll(() => stack?.stop());
 
@@ -38,12 +41,7 @@ const rpc = async (method: string, params: Record<string, unknown>) => {
   );
 };
 const requestBehind = (taskId: string) =>
-  waitFor(
-    async () => {
-      return requestOf(await sealedDatabase(stack), taskId).catch(() => undefined);
-    },
-    { timeoutMs: MINUTE_MS },
-  );
+  waitFor(() => requestOf(sealed, taskId).catch(() => undefined), { timeoutMs: MINUTE_MS });
 
 /** Makes a call that has to wait for an approval. */
 async function hold(name: string): Promise<{ taskId: string; path: string }> {
