@@ -90,6 +90,17 @@ it('a signal that cannot even be read keeps no call from its execution', async (
   expect(world.arrivalsOf(call)).toBe(1);
 }, 400_000);
 
+it('a workflow that rests is roused, one that is under way or gone is left alone', async () => {
+  const { world, workflows } = engine;
+  const rests = await callAt('rests before its first step', engine);
+  const waits = await callAt('awaits its resolution', engine);
+  world.approve(rests);
+  expect(await workflows.rouse(waits.gatedCallId)).toBe(false);
+  expect(await workflows.rouse(randomUUID())).toBe(false);
+  expect(await workflows.rouse(rests.gatedCallId)).toBe(true);
+  expect(await world.ended(rests)).toBe('executed');
+}, 400_000);
+
 describe('starting', () => {
   it('at the same time from two places, with pokes between, makes one workflow and one execution', async () => {
     const { world, workflows } = engine;

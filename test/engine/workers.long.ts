@@ -13,7 +13,7 @@ beforeAll(async () => {
   ({ address } = await testTemporal());
 }, 180_000);
 beforeEach(async () => {
-  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000 } });
+  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstLookMs: 500 } });
 }, 60_000);
 afterEach(() => engine.stop());
 const pokeEach = async (calls: readonly WorldCall[]) => {

@@ -113,5 +113,7 @@ describe('looks for resolutions of which no word came', () => {
     expect(await pokes()).toBe(0);
     await looks.wake(call.gatedCallId);
     expect(await pokes()).toBe(1);
+    // It is on its way: another look now would only add another poke.
+    expect(await millisecondsToNextLook(call.gatedCallId)).toBeGreaterThan(55_000);
   });
 });

@@ -1,4 +1,4 @@
-import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/gated-call.messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
@@ -11,6 +11,8 @@ export interface GatedCallWorkflows {
   poke(gatedCallId: string): Promise<void>;
   /** Starts the workflow, at once or to rest as others do, whatever became of those before it. Does nothing while one runs. */
   restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<void>;
+  /** Wakes the workflow if it has rested since its start. Answers whether it did. */
+  rouse(gatedCallId: string): Promise<boolean>;
   /** The calls that have a workflow which runs, as far as the engine's index knows: it may lag by seconds. */
   running(): AsyncIterable<string>;
   /** Resolves when the engine answers at all. */
@@ -29,7 +31,7 @@ export function createGatedCallWorkflows(
   client: Client,
   { taskQueue, restMs }: { taskQueue: string; restMs: number },
 ): GatedCallWorkflows {
-  const within = <T>(request: () => Promise<T>) => client.withDeadline(Date.now() + REQUEST_MS, request);
+  const within: Within = (request) => client.withDeadline(Date.now() + REQUEST_MS, request);
   const options = (gatedCallId: string) => ({
     workflowId: gatedCallWorkflowId(gatedCallId),
     taskQueue,
@@ -43,6 +45,15 @@ export function createGatedCallWorkflows(
         client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', { ...options(gatedCallId), ...more }),
       ),
     );
+  const poke = (gatedCallId: string) =>
+    ignoringFinished(
+      within(() =>
+        client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
+          ...options(gatedCallId),
+          signal: pokeSignal,
+        }),
+      ),
+    );
   return {
     start: (gatedCallId) => start(gatedCallId, { startDelay: restMs }),
     restart: (gatedCallId, when) =>
@@ -50,15 +61,24 @@ export function createGatedCallWorkflows(
         startDelay: when === 'resting' ? restMs : 0,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       }),
-    poke: (gatedCallId) =>
-      ignoringFinished(
-        within(() =>
-          client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-            ...options(gatedCallId),
-            signal: pokeSignal,
-          }),
-        ),
-      ),
+    poke,
+    async rouse(gatedCallId) {
+      const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
+      const described = await within(() => workflow.describe()).catch(unlessNotFound);
+      // Its start is the only thing that ever happened to it.
+      const rests = described?.historyLength === 1;
+      if (rests) await poke(gatedCallId);
+      return rests;
+    },
+    ...watching(client, taskQueue, within),
+  };
+}
+
+type Within = <T>(request: () => Promise<T>) => Promise<T>;
+
+/** What can be seen of the engine from outside of any one workflow. */
+function watching(client: Client, taskQueue: string, within: Within): Pick<GatedCallWorkflows, 'running' | 'ping'> {
+  return {
     async *running() {
       const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
       const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
@@ -70,6 +90,11 @@ export function createGatedCallWorkflows(
     },
     ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
+}
+
+/** The engine's index may list one that is gone by now. */
+function unlessNotFound(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
 /** A workflow that ran to its end has nothing left to do, so it need not be started or woken. */

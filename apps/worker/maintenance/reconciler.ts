@@ -16,7 +16,7 @@ export interface ReconcilerOptions {
     /** Which of these the outbox is about to start or wake. */
     queued(ids: readonly string[]): Promise<ReadonlySet<string>>;
   };
-  readonly workflows: Pick<GatedCallWorkflows, 'running' | 'restart' | 'ping'>;
+  readonly workflows: Pick<GatedCallWorkflows, 'running' | 'restart' | 'rouse' | 'ping'>;
   /** Between two rounds while the engine answers. */
   readonly intervalMs: number;
   readonly log: Logger;
@@ -52,7 +52,7 @@ export function startReconciler(options: ReconcilerOptions): Running {
     isAway = false;
     try {
       const started = await startMissing(stop);
-      if (started > 0) log.info({ calls: started }, 'open calls without a workflow that runs got one');
+      if (started > 0) log.info({ calls: started }, 'open calls whose workflow was lost or asleep got one that runs');
       nextRound = performance.now() + intervalMs;
     } catch (error) {
       log.warn({ err: error }, 'open calls could not be held against their workflows; that is tried again');
@@ -62,10 +62,24 @@ export function startReconciler(options: ReconcilerOptions): Running {
   return startRounds({ name: 'reconciler', pauseMs: () => PROBE_MS, round, log });
 }
 
-/** Answers how many calls were without a workflow that runs. */
+/** Answers how many calls were without a workflow that runs, or had one that rested though the call could go on. */
 function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
-  const restart = ({ id, state }: OpenCall) =>
-    workflows.restart(id, state === 'granted' || state === 'claimed' ? 'at once' : 'resting');
+  const canGoOn = ({ state }: OpenCall) => state === 'granted' || state === 'claimed';
+  const restart = async (call: OpenCall) => {
+    await workflows.restart(call.id, canGoOn(call) ? 'at once' : 'resting');
+    return true;
+  };
+  // A start that was delivered late, after the engine had lost the workflow that led the call so far, is one to rest.
+  const rouse = ({ id }: OpenCall) => workflows.rouse(id);
+
+  async function countOf(calls: readonly OpenCall[], act: (call: OpenCall) => Promise<boolean>, stop: AbortSignal) {
+    let count = 0;
+    for (let at = 0; at < calls.length && !stop.aborted; at += CONCURRENCY) {
+      const acted = await Promise.all(calls.slice(at, at + CONCURRENCY).map(act));
+      count += acted.filter(Boolean).length;
+    }
+    return count;
+  }
 
   return async (stop) => {
     const running = new Set<string>();
@@ -75,10 +89,9 @@ function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: Abo
       const without = page.filter(({ id }) => !running.has(id));
       const queued = await calls.queued(without.map(({ id }) => id));
       const missing = without.filter(({ id }) => !queued.has(id));
-      for (let at = 0; at < missing.length && !stop.aborted; at += CONCURRENCY) {
-        await Promise.all(missing.slice(at, at + CONCURRENCY).map(restart));
-      }
-      started += missing.length;
+      started += await countOf(missing, restart, stop);
+      const led = page.filter((call) => running.has(call.id) && canGoOn(call));
+      started += await countOf(led, rouse, stop);
     }
     return started;
   };

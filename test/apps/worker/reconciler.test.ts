@@ -22,6 +22,7 @@ describe('the reconciler', () => {
   /** An engine that has these workflows, and a reconciler beside it. */
   function beside(has: Set<string>, intervalMs = HOUR) {
     const restarted: { id: string; when: 'at once' | 'resting' }[] = [];
+    const roused: string[] = [];
     const engine = { isAway: false, rounds: 0, refused: 0 };
     const workflows = {
       ping: async () => {
@@ -34,6 +35,10 @@ describe('the reconciler', () => {
         engine.rounds += 1;
         yield* has;
       },
+      rouse: async (id: string) => {
+        roused.push(id);
+        return true;
+      },
       restart: async (id: string, when: 'at once' | 'resting') => {
         if (engine.isAway) throw new Error('away');
         restarted.push({ id, when });
@@ -43,7 +48,7 @@ describe('the reconciler', () => {
     const calls = createOpenCalls(db.pool);
     const log = pino({ enabled: false });
     const reconciler = startReconciler({ calls, workflows, intervalMs, log });
-    return { restarted, engine, stop: () => reconciler.stop() };
+    return { restarted, roused, engine, stop: () => reconciler.stop() };
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');
 
@@ -69,6 +74,18 @@ describe('the reconciler', () => {
     const atOnce = restarted.filter(({ when }) => when === 'at once').map(({ id }) => id);
     expect(atOnce.sort()).toEqual([granted.gatedCallId, claimed.gatedCallId].sort());
     expect(restarted.map(({ id }) => id)).not.toContain(queued.gatedCallId);
+  });
+
+  it('wakes a workflow that may rest though its call could go on, and no other', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const calls = [await fixture.pending(), await fixture.granted(), await fixture.claimed()] as const;
+    const { roused, stop } = beside(new Set(calls.map(({ gatedCallId }) => gatedCallId)));
+    try {
+      await waitFor(() => roused.length >= 2);
+    } finally {
+      await stop();
+    }
+    expect(roused.sort()).toEqual([calls[1].gatedCallId, calls[2].gatedCallId].sort());
   });
 
   it('has a round as soon as the engine is back, however long the interval', async () => {
