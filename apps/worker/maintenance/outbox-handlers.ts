@@ -1,10 +1,12 @@
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
 
-/** The submission of a gated call's current generation, with its handle once it has one. */
-export interface SubmissionReader {
+/** How far a gated call has come, and the submission of its current generation, with its handle once it has one. */
+export interface CallReader {
+  progress(gatedCallId: string): Promise<{ state: GatedCallState }>;
   load(gatedCallId: string): Promise<{ handle: AccessRequestHandle | undefined }>;
   readSubmission(gatedCallId: string): Promise<{ endpoint: string; idempotencyKey: string; body: string }>;
 }
@@ -14,11 +16,16 @@ type Handler = (gatedCallId: string) => Promise<void>;
 /** What each kind of outbox entry does. Every one may be repeated. */
 export function outboxHandlers(deps: {
   workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
-  calls: SubmissionReader;
+  calls: CallReader;
   accessRequests: AccessRequestService;
 }): Record<'start_workflow' | 'poke_workflow' | 'cancel_access_request', Handler> {
   return {
-    start_workflow: (id) => deps.workflows.start(id),
+    async start_workflow(id) {
+      // Delivered late, it must leave no workflow to rest for a call that can go on, or that is over.
+      const { state } = await deps.calls.progress(id);
+      if (isTerminal(state)) return;
+      await (state === 'granted' || state === 'claimed' ? deps.workflows.poke(id) : deps.workflows.start(id));
+    },
     poke_workflow: (id) => deps.workflows.poke(id),
     async cancel_access_request(id) {
       const { handle } = await deps.calls.load(id);

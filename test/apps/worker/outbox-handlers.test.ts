@@ -1,16 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 
 const HANDLE: AccessRequestHandle = { accessRequestId: 'arq_1', statusEndpoint: 'http://127.0.0.1:1/s' };
 const SUBMISSION = { endpoint: 'http://127.0.0.1:1/r', idempotencyKey: 'key', body: '{}' };
 
-function handlers(stored: AccessRequestHandle | undefined, submit: () => Promise<AccessRequestHandle>) {
+function handlers(
+  stored: AccessRequestHandle | undefined,
+  submit: () => Promise<AccessRequestHandle> = () => Promise.reject(new Error('not expected')),
+  state: GatedCallState = 'pending',
+) {
   const log: string[] = [];
   const made = outboxHandlers({
     workflows: { start: async (id) => void log.push(`start ${id}`), poke: async (id) => void log.push(`poke ${id}`) },
-    calls: { load: async () => ({ handle: stored }), readSubmission: async () => SUBMISSION },
+    calls: {
+      progress: async () => ({ state }),
+      load: async () => ({ handle: stored }),
+      readSubmission: async () => SUBMISSION,
+    },
     accessRequests: {
       submit,
       read: () => Promise.reject(new Error('not expected')),
@@ -22,14 +31,25 @@ function handlers(stored: AccessRequestHandle | undefined, submit: () => Promise
 
 describe('the outbox handlers', () => {
   it('start and wake the workflow of the call they name', async () => {
-    const { start_workflow, poke_workflow, log } = handlers(HANDLE, () => Promise.reject(new Error('not expected')));
+    const { start_workflow, poke_workflow, log } = handlers(HANDLE);
     await start_workflow('a');
     await poke_workflow('b');
     expect(log).toEqual(['start a', 'poke b']);
   });
 
+  it.each([
+    ['granted', ['poke a']],
+    ['claimed', ['poke a']],
+    ['executed', []],
+    ['denied', []],
+  ] as const)('leave no workflow to rest for a call that is %s when the start comes late', async (state, done) => {
+    const { start_workflow, log } = handlers(HANDLE, undefined, state);
+    await start_workflow('a');
+    expect(log).toEqual(done);
+  });
+
   it('cancel the access request whose handle is stored', async () => {
-    const { cancel_access_request, log } = handlers(HANDLE, () => Promise.reject(new Error('not expected')));
+    const { cancel_access_request, log } = handlers(HANDLE);
     await cancel_access_request('a');
     expect(log).toEqual(['cancel arq_1']);
   });
