@@ -45,7 +45,7 @@ export function createReEvaluate(
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
       if (decision.kind === 'deny') return await deny(call, 'policy_denied');
-      // The next look submits; should this process die before, any other one's look does.
+      // The next step submits; should this process die before, a look of any worker does.
       return (await requestAgain(call, decision)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;

@@ -142,7 +142,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
   return { name: 'worker', stop: () => stopAll(parts) };
 }
 
-/** What goes its rounds beside the workflows, and needs neither them nor the engine. */
+/** What goes its rounds beside the workflows. None of it needs the engine to start. */
 function startMaintenance(
   { worker }: Config,
   parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted },

@@ -1,5 +1,5 @@
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
@@ -24,7 +24,7 @@ export function outboxHandlers(deps: {
       // Delivered late, it must leave no workflow to rest for a call that can go on, or that is over.
       const { state } = await deps.calls.progress(id);
       if (isTerminal(state)) return;
-      await (state === 'granted' || state === 'claimed' ? deps.workflows.poke(id) : deps.workflows.start(id));
+      await (awaitsNobody(state) ? deps.workflows.poke(id) : deps.workflows.start(id));
     },
     poke_workflow: (id) => deps.workflows.poke(id),
     async cancel_access_request(id) {

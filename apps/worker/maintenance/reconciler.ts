@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
+import { awaitsNobody, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
 
 interface OpenCall {
   readonly id: string;
-  readonly state: string;
+  readonly state: GatedCallState;
   readonly due: string;
 }
 
@@ -64,35 +66,26 @@ export function startReconciler(options: ReconcilerOptions): Running {
 
 /** Answers how many calls were without a workflow that runs, or had one that rested though the call could go on. */
 function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
-  const canGoOn = ({ state }: OpenCall) => state === 'granted' || state === 'claimed';
-  const restart = async (call: OpenCall) => {
-    await workflows.restart(call.id, canGoOn(call) ? 'at once' : 'resting');
-    return true;
-  };
-  // A start that was delivered late, after the engine had lost the workflow that led the call so far, is one to rest.
-  const rouse = ({ id }: OpenCall) => workflows.rouse(id);
-
-  async function countOf(calls: readonly OpenCall[], act: (call: OpenCall) => Promise<boolean>, stop: AbortSignal) {
-    let count = 0;
-    for (let at = 0; at < calls.length && !stop.aborted; at += CONCURRENCY) {
-      const acted = await Promise.all(calls.slice(at, at + CONCURRENCY).map(act));
-      count += acted.filter(Boolean).length;
-    }
-    return count;
-  }
-
   return async (stop) => {
     const running = new Set<string>();
     for await (const id of workflows.running()) running.add(id);
-    let started = 0;
+    let count = 0;
+    const restart = async ({ id, state }: OpenCall) => {
+      await workflows.restart(id, awaitsNobody(state) ? 'at once' : 'resting');
+      count += 1;
+    };
+    // A start that was delivered late, after the engine had lost the workflow that led the call so far, is one to rest.
+    const rouse = async ({ id }: OpenCall) => {
+      if (await workflows.rouse(id)) count += 1;
+    };
     for (let page = await calls.after(undefined, PAGE); page.length > 0; page = await calls.after(page.at(-1), PAGE)) {
       const without = page.filter(({ id }) => !running.has(id));
       const queued = await calls.queued(without.map(({ id }) => id));
       const missing = without.filter(({ id }) => !queued.has(id));
-      started += await countOf(missing, restart, stop);
-      const led = page.filter((call) => running.has(call.id) && canGoOn(call));
-      started += await countOf(led, rouse, stop);
+      await fewAtATime(missing, CONCURRENCY, restart, stop);
+      const led = page.filter(({ id, state }) => running.has(id) && awaitsNobody(state));
+      await fewAtATime(led, CONCURRENCY, rouse, stop);
     }
-    return started;
+    return count;
   };
 }

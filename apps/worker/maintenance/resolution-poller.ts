@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Running } from '../../shared/lifecycle.ts';
+import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
 
 export interface ResolutionPollerOptions {
@@ -30,10 +31,7 @@ export function startResolutionPoller({ looks, intervalMs = INTERVAL_MS, log }: 
   return startRounds({
     ...{ name: 'resolution poller', log, pauseMs: () => intervalMs },
     async round(stop) {
-      const taken = await looks.take(LOOKS);
-      for (let at = 0; at < taken.length && !stop.aborted; at += AT_ONCE) {
-        await Promise.all(taken.slice(at, at + AT_ONCE).map(look));
-      }
+      await fewAtATime(await looks.take(LOOKS), AT_ONCE, look, stop);
     },
   });
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Running } from '../../shared/lifecycle.ts';
+import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
 
 /** What the sweeper needs of the stored calls. */
@@ -49,7 +50,7 @@ function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: Abo
         log.error({ gatedCallId, err: error }, 'a call could not be ended');
       }
     };
-    for (let at = 0; at < ids.length; at += AT_ONCE) await Promise.all(ids.slice(at, at + AT_ONCE).map(one));
+    await fewAtATime(ids, AT_ONCE, one);
     return failed;
   }
   async function expireDue(stop: AbortSignal): Promise<void> {

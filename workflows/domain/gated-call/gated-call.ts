@@ -38,6 +38,11 @@ export function isTerminal(state: GatedCallState): boolean {
   return TRANSITIONS[state].length === 0;
 }
 
+/** Whether a gated call in this state goes on by what the worker does alone, without anybody's word. */
+export function awaitsNobody(state: GatedCallState): boolean {
+  return state === 'granted' || state === 'claimed';
+}
+
 /** Why a gated call ended without execution, or why its execution has no result. */
 export const END_REASONS = [
   'resolution_denied',
