@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+import { anApproval } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 
 const WANTS_MORE: World['decision'] = {
@@ -12,26 +12,20 @@ const WANTS_MORE: World['decision'] = {
 const HANDLE = { accessRequestId: 'arq_second', statusEndpoint: 'http://127.0.0.1:1/second' };
 
 describe('a policy that wants one more approval', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
-  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
-  const load = (call: { gatedCallId: string }) => fixture.lifecycle.load(call.gatedCallId);
+  const steps = (world: World) => stepsIn(world, own.fixture.lifecycle);
+  const load = (call: { gatedCallId: string }) => own.fixture.lifecycle.load(call.gatedCallId);
   const submissions = async ({ gatedCallId }: { gatedCallId: string }) =>
     (
-      await db.pool.query<{ generation: number; idempotency_key: string; access_request_key: string | null }>(
+      await own.db.pool.query<{ generation: number; idempotency_key: string; access_request_key: string | null }>(
         'SELECT * FROM gateway.submission WHERE gated_call_id = $1 ORDER BY generation',
         [gatedCallId],
       )
     ).rows;
 
   it('records the next submission, with a key of its own, before anybody is told', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     const before = await load(call);
     const step = steps({ decision: WANTS_MORE });
     expect(await step.claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
@@ -41,14 +35,14 @@ describe('a policy that wants one more approval', () => {
     expect(after.binding).toEqual(before.binding);
     const [first, second] = await submissions(call);
     expect(second?.idempotency_key).not.toBe(first?.idempotency_key);
-    expect(JSON.parse((await fixture.lifecycle.readSubmission(call.gatedCallId)).body)).toMatchObject({
+    expect(JSON.parse((await own.fixture.lifecycle.readSubmission(call.gatedCallId)).body)).toMatchObject({
       client: { source: { generation: 2 } },
       denial: { binding_token: 'second-token', evaluation_id: 'eval_2' },
     });
   });
 
   it('submits it with the next look, and once only, however many look', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     const step = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
     await Promise.all([1, 2, 3].map(() => step.claimExecution(call)));
@@ -57,7 +51,7 @@ describe('a policy that wants one more approval', () => {
   });
 
   it('is submitted again with the same key and bytes when the answer was lost', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     const lost = steps({ handle: new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away') });
     expect(await lost.claimExecution(call)).toMatchObject({ kind: 'wait' });
@@ -69,12 +63,12 @@ describe('a policy that wants one more approval', () => {
   });
 
   it('goes on with the second approval, and is executed for a decision of the second generation', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() } };
     expect(await steps(granted).claimExecution(call)).toMatchObject({ kind: 'claimed' });
-    const { rows } = await db.pool.query(
+    const { rows } = await own.db.pool.query(
       `SELECT c.generation, d.generation AS decided FROM gateway.execution_claim c
        JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1`,
       [call.gatedCallId],
@@ -83,19 +77,19 @@ describe('a policy that wants one more approval', () => {
   });
 
   it('has no use for the approval or a decision of the generation before', async () => {
-    const call = await fixture.granted();
-    const allow = await fixture.allow(call.gatedCallId);
+    const call = await own.fixture.granted();
+    const allow = await own.fixture.allow(call.gatedCallId);
     await steps({ decision: WANTS_MORE }).claimExecution(call);
-    expect(await fixture.lifecycle.grant(call.gatedCallId, 1, anApproval())).toBe('pending');
+    expect(await own.fixture.lifecycle.grant(call.gatedCallId, 1, anApproval())).toBe('pending');
     await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
-    await fixture.lifecycle.grant(call.gatedCallId, 2, anApproval());
+    await own.fixture.lifecycle.grant(call.gatedCallId, 2, anApproval());
     const claim = { gatedCallId: call.gatedCallId, epoch: 1, decisionId: allow, claimId: crypto.randomUUID() };
-    expect(await fixture.lifecycle.claim({ ...claim, generation: 1, executionTimeoutMs: 1_000 })).toBe('lost');
-    expect(await fixture.lifecycle.claim({ ...claim, generation: 2, executionTimeoutMs: 1_000 })).toBe('stale');
+    expect(await own.fixture.lifecycle.claim({ ...claim, generation: 1, executionTimeoutMs: 1_000 })).toBe('lost');
+    expect(await own.fixture.lifecycle.claim({ ...claim, generation: 2, executionTimeoutMs: 1_000 })).toBe('stale');
   });
 
   it('is not asked for any more when a decision of the generation before ends the call', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     let goOn: () => void = () => undefined;
     const late = steps({ decision: { kind: 'deny' }, decided: new Promise((resolve) => (goOn = () => resolve())) });
     const denied = late.claimExecution(call);
@@ -105,16 +99,16 @@ describe('a policy that wants one more approval', () => {
     expect(await denied).toEqual({ kind: 'ended' });
     expect(await load(call)).toMatchObject({ state: 'denied', generation: 2 });
     const text = `SELECT 1 FROM gateway.outbox WHERE subject_id = $1 AND kind = 'cancel_access_request'`;
-    expect((await db.pool.query(text, [call.gatedCallId])).rows).toHaveLength(1);
+    expect((await own.db.pool.query(text, [call.gatedCallId])).rows).toHaveLength(1);
   });
 
   it('ends at the bound', async () => {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() }, decision: WANTS_MORE };
     expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
-    const { rows } = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
+    const { rows } = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
       call.gatedCallId,
     ]);
     expect(rows).toEqual([{ state: 'denied', reason: 'chain_limit' }]);
@@ -122,19 +116,19 @@ describe('a policy that wants one more approval', () => {
   });
 
   it('has until the deadline of the call again, unless the service gives the second request less', async () => {
-    const call = await fixture.opened();
+    const call = await own.fixture.opened();
     const soon = new Date(Date.now() + 60_000).toISOString();
     const first = {
       accessRequestId: `arq_${call.gatedCallId}`,
       statusEndpoint: HANDLE.statusEndpoint,
       expiresAt: soon,
     };
-    await fixture.lifecycle.attachHandle(call.gatedCallId, 1, first);
-    await fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
+    await own.fixture.lifecycle.attachHandle(call.gatedCallId, 1, first);
+    await own.fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     expect((await load(call)).remainingMs).toBeGreaterThan(3_500_000);
     const second = { ...first, accessRequestId: `arq_${call.gatedCallId}_2` };
-    await fixture.lifecycle.attachHandle(call.gatedCallId, 2, second);
+    await own.fixture.lifecycle.attachHandle(call.gatedCallId, 2, second);
     expect((await load(call)).remainingMs).toBeLessThanOrEqual(60_000);
   });
 });

@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import pino from 'pino';
 import { createLook } from '../../activities/look.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+import { anApproval } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 
 const HOUR_MS = 3_600_000;
 
 describe('a look at an access request of which no word came', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
   /** Looks at the call while the service says this. Answers what was done about it, in order. */
   async function lookedAt(gatedCallId: string, says: ResolutionStatus | Error): Promise<string[]> {
@@ -33,9 +27,9 @@ describe('a look at an access request of which no word came', () => {
       cancel: () => Promise.reject(new Error('not expected')),
     };
     const look = createLook({
-      store: fixture.lifecycle,
+      store: own.fixture.lifecycle,
       accessRequests,
-      ensureSubmitted: createEnsureSubmitted({ store: fixture.lifecycle, accessRequests }),
+      ensureSubmitted: createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests }),
       dueLooks: {
         wake: async () => void done.push('woken'),
         putOff: async (_id, ms) => void done.push(`put off for ${ms} ms`),
@@ -48,7 +42,7 @@ describe('a look at an access request of which no word came', () => {
     expect(await stateOf(gatedCallId)).toBe(before);
     return done;
   }
-  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.progress(gatedCallId)).state;
+  const stateOf = async (gatedCallId: string) => (await own.fixture.lifecycle.progress(gatedCallId)).state;
 
   it.each([
     ['granted', { kind: 'granted', approval: anApproval() }],
@@ -57,7 +51,7 @@ describe('a look at an access request of which no word came', () => {
     ['cancelled', { kind: 'cancelled' }],
     ['failed', { kind: 'failed' }],
   ] as [string, ResolutionStatus][])('wakes the workflow of one that is %s', async (_, status) => {
-    const { gatedCallId } = await fixture.pending();
+    const { gatedCallId } = await own.fixture.pending();
     expect(await lookedAt(gatedCallId, status)).toEqual(['woken']);
   });
 
@@ -66,23 +60,23 @@ describe('a look at an access request of which no word came', () => {
     ['nothing before the service wants to be asked', { kind: 'pending', retryAfterMs: HOUR_MS }, [HOUR_MS]],
     ['nothing when the service is away', new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away'), []],
   ] as [string, ResolutionStatus | Error, number[]][])('makes %s', async (_, status, putOff) => {
-    const { gatedCallId } = await fixture.pending();
+    const { gatedCallId } = await own.fixture.pending();
     expect(await lookedAt(gatedCallId, status)).toEqual(putOff.map((ms) => `put off for ${ms} ms`));
   });
 
   it('submits the request for a further approval when whoever wanted it died before', async () => {
-    const { gatedCallId } = await fixture.granted();
+    const { gatedCallId } = await own.fixture.granted();
     const next = { idempotencyKey: `key-${gatedCallId}`, endpoint: 'http://127.0.0.1:1/', body: '{}' };
-    await fixture.lifecycle.requestAgain({ gatedCallId, generation: 1 }, next, 2);
+    await own.fixture.lifecycle.requestAgain({ gatedCallId, generation: 1 }, next, 2);
     expect(await lookedAt(gatedCallId, { kind: 'pending' })).toEqual(['submitted']);
-    expect((await fixture.lifecycle.load(gatedCallId)).handle).toMatchObject({
+    expect((await own.fixture.lifecycle.load(gatedCallId)).handle).toMatchObject({
       accessRequestId: `arq_key-${gatedCallId}`,
     });
   });
 
   it('wakes the workflow of a call whose seal is broken, which ends it', async () => {
-    const { gatedCallId } = await fixture.pending();
-    await db.pool.query(
+    const { gatedCallId } = await own.fixture.pending();
+    await own.db.pool.query(
       `UPDATE gateway.submission SET sealed_handle = overlay(sealed_handle placing 'AAAA' from 20) WHERE gated_call_id = $1`,
       [gatedCallId],
     );
@@ -90,7 +84,7 @@ describe('a look at an access request of which no word came', () => {
   });
 
   it('leaves other failures to whoever looks', async () => {
-    const { gatedCallId } = await fixture.pending();
+    const { gatedCallId } = await own.fixture.pending();
     await expect(lookedAt(gatedCallId, new TypeError('a fault'))).rejects.toThrow('a fault');
   });
 });

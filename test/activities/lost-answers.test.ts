@@ -6,6 +6,7 @@ import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -18,26 +19,20 @@ const says = (structuredContent: object): InvocationResult => ({
 const RESULT = { content: [{ type: 'text', text: 'written' }] };
 
 describe('an execution whose answer was lost', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
-  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
-  const load = (call: { gatedCallId: string }) => fixture.lifecycle.load(call.gatedCallId);
+  const steps = (world: World) => stepsIn(world, own.fixture.lifecycle);
+  const load = (call: { gatedCallId: string }) => own.fixture.lifecycle.load(call.gatedCallId);
   const rowsOf = async (table: string, { gatedCallId }: { gatedCallId: string }) =>
-    (await db.pool.query(`SELECT * FROM gateway.${table} WHERE gated_call_id = $1`, [gatedCallId])).rows;
+    (await own.db.pool.query(`SELECT * FROM gateway.${table} WHERE gated_call_id = $1`, [gatedCallId])).rows;
 
   /** Claimed and sent, with this answer of the tool. */
   async function invoked(invocation: InvocationResult, executionTimeoutMs?: number) {
-    const call = await fixture.granted();
+    const call = await own.fixture.granted();
     const step = steps({ invocation });
     if (executionTimeoutMs === undefined) await step.claimExecution(call);
     else {
-      await fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
+      await own.fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
     }
     await new MockActivityEnvironment().run(step.invokeTool, call);
     return call;
@@ -60,7 +55,7 @@ describe('an execution whose answer was lost', () => {
       expect.objectContaining({ arguments: { idempotency_key: invocation?.upstreamKey }, upstream: 'files' }),
     ]);
     expect(step.sent).toEqual([]);
-    const task = await fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+    const task = await own.fixture.calls.findTask(call.taskId, ownerKey(CALLER));
     expect(JSON.parse(task?.result ?? '')).toEqual(RESULT);
     expect((await rowsOf('call_event', call)).at(-1)).toMatchObject({ to_state: 'executed', cause: 'probe' });
   });
@@ -72,7 +67,7 @@ describe('an execution whose answer was lost', () => {
   ])('is settled by %j as %s', async (said, state, reason) => {
     const call = await invoked(NO_ANSWER);
     expect(await steps({ probe: says(said) }).settle(call)).toEqual({ kind: 'ended' });
-    const { rows } = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
+    const { rows } = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
       call.gatedCallId,
     ]);
     expect(rows).toEqual([{ state, reason: reason ?? null }]);
@@ -102,8 +97,8 @@ describe('an execution whose answer was lost', () => {
       cause: 'result',
     } as const;
     const late = { isError: false, text: JSON.stringify(RESULT) };
-    expect(await fixture.lifecycle.settleResult(of, late)).toBe('outcome_unknown');
-    expect(await fixture.lifecycle.settleResult(of, { ...late })).toBe('outcome_unknown');
+    expect(await own.fixture.lifecycle.settleResult(of, late)).toBe('outcome_unknown');
+    expect(await own.fixture.lifecycle.settleResult(of, { ...late })).toBe('outcome_unknown');
     expect(await rowsOf('late_evidence', call)).toMatchObject([
       { is_error: false, result_digest: TEST_SEALS.digest(late.text) },
     ]);
@@ -116,7 +111,7 @@ describe('an execution whose answer was lost', () => {
     const call = await invoked(NO_ANSWER, 300);
     await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
     const of = { gatedCallId: call.gatedCallId, invocationId: crypto.randomUUID(), cause: 'result' } as const;
-    await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
+    await own.fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
     expect(await rowsOf('late_evidence', call)).toEqual([]);
   });
 });

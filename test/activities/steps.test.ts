@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult } from '../../workflows/domain/ports.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -16,28 +16,22 @@ function waitOf(found: { kind: string; waitMs?: number }): number {
 }
 
 describe('the steps of a gated call', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
-  const steps = (world: World) => stepsIn(world, fixture.lifecycle);
-  const stateOf = async (gatedCallId: string) => (await fixture.lifecycle.progress(gatedCallId)).state;
+  const steps = (world: World) => stepsIn(world, own.fixture.lifecycle);
+  const stateOf = async (gatedCallId: string) => (await own.fixture.lifecycle.progress(gatedCallId)).state;
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
     it('grants on an authenticated approval, and claims in the same step', async () => {
-      const call = await fixture.pending();
+      const call = await own.fixture.pending();
       const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call);
       expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
 
     it('has granted when there is no decision yet, and begins with the shortest pause for that', async () => {
-      const call = await fixture.pending();
+      const call = await own.fixture.pending();
       const world: World = { status: { kind: 'granted', approval: anApproval() }, decision: unavailable };
       const found = await steps(world).claimExecution(call);
       expect(waitOf(found)).toBeLessThanOrEqual(1_000);
@@ -50,21 +44,21 @@ describe('the steps of a gated call', () => {
       ['cancelled', 'cancelled'],
       ['failed', 'failed'],
     ] as const)('ends the call when the request is %s', async (kind, state) => {
-      const call = await fixture.pending();
+      const call = await own.fixture.pending();
       expect(await steps({ status: { kind } }).claimExecution(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe(state);
     });
 
     it('waits for word until the deadline while the request is pending', async () => {
-      const call = await fixture.pending();
-      const { remainingMs } = await fixture.lifecycle.progress(call.gatedCallId);
+      const call = await own.fixture.pending();
+      const { remainingMs } = await own.fixture.lifecycle.progress(call.gatedCallId);
       const found = await steps({ status: { kind: 'pending', retryAfterMs: 1_000 } }).claimExecution(call);
       expect(waitOf(found)).toBeGreaterThan(remainingMs - 60_000);
       expect(waitOf(found)).toBeLessThanOrEqual(remainingMs + 2);
     });
 
     it('asks again soon when the status cannot be read', async () => {
-      const call = await fixture.pending();
+      const call = await own.fixture.pending();
       const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
       const found = await steps({ status: away }).claimExecution(call);
       expect(waitOf(found)).toBeGreaterThan(1_000);
@@ -73,7 +67,7 @@ describe('the steps of a gated call', () => {
     });
 
     it('ends the call at its deadline, whatever the service says', async () => {
-      const short = gatedCallFixture(db.pool, { requestTtlMs: 1 });
+      const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
       expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
@@ -81,16 +75,16 @@ describe('the steps of a gated call', () => {
     });
 
     it('goes straight on to the execution of a call that is already claimed', async () => {
-      const call = await fixture.claimed();
+      const call = await own.fixture.claimed();
       expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
     });
   });
 
   describe('re-evaluating and claiming', () => {
     it('claims by the decision that it records', async () => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
-      const { rows } = await db.pool.query(
+      const { rows } = await own.db.pool.query(
         'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
         [call.gatedCallId],
       );
@@ -98,7 +92,7 @@ describe('the steps of a gated call', () => {
     });
 
     it('finds its own claim again when it is repeated', async () => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       const both = await Promise.all([steps({}).claimExecution(call), steps({}).claimExecution(call)]);
       expect(both.map(({ kind }) => kind)).toEqual(['claimed', 'claimed']);
       expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
@@ -108,9 +102,11 @@ describe('the steps of a gated call', () => {
       ['a denial', { decision: { kind: 'deny', reason: 'policy' } }, 'policy_denied'],
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
     ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       expect(await steps(world).claimExecution(call)).toEqual({ kind: 'ended' });
-      const row = await db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [call.gatedCallId]);
+      const row = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
+        call.gatedCallId,
+      ]);
       expect(row.rows[0]).toEqual({ state: 'denied', reason });
     });
 
@@ -120,7 +116,7 @@ describe('the steps of a gated call', () => {
       ['the clocks are too far apart', { clocksAgree: false }, 0],
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
     ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       const found = await steps(world).claimExecution(call);
       expect(waitOf(found)).toBeGreaterThanOrEqual(atLeast);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
@@ -130,29 +126,29 @@ describe('the steps of a gated call', () => {
       [20, 16_000, 30_000],
       [3_000, 48_000, 60_000],
     ])('waits about as long again as it has waited for a decision: %i s', async (seconds, fromMs, toMs) => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       const since = `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 s' WHERE id = $1`;
-      await db.pool.query(since, [call.gatedCallId, seconds]);
+      await own.db.pool.query(since, [call.gatedCallId, seconds]);
       const found = await steps({ decision: unavailable }).claimExecution(call);
       expect(waitOf(found)).toBeGreaterThanOrEqual(fromMs);
       expect(waitOf(found)).toBeLessThanOrEqual(toMs);
     });
 
     it('denies a call whose stored arguments were altered', async () => {
-      const call = await fixture.granted();
-      await db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
-      await db.pool.query(
+      const call = await own.fixture.granted();
+      await own.db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
+      await own.db.pool.query(
         `UPDATE gateway.call_binding SET sealed_content = overlay(sealed_content placing 'AAAA' from 200) WHERE gated_call_id = $1`,
         [call.gatedCallId],
       );
-      await db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
+      await own.db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
       expect(await steps({}).claimExecution(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('denies when the approval is over', async () => {
       const approvedUntil = new Date(Date.now() + 150).toISOString();
-      const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
+      const call = await own.fixture.granted(undefined, anApproval({ approvedUntil }));
       let found = await steps({ decision: unavailable }).claimExecution(call);
       while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call);
       expect(found).toEqual({ kind: 'ended' });
@@ -162,7 +158,7 @@ describe('the steps of a gated call', () => {
 
   describe('invoking the tool', () => {
     const claimedCall = async () => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
       return call;
     };
@@ -175,7 +171,7 @@ describe('the steps of a gated call', () => {
       await Promise.all([run(step, call), run(step, call), run(step, call)]);
       await run(step, call);
       expect(step.sent).toHaveLength(1);
-      const { binding, state } = await fixture.lifecycle.load(call.gatedCallId);
+      const { binding, state } = await own.fixture.lifecycle.load(call.gatedCallId);
       expect(step.sent[0]).toMatchObject({
         upstream: 'files',
         upstreamTool: 'write_file',
@@ -199,14 +195,14 @@ describe('the steps of a gated call', () => {
     });
 
     it('sends nothing for a call that is not claimed', async () => {
-      const call = await fixture.granted();
+      const call = await own.fixture.granted();
       const step = steps({});
       await run(step, call);
       expect(step.sent).toHaveLength(0);
     });
 
     it('sends nothing when the answer to its permit comes after the deadline', async () => {
-      const { lifecycle, granted, claim } = fixture;
+      const { lifecycle, granted, claim } = own.fixture;
       const call = await granted();
       expect(await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), 100)).toBe('won');
       const beginInvocation: typeof lifecycle.beginInvocation = async (permit) => {

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { gatedCallFixture } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 
 describe('submitting an access request', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
   /** A service that remembers keys, and fails as often as it is told before it answers. */
   function service(failures: CountersignError[] = []) {
@@ -31,12 +24,12 @@ describe('submitting an access request', () => {
     return { submit, requests, posts: () => posts };
   }
   const away = () => new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
-  const stateOf = async (id: string) => (await fixture.lifecycle.load(id)).state;
+  const stateOf = async (id: string) => (await own.fixture.lifecycle.load(id)).state;
 
   it('opens one access request for 20 callers who join', async () => {
     const arq = service();
-    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const opened = await fixture.opened();
+    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     const joined = Array.from({ length: 19 }, () => ensureSubmitted({ gatedCallId }));
     await Promise.all([...joined, ensureSubmitted(opened)]);
@@ -46,8 +39,8 @@ describe('submitting an access request', () => {
 
   it('stays open for a retry under the same key when the service is away', async () => {
     const arq = service([away()]);
-    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const opened = await fixture.opened();
+    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     await expect(ensureSubmitted(opened)).rejects.toMatchObject({
       code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',
@@ -60,8 +53,8 @@ describe('submitting an access request', () => {
 
   it('fails the call when the service refuses it for good', async () => {
     const arq = service([new CountersignError('ERR_DENIAL_BINDING_INVALID', 'no')]);
-    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: arq });
-    const opened = await fixture.opened();
+    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     await expect(ensureSubmitted(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
     expect(await stateOf(gatedCallId)).toBe('failed');
@@ -69,24 +62,24 @@ describe('submitting an access request', () => {
 
   it('tells apart a denial that only got too old, and a call that was given up meanwhile', async () => {
     const late = service([new CountersignError('ERR_DENIAL_EXPIRED', 'late')]);
-    const ensureSubmitted = createEnsureSubmitted({ store: fixture.lifecycle, accessRequests: late });
-    const first = await fixture.opened();
+    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: late });
+    const first = await own.fixture.opened();
     await expect(ensureSubmitted(first)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
     expect(await stateOf(first.gatedCallId)).toBe('failed');
-    const second = await fixture.opened();
-    await fixture.lifecycle.releaseSubmission(second.gatedCallId);
-    await fixture.lifecycle.end(second.gatedCallId, 'cancelled', 'abandoned', 'sweeper');
+    const second = await own.fixture.opened();
+    await own.fixture.lifecycle.releaseSubmission(second.gatedCallId);
+    await own.fixture.lifecycle.end(second.gatedCallId, 'cancelled', 'abandoned', 'sweeper');
     await expect(ensureSubmitted({ gatedCallId: second.gatedCallId })).rejects.toMatchObject({
       code: 'ERR_DENIAL_EXPIRED',
     });
   });
 
   it('fails closed when the service gives another handle for the same key', async () => {
-    const opened = await fixture.opened();
+    const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });
     const twoFaced = createEnsureSubmitted({
-      store: { ...fixture.lifecycle, attachHandle: async () => ({ outcome: 'conflict' }) },
+      store: { ...own.fixture.lifecycle, attachHandle: async () => ({ outcome: 'conflict' }) },
       accessRequests: { submit: async () => handle('arq_b') },
     });
     await expect(twoFaced(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { residentBytes } from '../support/resident-bytes.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { measureAllowPath, type Turn } from './allow-path.ts';
 import { startEverythingServer } from './everything-server.ts';
@@ -187,8 +188,7 @@ function allowFigures(callers: number, turns: readonly Turn[]): Figure[] {
 async function memoryFigures(stack: Stack): Promise<Figure[]> {
   progress('memory');
   await pause(IDLE_BEFORE_MEMORY_MS);
-  const status = readFileSync(`/proc/${stack.pid('up')}/status`, 'utf8');
-  const megabytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1_024;
+  const megabytes = residentBytes(stack.pid('up')) / 1_024 / 1_024;
   return [
     {
       name: 'memory of all deployables in one process, idle',

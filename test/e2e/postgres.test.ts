@@ -10,7 +10,7 @@ import { inParallel, times } from '../support/regime.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
 import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -40,8 +40,7 @@ const rpc = async (method: string, params: Record<string, unknown>) => {
     { timeoutMs: 2 * MINUTE_MS, everyMs: 200 },
   );
 };
-const requestBehind = (taskId: string) =>
-  waitFor(() => requestOf(sealed, taskId).catch(() => undefined), { timeoutMs: MINUTE_MS });
+const requestBehind = (taskId: string) => patiently(() => requestOf(sealed, taskId), { timeoutMs: MINUTE_MS });
 
 /** Makes a call that has to wait for an approval. */
 async function hold(name: string): Promise<{ taskId: string; path: string }> {

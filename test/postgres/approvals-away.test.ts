@@ -2,19 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { randomUUID } from 'node:crypto';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
-import { postSigned } from '../support/decisions.ts';
+import { decisionBody, postSigned } from '../support/decisions.ts';
 import { everySoOften, unreliable } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently } from '../support/wait-for.ts';
 
 const service = new ApprovalsUnderTest();
 beforeAll(() => service.start());
 afterAll(() => service.stop());
 beforeEach(() => service.database.pool.query('TRUNCATE approvals.access_request CASCADE'));
 
-/** As clients do that were told to try again, or nothing at all. */
-const repeated = <T>(attempt: () => Promise<T>) =>
-  waitFor<T>(() => attempt().catch(() => undefined) as Promise<T>, { timeoutMs: 60_000, everyMs: 5 });
+const repeated = <T>(attempt: () => Promise<T>) => patiently(attempt, { timeoutMs: 60_000, everyMs: 5 });
 const answered = <Answer extends { readonly status: number }>(ask: () => Promise<Answer>) =>
   repeated(async () => {
     const answer = await ask();
@@ -51,10 +49,8 @@ describe('the access request service over a database that fails now and then', (
       const { status, body: answer } = await answered(() => service.submit(body, key));
       expect([200, 202]).toContain(status);
       const { id } = answer.task;
-      const decision = JSON.stringify({
-        ...{ requestId: id, generation: 1, callDigest: body.context.call_digest },
-        ...{ approver: { subject: 'alice' }, verdict: 'approve' },
-      });
+      const request = { id, generation: 1, callDigest: body.context.call_digest };
+      const decision = decisionBody(request, { verdict: 'approve' });
       const message = { id: `msg_${randomUUID()}`, secret: service.secrets.decisionWebhookSecret };
       await answered(() => postSigned(`${service.url}/webhooks/decisions`, decision, message));
       expect((await answered(() => service.status(id))).body.task.status).toBe('approved');

@@ -1,9 +1,10 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { openGatedCall } from '../bench/mcp-caller.ts';
 import { measure } from '../bench/stats.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
+import { residentBytes } from '../support/resident-bytes.ts';
 import { requestOf, sealsOf } from '../support/sealed-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -162,9 +163,4 @@ async function footprint(stack: Stack): Promise<Footprint> {
     productMemory: residentBytes(stack.pid('up')),
     temporalMemory: residentBytes(temporalPid),
   };
-}
-
-/** Linux only, as the rest of what measures memory. */
-function residentBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import type { Stack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently } from '../support/wait-for.ts';
 
 /** What becomes of a call: somebody approves or denies it, its agent gives it up, or both at the same moment. */
 const FATES = ['approve', 'approve', 'approve', 'approve', 'deny', 'cancel', 'race'] as const;
@@ -20,10 +20,6 @@ export interface Life {
 const PATIENCE = { timeoutMs: 120_000, everyMs: 500 };
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 
-/** Repeats what fails or is refused for now, as agents and approvers do; throws when that goes on for long. */
-const patiently = <T>(attempt: () => Promise<T | undefined>) =>
-  waitFor(() => attempt().catch(() => undefined), PATIENCE) as Promise<T>;
-
 /** One call from its request to its end, whatever happens meanwhile. */
 export async function live(stack: Stack, of: SealedDatabase, call: { index: number; agent: string }): Promise<Life> {
   const { index, agent } = call;
@@ -32,16 +28,19 @@ export async function live(stack: Stack, of: SealedDatabase, call: { index: numb
   const rpc = async (method: string, params: Record<string, unknown>) =>
     (await stack.rpc(await stack.token(agent), method, params)).body.result;
   const write = { name: 'files__write_file', arguments: { path, content: path } };
-  const taskId = await patiently(async () => (await rpc('tools/call', write))?.['taskId'] as string | undefined);
-  const request = await patiently(async () => requestOf(of, taskId));
-  const cancel = () => patiently(() => rpc('tasks/cancel', { taskId }));
+  const taskId = await patiently(
+    async () => (await rpc('tools/call', write))?.['taskId'] as string | undefined,
+    PATIENCE,
+  );
+  const request = await patiently(() => requestOf(of, taskId), PATIENCE);
+  const cancel = () => patiently(() => rpc('tasks/cancel', { taskId }), PATIENCE);
   if (fate === 'cancel') await cancel();
   else if (fate === 'race') await Promise.all([decide(stack, request, 'approve'), cancel()]);
   else await decide(stack, request, fate);
   const end = await patiently(async () => {
     const task = await rpc('tasks/get', { taskId });
     return task === undefined || task['status'] === 'working' ? undefined : endOf(task);
-  });
+  }, PATIENCE);
   return { path, fate, taskId, end };
 }
 
@@ -51,7 +50,7 @@ async function decide(stack: Stack, request: OpenRequest, verdict: 'approve' | '
   await patiently(async () => {
     const answer = await stack.postDecision(decisionBody(request, { verdict }), { id, at: new Date() });
     return answer.status < 500 || undefined;
-  });
+  }, PATIENCE);
 }
 
 export function endOf(task: Record<string, unknown>): string {

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import type { Pool } from 'pg';
+import { residentBytes } from '../support/resident-bytes.ts';
 import type { Part, Stack } from '../support/stack.ts';
 
 /** What a process holds: resident bytes, open files, connections to the database. */
@@ -44,8 +45,7 @@ export function watchResources(stack: Stack, database: Pool) {
 }
 
 function processOf(pid: number): Pick<Held, 'memory' | 'files'> {
-  const memory = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024;
-  return { memory, files: readdirSync(`/proc/${pid}/fd`).length };
+  return { memory: residentBytes(pid), files: readdirSync(`/proc/${pid}/fd`).length };
 }
 
 async function connectionsOf(database: Pool, part: Survivor): Promise<number> {

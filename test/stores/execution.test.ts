@@ -1,31 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 describe('execution fences', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
-  const stateOf = async (id: string) => (await fixture.lifecycle.load(id)).state;
+  const stateOf = async (id: string) => (await own.fixture.lifecycle.load(id)).state;
   const permit = (call: { gatedCallId: string; claimId: string }, invocationId = randomUUID()) =>
-    fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() });
+    own.fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() });
 
   it('lets exactly one of claim, cancel and expiry win, 200 times', async () => {
-    const short = gatedCallFixture(db.pool, { requestTtlMs: 3_600_000 });
+    const short = gatedCallFixture(own.db.pool, { requestTtlMs: 3_600_000 });
     await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
         const { gatedCallId } = await short.granted();
         const decisionId = await short.allow(gatedCallId);
         // A deadline in this instant makes expiry compete in earnest.
         if (index % 3 === 0) {
-          await db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [
+          await own.db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [
             gatedCallId,
           ]);
         }
@@ -48,7 +42,7 @@ describe('execution fences', () => {
         if (index % 3 === 0) expect(state).not.toBe('claimed');
       }),
     );
-    const both = await db.pool.query(
+    const both = await own.db.pool.query(
       `SELECT 1 FROM gateway.gated_call g JOIN gateway.execution_claim e ON e.gated_call_id = g.id WHERE g.state IN ('cancelled','denied')`,
     );
     expect(both.rows).toHaveLength(0);
@@ -56,13 +50,13 @@ describe('execution fences', () => {
 
   it.each(['ROLLBACK', 'COMMIT'])('loses a claim that waited for the row past the deadline (%s)', async (end) => {
     const approvedUntil = new Date(Date.now() + 700).toISOString();
-    const { gatedCallId } = await fixture.granted(undefined, anApproval({ approvedUntil }));
-    const decisionId = await fixture.allow(gatedCallId);
-    const blocker = await db.pool.connect();
+    const { gatedCallId } = await own.fixture.granted(undefined, anApproval({ approvedUntil }));
+    const decisionId = await own.fixture.allow(gatedCallId);
+    const blocker = await own.db.pool.connect();
     try {
       await blocker.query('BEGIN');
       await blocker.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [gatedCallId]);
-      const claim = fixture.lifecycle.claim({
+      const claim = own.fixture.lifecycle.claim({
         gatedCallId,
         generation: 1,
         epoch: 1,
@@ -76,22 +70,22 @@ describe('execution fences', () => {
     } finally {
       blocker.release();
     }
-    expect(await fixture.lifecycle.expire(gatedCallId)).toBe('denied');
+    expect(await own.fixture.lifecycle.expire(gatedCallId)).toBe('denied');
   });
 
   it('finds its own claim again when it is repeated, and refuses another', async () => {
-    const { gatedCallId } = await fixture.granted();
+    const { gatedCallId } = await own.fixture.granted();
     const claimId = randomUUID();
-    expect(await fixture.claim(gatedCallId, claimId)).toBe('won');
-    expect(await fixture.claim(gatedCallId, claimId)).toBe('mine');
-    expect(await fixture.claim(gatedCallId, randomUUID())).toBe('lost');
+    expect(await own.fixture.claim(gatedCallId, claimId)).toBe('won');
+    expect(await own.fixture.claim(gatedCallId, claimId)).toBe('mine');
+    expect(await own.fixture.claim(gatedCallId, randomUUID())).toBe('lost');
   });
 
   it('claims only for a fresh allow decision on the same call', async () => {
-    const { gatedCallId } = await fixture.granted();
-    const call = await fixture.lifecycle.load(gatedCallId);
+    const { gatedCallId } = await own.fixture.granted();
+    const call = await own.fixture.lifecycle.load(gatedCallId);
     const claimWith = (decisionId: string) =>
-      fixture.lifecycle.claim({
+      own.fixture.lifecycle.claim({
         gatedCallId,
         generation: 1,
         epoch: 1,
@@ -99,12 +93,12 @@ describe('execution fences', () => {
         claimId: randomUUID(),
         executionTimeoutMs: 1_000,
       });
-    const denied = await fixture.lifecycle.recordDecision(call, { kind: 'deny' });
+    const denied = await own.fixture.lifecycle.recordDecision(call, { kind: 'deny' });
     expect(await claimWith(denied)).toBe('stale');
-    const foreign = await fixture.allow((await fixture.granted()).gatedCallId);
+    const foreign = await own.fixture.allow((await own.fixture.granted()).gatedCallId);
     expect(await claimWith(foreign)).toBe('stale');
     const old = randomUUID();
-    await db.pool.query(
+    await own.db.pool.query(
       `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, call_digest, evaluated_at)
        VALUES ($1, $2, 1, 'allow', $3, clock_timestamp() - interval '6 s')`,
       [old, gatedCallId, call.binding.callDigest],
@@ -114,27 +108,27 @@ describe('execution fences', () => {
   });
 
   it('gives one permit of 100 asked for at once', async () => {
-    const call = await fixture.claimed();
+    const call = await own.fixture.claimed();
     const given = await Promise.all(Array.from({ length: 100 }, () => permit(call)));
     expect(given.filter(Boolean)).toHaveLength(1);
   });
 
   it('gives no permit past the execution deadline, and none after the end', async () => {
-    const late = await fixture.claimed(1);
-    await waitFor(async () => (await fixture.lifecycle.load(late.gatedCallId)).remainingMs <= 0);
+    const late = await own.fixture.claimed(1);
+    await waitFor(async () => (await own.fixture.lifecycle.load(late.gatedCallId)).remainingMs <= 0);
     expect(await permit(late)).toBe(false);
-    expect(await fixture.lifecycle.expire(late.gatedCallId)).toBe('execution_error');
+    expect(await own.fixture.lifecycle.expire(late.gatedCallId)).toBe('execution_error');
     expect(await permit(late)).toBe(false);
   });
 
   it('ends as outcome_unknown at the execution deadline when the permit was given, and stays so', async () => {
-    const call = await fixture.claimed(500);
+    const call = await own.fixture.claimed(500);
     const invocationId = randomUUID();
     expect(await permit(call, invocationId)).toBe(true);
-    await waitFor(async () => (await fixture.lifecycle.expire(call.gatedCallId)) === 'outcome_unknown');
+    await waitFor(async () => (await own.fixture.lifecycle.expire(call.gatedCallId)) === 'outcome_unknown');
     const late = { isError: false, text: '{}' };
     expect(
-      await fixture.lifecycle.settleResult(
+      await own.fixture.lifecycle.settleResult(
         { gatedCallId: call.gatedCallId, invocationId: invocationId, cause: 'result' },
         late,
       ),
@@ -142,55 +136,55 @@ describe('execution fences', () => {
   });
 
   it('settles only by the invocation that has the permit', async () => {
-    const call = await fixture.claimed();
+    const call = await own.fixture.claimed();
     const invocationId = randomUUID();
     await permit(call, invocationId);
     const result = { isError: false, text: '{"content":[]}' };
     expect(
-      await fixture.lifecycle.settleResult(
+      await own.fixture.lifecycle.settleResult(
         { gatedCallId: call.gatedCallId, invocationId: randomUUID(), cause: 'result' },
         result,
       ),
     ).toBe('claimed');
     expect(
-      await fixture.lifecycle.settleResult(
+      await own.fixture.lifecycle.settleResult(
         { gatedCallId: call.gatedCallId, invocationId: invocationId, cause: 'result' },
         result,
       ),
     ).toBe('executed');
-    expect(await fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId)).toBe('executed');
+    expect(await own.fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId)).toBe('executed');
   });
 
   it('never cancels what is claimed', async () => {
-    const call = await fixture.claimed();
-    expect(await fixture.calls.cancel(call.gatedCallId)).toBe('claimed');
+    const call = await own.fixture.claimed();
+    expect(await own.fixture.calls.cancel(call.gatedCallId)).toBe('claimed');
   });
 
   it('denies a grant that is already over, and ignores a grant for another generation', async () => {
-    const over = await fixture.pending();
+    const over = await own.fixture.pending();
     const past = anApproval({ approvedUntil: new Date(Date.now() - 1_000).toISOString() });
-    expect(await fixture.lifecycle.grant(over.gatedCallId, 1, past)).toBe('denied');
-    const call = await fixture.pending();
-    expect(await fixture.lifecycle.grant(call.gatedCallId, 2, anApproval())).toBe('pending');
+    expect(await own.fixture.lifecycle.grant(over.gatedCallId, 1, past)).toBe('denied');
+    const call = await own.fixture.pending();
+    expect(await own.fixture.lifecycle.grant(call.gatedCallId, 2, anApproval())).toBe('pending');
   });
 
   it('refuses a transition outside of the table, whoever writes it', async () => {
-    const call = await fixture.pending();
+    const call = await own.fixture.pending();
     const jump = (to: string) =>
-      db.pool.query(`UPDATE gateway.gated_call SET state = $2 WHERE id = $1`, [call.gatedCallId, to]);
+      own.db.pool.query(`UPDATE gateway.gated_call SET state = $2 WHERE id = $1`, [call.gatedCallId, to]);
     await expect(jump('executed')).rejects.toMatchObject({ code: 'CS001' });
-    await fixture.calls.cancel(call.gatedCallId);
+    await own.fixture.calls.cancel(call.gatedCallId);
     await expect(jump('pending')).rejects.toMatchObject({ code: 'CS001' });
   });
 
   it.each(['call_binding', 'decision', 'execution_claim', 'outcome_record', 'call_event'])(
     'never changes a row of %s',
     async (table) => {
-      const call = await fixture.claimed();
+      const call = await own.fixture.claimed();
       const invocationId = randomUUID();
       await permit(call, invocationId);
-      await fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId);
-      const change = db.pool.query(
+      await own.fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId);
+      const change = own.db.pool.query(
         `UPDATE gateway.${table} SET gated_call_id = gated_call_id WHERE gated_call_id = $1`,
         [call.gatedCallId],
       );

@@ -3,21 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 
 const OTHER = { ...CALLER, subject: 'somebody-else' };
 
 describe('opening a gated call', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
   it('makes one call of 50 identical concurrent ones', async () => {
     const opening = anOpening();
-    const all = await Promise.all(Array.from({ length: 50 }, () => fixture.calls.open(opening)));
+    const all = await Promise.all(Array.from({ length: 50 }, () => own.fixture.calls.open(opening)));
     expect(all.filter((one) => one.kind === 'opened')).toHaveLength(1);
     expect(all.filter((one) => one.kind === 'joined')).toHaveLength(49);
     expect(new Set(all.map((one) => 'taskId' in one && one.taskId)).size).toBe(1);
@@ -26,20 +21,20 @@ describe('opening a gated call', () => {
   it('never joins the call of another caller, tool or argument', async () => {
     const args = { path: '/a', content: 'x' };
     const kinds = [
-      await fixture.calls.open(anOpening({ args })),
-      await fixture.calls.open(anOpening({ args, caller: OTHER })),
-      await fixture.calls.open(anOpening({ args, caller: { ...CALLER, clientId: 'another-agent' } })),
-      await fixture.calls.open(anOpening({ args, tool: 'files__edit_file' })),
-      await fixture.calls.open(anOpening({ args: { ...args, content: 'y' } })),
+      await own.fixture.calls.open(anOpening({ args })),
+      await own.fixture.calls.open(anOpening({ args, caller: OTHER })),
+      await own.fixture.calls.open(anOpening({ args, caller: { ...CALLER, clientId: 'another-agent' } })),
+      await own.fixture.calls.open(anOpening({ args, tool: 'files__edit_file' })),
+      await own.fixture.calls.open(anOpening({ args: { ...args, content: 'y' } })),
     ].map((one) => one.kind);
     expect(kinds).toEqual(['opened', 'opened', 'opened', 'opened', 'opened']);
   });
 
   it('opens anew when the identical call is over', async () => {
     const opening = anOpening();
-    const first = await fixture.pending(opening);
-    await fixture.calls.cancel(first.gatedCallId);
-    const second = await fixture.calls.open(opening);
+    const first = await own.fixture.pending(opening);
+    await own.fixture.calls.cancel(first.gatedCallId);
+    const second = await own.fixture.calls.open(opening);
     expect(second.kind).toBe('opened');
     expect(second).not.toMatchObject({ taskId: first.taskId });
   });
@@ -48,11 +43,11 @@ describe('opening a gated call', () => {
     'keeps arguments with %j as they are, and ends like any other',
     async (content) => {
       const opening = anOpening({ args: { content, [content]: 1 } });
-      const call = await fixture.granted(opening);
-      const { binding } = await fixture.lifecycle.load(call.gatedCallId);
+      const call = await own.fixture.granted(opening);
+      const { binding } = await own.fixture.lifecycle.load(call.gatedCallId);
       expect(JSON.parse(binding.arguments)).toEqual({ content, [content]: 1 });
-      expect(await fixture.calls.cancel(call.gatedCallId)).toBe('cancelled');
-      const { rows } = await db.pool.query<{ state: string }>(
+      expect(await own.fixture.calls.cancel(call.gatedCallId)).toBe('cancelled');
+      const { rows } = await own.db.pool.query<{ state: string }>(
         'SELECT state FROM gateway.outcome_record WHERE gated_call_id = $1',
         [call.gatedCallId],
       );
@@ -61,7 +56,7 @@ describe('opening a gated call', () => {
   );
 
   it('refuses one more than the caller may have open, and still joins', async () => {
-    const small = gatedCallFixture(db.pool, { maxOpenPerCaller: 2 });
+    const small = gatedCallFixture(own.db.pool, { maxOpenPerCaller: 2 });
     const caller = { ...CALLER, subject: randomUUID() };
     const first = anOpening({ caller });
     await small.calls.open(first);
@@ -71,36 +66,38 @@ describe('opening a gated call', () => {
   });
 
   it('gives the submission to whoever opens, then to one of 20, and to nobody after the handle came', async () => {
-    const call = await fixture.opened();
+    const call = await own.fixture.opened();
     expect(call.submission).toMatchObject({ generation: 1, body: '{}' });
-    const take = () => fixture.lifecycle.takeSubmission(call.gatedCallId, 30_000);
+    const take = () => own.fixture.lifecycle.takeSubmission(call.gatedCallId, 30_000);
     expect(await take()).toBeUndefined();
-    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const taken = await Promise.all(Array.from({ length: 20 }, take));
     expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
-    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
     expect(await take()).toEqual(call.submission);
-    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const handle = { accessRequestId: 'arq_once', statusEndpoint: 'http://127.0.0.1:1/s' };
-    const { outcome, task } = await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
+    const { outcome, task } = await own.fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
     expect(outcome).toBe('attached');
-    expect(task).toEqual(await fixture.calls.findTask(call.taskId, ownerKey(CALLER)));
+    expect(task).toEqual(await own.fixture.calls.findTask(call.taskId, ownerKey(CALLER)));
     expect(await take()).toBeUndefined();
   });
 
   it('keeps the first handle and reports another one for the same key', async () => {
-    const call = await fixture.pending();
+    const call = await own.fixture.pending();
     const other = { accessRequestId: 'arq_other', statusEndpoint: 'http://127.0.0.1:1/s' };
-    expect(await fixture.lifecycle.attachHandle(call.gatedCallId, 1, other)).toEqual({ outcome: 'conflict' });
-    expect((await fixture.lifecycle.load(call.gatedCallId)).handle?.accessRequestId).toBe(`arq_${call.gatedCallId}`);
+    expect(await own.fixture.lifecycle.attachHandle(call.gatedCallId, 1, other)).toEqual({ outcome: 'conflict' });
+    expect((await own.fixture.lifecycle.load(call.gatedCallId)).handle?.accessRequestId).toBe(
+      `arq_${call.gatedCallId}`,
+    );
   });
 
   it('takes over an earlier deadline of the access request service, never a later one', async () => {
     const deadline = async (expiresAt: string) => {
-      const call = await fixture.opened();
+      const call = await own.fixture.opened();
       const handle = { accessRequestId: randomUUID(), statusEndpoint: 'http://127.0.0.1:1/s', expiresAt };
-      await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
-      return (await fixture.lifecycle.load(call.gatedCallId)).remainingMs;
+      await own.fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
+      return (await own.fixture.lifecycle.load(call.gatedCallId)).remainingMs;
     };
     expect(await deadline(new Date(Date.now() + 60_000).toISOString())).toBeLessThanOrEqual(60_000);
     expect(await deadline('9999-01-01T00:00:00Z')).toBeLessThanOrEqual(3_600_000);

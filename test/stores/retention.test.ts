@@ -1,35 +1,29 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+import { CALLER } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
 
 const CONTENT = ['call_binding', 'submission', 'approval', 'call_result'];
 const PROOF = ['outcome_record', 'execution_claim', 'invocation', 'call_event', 'decision'];
 
 describe('retention', () => {
-  let db: TestDatabase;
-  let fixture: ReturnType<typeof gatedCallFixture>;
-  beforeAll(async () => {
-    db = await createTestDatabase();
-    fixture = gatedCallFixture(db.pool);
-  });
-  afterAll(() => db.drop());
+  const own = ownCalls();
 
   async function executed() {
-    const call = await fixture.claimed();
+    const call = await own.fixture.claimed();
     const invocationId = randomUUID();
-    await fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() });
+    await own.fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() });
     const of = { gatedCallId: call.gatedCallId, invocationId, cause: 'result' } as const;
-    await fixture.lifecycle.settleResult(of, { isError: false, text: '{"content":[]}' });
+    await own.fixture.lifecycle.settleResult(of, { isError: false, text: '{"content":[]}' });
     return call;
   }
   const endRetention = (ids: string[]) =>
-    db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = ANY ($1::uuid[])', [ids]);
+    own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = ANY ($1::uuid[])', [ids]);
   const countsOf = async (tables: string[], id: string) => {
     const counts = tables.map((table) =>
-      db.pool
+      own.db.pool
         .query(`SELECT FROM gateway.${table} WHERE gated_call_id = $1`, [id])
         .then(({ rowCount }) => rowCount ?? 0),
     );
@@ -41,20 +35,20 @@ describe('retention', () => {
     expect(Math.min(...(await countsOf([...CONTENT, ...PROOF], call.gatedCallId)))).toBeGreaterThan(0);
     const kept = await countsOf(PROOF, call.gatedCallId);
     await endRetention([call.gatedCallId]);
-    expect(await createDueCalls(db.pool).forget(10)).toBe(1);
+    expect(await createDueCalls(own.db.pool).forget(10)).toBe(1);
     expect(await countsOf(CONTENT, call.gatedCallId)).toEqual([0, 0, 0, 0]);
     expect(await countsOf(PROOF, call.gatedCallId)).toEqual(kept);
-    const keys = await db.pool.query('SELECT call_key, record_key FROM gateway.data_key WHERE gated_call_id = $1', [
+    const keys = await own.db.pool.query('SELECT call_key, record_key FROM gateway.data_key WHERE gated_call_id = $1', [
       call.gatedCallId,
     ]);
     expect(keys.rows).toEqual([{ call_key: null, record_key: expect.any(String) }]);
-    expect(await createDueCalls(db.pool).forget(10)).toBe(0);
+    expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);
   });
 
   it('leaves open calls alone, however old, and ended ones that are still kept', async () => {
-    const [open, claimed, ended] = [await fixture.pending(), await fixture.claimed(), await executed()];
+    const [open, claimed, ended] = [await own.fixture.pending(), await own.fixture.claimed(), await executed()];
     await endRetention([open.gatedCallId, claimed.gatedCallId]);
-    expect(await createDueCalls(db.pool).forget(10)).toBe(0);
+    expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);
     for (const { gatedCallId } of [open, claimed, ended]) {
       expect(await countsOf(['call_binding', 'submission'], gatedCallId)).toEqual([1, 1]);
     }
@@ -62,13 +56,13 @@ describe('retention', () => {
 
   it('shows a task whole or not at all while it is being forgotten', async () => {
     const calls = await Promise.all(Array.from({ length: 60 }, executed));
-    await db.pool.query(
+    await own.db.pool.query(
       `UPDATE gateway.gated_call SET retain_until = now() + interval '1 hour' WHERE id = ANY ($1::uuid[])`,
       [calls.map(({ gatedCallId }) => gatedCallId)],
     );
     const look = async (taskId: string) => {
       for (;;) {
-        const task = await fixture.calls.findTask(taskId, ownerKey(CALLER));
+        const task = await own.fixture.calls.findTask(taskId, ownerKey(CALLER));
         if (task === undefined) return;
         expect(task).toMatchObject({ state: 'executed', result: '{"content":[]}', outcomeRef: expect.any(String) });
       }
@@ -76,7 +70,7 @@ describe('retention', () => {
     const forget = async () => {
       for (const { gatedCallId } of calls) {
         await endRetention([gatedCallId]);
-        await createDueCalls(db.pool).forget(1);
+        await createDueCalls(own.db.pool).forget(1);
       }
     };
     await Promise.all([

@@ -1,5 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+/** Repeats what fails or gives nothing for now, as those do who were told to try again. Throws when that goes on for long. */
+export const patiently = <T>(
+  attempt: () => Promise<T | undefined>,
+  patience: { timeoutMs?: number; everyMs?: number } = {},
+): Promise<NonNullable<T>> => waitFor(() => attempt().catch(() => undefined), patience);
+
 /** Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs. */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
