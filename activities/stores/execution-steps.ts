@@ -47,7 +47,7 @@ export function settlementSteps(context: StepContext) {
   const { pool, seals, retentionMs } = context;
   return {
     settleNotSent: (gatedCallId: string, invocationId: string) =>
-      stateAfter(pool, 'settle-execution', SETTLE, [
+      stateAfter(pool, 'settle-not-sent', SETTLE, [
         gatedCallId,
         invocationId,
         'not_sent',

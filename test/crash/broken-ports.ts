@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { GatewayConnections } from '../../apps/gateway/main.ts';
 import type { WorkerConnections } from '../../apps/worker/main.ts';
 import type { CountersignError, ErrorCode } from '../../workflows/domain/errors.ts';
-import { armedIn, type Failing, type Through } from './failpoints.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { WANTS_TWO } from './cell.ts';
+import { armedIn, type Through } from './failpoints.ts';
 
 /** The class of the build, which is what the build's code looks for. */
 type ErrorClass = typeof CountersignError;
@@ -12,7 +17,6 @@ function failures(Failure: ErrorClass) {
     throw new Failure(code, 'armed');
   };
   return {
-    database: failing('ERR_DATABASE_UNAVAILABLE'),
     pdp: failing('ERR_PDP_UNAVAILABLE'),
     accessRequests: failing('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE'),
     upstream: failing('ERR_UPSTREAM_UNAVAILABLE'),
@@ -22,48 +26,41 @@ function failures(Failure: ErrorClass) {
   };
 }
 
-/** The gateway's ports with a failpoint in each of its steps. */
+/** The gateway's ports to the network with a failpoint in each of its steps. */
 export function breakableGateway(real: GatewayConnections, through: Through, Failure: ErrorClass): GatewayConnections {
   const fails = failures(Failure);
-  const { pdp, gatedCalls, store, accessRequests } = real;
+  const { pdp, accessRequests } = real;
   return {
     ...real,
     pdp: { evaluate: (...args) => through('C0', () => pdp.evaluate(...args), fails.pdp) },
-    gatedCalls: {
-      open: (opening) => through('C1', () => gatedCalls.open(opening), fails.database),
-      findTask: (...args) => through('Q1', () => gatedCalls.findTask(...args), fails.database),
-      cancel: (id) => through('X1', () => gatedCalls.cancel(id), fails.database),
-      acceptCallback: (callback) => through('R1', () => gatedCalls.acceptCallback(callback), fails.database),
-    },
     accessRequests: {
       ...accessRequests,
       submit: (submission) => through('C2', () => accessRequests.submit(submission), fails.accessRequests),
     },
-    store: {
-      ...store,
-      attachHandle: (...args) => through('C3', () => store.attachHandle(...args), fails.database),
-    },
   };
 }
 
-/** The worker's ports with a failpoint in each of its steps. */
+/** The worker's ports to the network with a failpoint in each of its steps. */
 export function breakableWorker(
   real: WorkerConnections,
   through: Through,
   { Failure, folder }: { Failure: ErrorClass; folder: string },
 ): WorkerConnections {
   const fails = failures(Failure);
-  const { pdp, accessRequests, dueLooks, workflows, upstreams } = real;
+  const { store, accessRequests, workflows, upstreams } = real;
+  const pdp = wantingTwo(real.pdp, folder);
   return {
     ...real,
-    store: breakableStore(real.store, through, { fails: fails.database, folder }),
+    store: {
+      ...store,
+      claim: (claim) => store.claim({ ...claim, ...executionTimeoutIn(folder) }),
+    },
     pdp: { evaluate: (...args) => through('E2', () => pdp.evaluate(...args), fails.pdp) },
     accessRequests: {
-      ...accessRequests,
+      submit: (submission) => through('G2', () => accessRequests.submit(submission), fails.accessRequests),
       read: (handle) => through('R3', () => accessRequests.read(handle), fails.accessRequests),
       cancel: (handle) => through('X2', () => accessRequests.cancel(handle), fails.accessRequests),
     },
-    dueLooks: { ...dueLooks, take: (limit) => through('R6', () => dueLooks.take(limit), fails.database) },
     workflows: {
       ...workflows,
       start: (id) => through('C4', () => workflows.start(id), fails.engine),
@@ -84,22 +81,29 @@ export function breakableWorker(
   };
 }
 
-function breakableStore(
-  store: WorkerConnections['store'],
-  through: Through,
-  { fails, folder }: { fails: Failing<never>; folder: string },
-): WorkerConnections['store'] {
+function executionTimeoutIn(folder: string): { executionTimeoutMs?: number } {
+  const { executionTimeoutMs } = armedIn(folder) ?? {};
+  return executionTimeoutMs === undefined ? {} : { executionTimeoutMs };
+}
+
+/**
+ * A policy for which some calls need a second approval: it has no use for their first one, whoever asks and however often.
+ * What it says then is what the real one says of a call without an approval.
+ */
+function wantingTwo(pdp: PolicyDecisionPoint, folder: string): PolicyDecisionPoint {
+  const firsts = join(folder, 'first-approvals');
+  mkdirSync(firsts, { recursive: true });
   return {
-    ...store,
-    grant: (...args) => through('R4', () => store.grant(...args), fails),
-    recordDecision: (...args) => through('R5', () => store.recordDecision(...args), fails),
-    claim: (claim) => {
-      const { executionTimeoutMs = claim.executionTimeoutMs } = armedIn(folder) ?? {};
-      return through('E3', () => store.claim({ ...claim, executionTimeoutMs }), fails);
+    async evaluate(request, approval) {
+      const text = JSON.stringify(request);
+      if (approval === undefined || !text.includes(WANTS_TWO)) return pdp.evaluate(request, approval);
+      const file = join(firsts, createHash('sha256').update(text).digest('hex'));
+      try {
+        writeFileSync(file, approval.id, { flag: 'wx' });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+      return pdp.evaluate(request, readFileSync(file, 'utf8') === approval.id ? undefined : approval);
     },
-    beginInvocation: (call) => through('E4', () => store.beginInvocation(call), fails),
-    settleResult: (...args) => through('E8', () => store.settleResult(...args), fails),
-    end: (...args) => through('X4', () => store.end(...args), fails),
-    expire: (id) => through('X3', () => store.expire(id), fails),
   };
 }

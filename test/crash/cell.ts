@@ -30,6 +30,7 @@ const LONG_HANGS: Partial<Record<Label, number>> = {
 export function armingOf(cell: Cell, id: string): Armed {
   const { label, action } = cell;
   const told = positionOf(label) === 'c';
+  const { ledBy } = stepOf(label);
   return {
     id,
     label,
@@ -38,6 +39,7 @@ export function armingOf(cell: Cell, id: string): Armed {
     hangMs: LONG_HANGS[label] ?? HANG_MS,
     gather: told ? 3 : 12,
     gatherMs: told ? 30 : 300,
+    ...(ledBy !== undefined && { ledBy: ledBy as Label }),
     ...(keepsClaims(cell) && { executionTimeoutMs: PATIENT_EXECUTION_MS }),
   };
 }
@@ -47,10 +49,14 @@ function keepsClaims(cell: Cell): boolean {
 }
 
 /** What has to become of a call: what was decided on it, or what the fault may honestly have made of it. */
-export type Plan = 'approve' | 'deny' | 'cancel' | 'race' | 'lapse';
+export type Plan = 'approve' | 'approve twice' | 'deny' | 'cancel' | 'race' | 'lapse';
+
+/** Ends the entry of a call whose first approval is not enough. */
+export const WANTS_TWO = '/wants two';
 
 const ENDS: Record<Plan, readonly string[]> = {
   approve: ['executed'],
+  'approve twice': ['executed'],
   deny: ['denied'],
   cancel: ['cancelled'],
   lapse: ['denied'],
@@ -59,7 +65,7 @@ const ENDS: Record<Plan, readonly string[]> = {
 
 /** The states that a call may end in. */
 export function endsOf(plan: Plan, cell: Cell): readonly string[] {
-  if (plan !== 'approve' && plan !== 'race') return ENDS[plan];
+  if (!ENDS[plan].includes('executed')) return ENDS[plan];
   return [
     ...ENDS[plan],
     ...(mayBeUnknown(cell) ? ['outcome_unknown'] : []),
@@ -77,6 +83,7 @@ function mayBeUnknown(cell: Cell): boolean {
 /** Claimed, and provably not sent: no permit before the execution deadline, or one that was not used in time. */
 function mayBeUnsent(cell: Cell): boolean {
   const { label, action } = cell;
+  if (stepOf(label).ledBy === 'E6a') return true;
   if (isDeadly(cell)) return stepOf(label).process === 'worker' && !keepsClaims(cell);
   return (label === 'E6a' && action === 'throw') || (action === 'hang' && ['E4b', 'E4c'].includes(label));
 }

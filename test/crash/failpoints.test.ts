@@ -51,6 +51,15 @@ describe('failpoints', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(19);
   });
 
+  it('fail at the step that leads to a label, until the label has happened as often as it is armed for', async () => {
+    const through = createFailpoints(folder);
+    arm(folder, { ...ARMED, ledBy: 'E4a' });
+    const led = () => through('E4', counted().call, failing);
+    expect([await led(), await led()]).toEqual(['failed at a', 'failed at a']);
+    expect(await through('E3', counted().call, failing)).toBe('failed at b');
+    expect(await led()).toBe('answer 1');
+  });
+
   it('happen as often as they are armed for, however many processes meet them', async () => {
     arm(folder, { ...ARMED, times: 3 });
     const processes = Array.from({ length: 10 }, () => createFailpoints(folder));

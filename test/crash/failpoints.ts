@@ -16,6 +16,8 @@ export interface Armed {
   /** An end of the process waits until this many calls stand at the label, but no longer than `gatherMs`. */
   readonly gather: number;
   readonly gatherMs: number;
+  /** Fails until the other label has happened as often as it is armed for: no call gets there otherwise. */
+  readonly ledBy?: Label;
   /** Replaces the execution timeout of claims made meanwhile, in milliseconds. */
   readonly executionTimeoutMs?: number;
 }
@@ -69,6 +71,7 @@ export function createFailpoints(folder: string): Through {
 
   const hit = async (label: Label): Promise<Action | undefined> => {
     const armed = armedIn(folder);
+    if (armed?.ledBy === label) return firedOf(folder, armed.id).length < armed.times ? 'throw' : undefined;
     if (armed?.label !== label) return undefined;
     if (endsProcess(label, armed.action)) {
       if (firedOf(folder, armed.id).length >= armed.times) return undefined;

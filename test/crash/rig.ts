@@ -14,13 +14,13 @@ import { startInfrastructure, type Infrastructure } from '../support/infrastruct
 import { stackConfig } from '../support/stack-config.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectCaller, type Caller } from './caller.ts';
+import { VICTIMS, type Victim } from './steps.ts';
 
 const LOADER = new URL('../support/typescript.mjs', import.meta.url).href;
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 const PARTS = ['ledger', 'pdp', 'approvals', 'gateway', 'worker'] as const;
 type Part = (typeof PARTS)[number];
-export type Victim = 'gateway' | 'worker';
 
 /** The tool that needs an approval. */
 export const TOOL = 'ledger__note';
@@ -108,6 +108,7 @@ export class Rig {
         ...this.#infrastructure?.environment,
         COUNTERSIGN_STATE: this.stateDir,
         CRASH_FAILPOINTS: this.failpoints,
+        CRASH_VICTIM: part,
       },
       stdio: ['ignore', log, log],
     });
@@ -126,12 +127,13 @@ export class Rig {
   #program(part: Part): string[] {
     const ours = ['--no-warnings', '--import', LOADER];
     if (part === 'ledger') return [...ours, here('start-ledger.ts'), String(this.#ledgerPort), this.ledgerFile, TOOL];
-    if (part === 'gateway' || part === 'worker') return [...ours, here(`${part}-main.ts`)];
-    return [packagePath('dist', `apps/${part}/main.js`)];
+    const broken = [...ours, '--import', here('start-broken.ts')];
+    if (part === 'gateway' || part === 'worker') return [...broken, here(`${part}-main.ts`)];
+    return [...broken, packagePath('dist', `apps/${part}/main.js`)];
   }
 
   #restart(part: Part): void {
-    if (this.#stopping || (part !== 'gateway' && part !== 'worker')) return;
+    if (this.#stopping || !isVictim(part)) return;
     const from = new Date().toISOString();
     const again = this.#start(part);
     again.then(
@@ -196,6 +198,8 @@ export class Rig {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+const isVictim = (part: Part): part is Victim => VICTIMS.some((victim) => victim === part);
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;

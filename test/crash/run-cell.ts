@@ -1,9 +1,9 @@
 import { requestOf } from '../support/sealed-calls.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { decisionBody, postSigned } from '../support/decisions.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 import type { Caller } from './caller.ts';
-import { armingOf, type Cell, type Plan } from './cell.ts';
+import { armingOf, WANTS_TWO, type Cell, type Plan } from './cell.ts';
 import { arm, disarm, firedOf, type Fired } from './failpoints.ts';
 import { TOOL, type Rig } from './rig.ts';
 import { stepOf } from './steps.ts';
@@ -28,8 +28,19 @@ export interface Run {
 
 /** The first two are identical calls of one caller, the third is another caller's. */
 const PLANS: readonly Plan[] = [
-  ...Array.from({ length: 12 }, () => 'approve' as const),
-  ...(['race', 'race', 'cancel', 'cancel', 'deny', 'deny', 'lapse', 'lapse'] as const),
+  ...Array.from({ length: 10 }, () => 'approve' as const),
+  ...([
+    'approve twice',
+    'approve twice',
+    'race',
+    'race',
+    'cancel',
+    'cancel',
+    'deny',
+    'deny',
+    'lapse',
+    'lapse',
+  ] as const),
 ];
 const IDENTICAL = 3;
 const END_MS = 60_000;
@@ -56,8 +67,8 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
     if (armedAt === 'opening') armNow();
     await Promise.all(exchanges.map((exchange) => open(exchange)));
     if (armedAt === 'deciding') armNow();
-    await Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
-    await followToTheEnd(rig, exchanges, overdue);
+    const decided = Promise.all(tasksOf(exchanges).map((exchange) => decide(rig, exchange)));
+    await Promise.all([decided, followToTheEnd(rig, exchanges, overdue)]);
     disarm(rig.failpoints);
     await rig.healed();
     await becomeQuiet(rig, overdue);
@@ -73,7 +84,7 @@ function plannedExchanges(rig: Rig, id: string): Exchange[] {
   return PLANS.map((plan, index) => {
     const caller = rig.callers[index < IDENTICAL ? Number(index === IDENTICAL - 1) : index % rig.callers.length];
     if (caller === undefined) throw new Error('the rig has no callers');
-    const entry = `${id}/${index < IDENTICAL ? 0 : index}`;
+    const entry = `${id}/${index < IDENTICAL ? 0 : index}${plan === 'approve twice' ? WANTS_TWO : ''}`;
     return { caller, plan, arguments: { entry, secret: CANARY }, reads: [], taskId: '' };
   });
 }
@@ -95,6 +106,9 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
   switch (exchange.plan) {
     case 'approve':
       return vote(rig, exchange, 'approve');
+    case 'approve twice':
+      await vote(rig, exchange, 'approve');
+      return vote(rig, exchange, 'approve', 2);
     case 'deny':
       return vote(rig, exchange, 'deny');
     case 'cancel':
@@ -109,15 +123,19 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
   }
 }
 
-async function vote(rig: Rig, { taskId }: Exchange, verdict: 'approve' | 'deny'): Promise<void> {
-  const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
-  const body = decisionBody(request, { verdict });
+/** Votes on the access request of this generation as soon as there is one. */
+async function vote(rig: Rig, { taskId }: Exchange, verdict: 'approve' | 'deny', generation = 1): Promise<void> {
   const secret = rig.secrets.secrets.decisionWebhookSecret;
-  const id = `msg_${taskId}`;
-  await waitFor(async () => {
-    const url = `${rig.config.urls.approvals}/webhooks/decisions`;
-    return (await postSigned(url, body, { id, secret })).status < 500;
-  });
+  const url = `${rig.config.urls.approvals}/webhooks/decisions`;
+  await patiently(
+    async () => {
+      const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
+      if (request.generation !== generation) return false;
+      const id = `msg_${taskId}_${generation}`;
+      return (await postSigned(url, decisionBody(request, { verdict }), { id, secret })).status < 500;
+    },
+    { timeoutMs: END_MS, everyMs: 100 },
+  );
 }
 
 /** Brings the deadline near. It is the database's clock that ends the call. */

@@ -9,46 +9,67 @@ export type Position = (typeof POSITIONS)[number];
 export const ACTIONS = ['kill', 'hang', 'throw'] as const;
 export type Action = (typeof ACTIONS)[number];
 
+/** The processes that are broken. */
+export const VICTIMS = ['gateway', 'worker', 'pdp', 'approvals'] as const;
+export type Victim = (typeof VICTIMS)[number];
+
 export interface Step {
-  /** Which process makes the call, and so is the victim. */
-  readonly process: 'gateway' | 'worker';
-  /** Port and method. */
-  readonly port: string;
-  /** What the call is for. */
+  /** Which process takes the step, and so is the victim. */
+  readonly process: Victim;
+  /** A prepared statement by its name, a port and its method, or an answer on its way out. */
+  readonly at: string;
+  /** What the step is for. */
   readonly what: string;
   /** Calls are on their way to it from the opening on, or only once they are decided on. */
   readonly armedAt: 'opening' | 'deciding';
+  /** The step that has to fail for a call to get here at all. */
+  readonly ledBy?: string;
 }
 
 /**
  * Every commit and every network call between a tool call and its end, in the order in which a call meets them.
- * C: creation. R: resolution. E: execution. X: an end before it. Q: what a client reads.
+ * C: creation. A: the authority side. O: what the outboxes hand out. R: resolution. G: a further generation. E: execution.
+ * X: an end before it. Q: what a client reads.
  */
 export const STEPS = {
-  C0: gateway('PolicyDecisionPoint.evaluate', 'the first decision', 'opening'),
-  C1: gateway('GatedCalls.open', 'call, binding and submission intent are committed', 'opening'),
-  C2: gateway('AccessRequestService.submit', 'the access request is opened', 'opening'),
-  C3: gateway('LifecycleStore.attachHandle', 'its handle is committed', 'opening'),
-  C4: worker('GatedCallWorkflows.start', 'the workflow is started', 'opening'),
-  C5: gateway('answer to tools/call', 'the task is handed out', 'opening'),
-  R1: gateway('GatedCalls.acceptCallback', 'a callback is committed', 'deciding'),
-  R2: worker('GatedCallWorkflows.poke', 'the workflow is woken', 'deciding'),
-  R3: worker('AccessRequestService.read', 'the resolution is read', 'deciding'),
-  R4: worker('LifecycleStore.grant', 'the grant is committed', 'deciding'),
-  R6: worker('DueLooks.take', 'due looks are taken', 'opening'),
-  E1: worker('Upstreams.find', 'the tool is looked at again', 'deciding'),
-  E2: worker('PolicyDecisionPoint.evaluate', 'the decision with the approval', 'deciding'),
-  R5: worker('LifecycleStore.recordDecision', 'that decision is committed', 'deciding'),
-  E3: worker('LifecycleStore.claim', 'the claim is committed', 'deciding'),
-  E4: worker('LifecycleStore.beginInvocation', 'the permit to send is committed', 'deciding'),
-  E6: worker('Upstreams.call', 'the call is sent and its answer is read', 'deciding'),
-  E8: worker('LifecycleStore.settleResult', 'the result is committed', 'deciding'),
-  X1: gateway('GatedCalls.cancel', 'a cancellation is committed', 'deciding'),
-  X2: worker('AccessRequestService.cancel', 'an access request is given up', 'deciding'),
-  X3: worker('LifecycleStore.expire', 'a deadline is carried out', 'deciding'),
-  X4: worker('LifecycleStore.end', 'a denial is committed', 'deciding'),
-  Q1: gateway('GatedCalls.findTask', 'a task is read', 'deciding'),
-  Q2: gateway('answer to tasks/get', 'a task is shown', 'deciding'),
+  C0: opening('gateway', 'PolicyDecisionPoint.evaluate', 'the first decision'),
+  A1: opening('pdp', 'statement pdp-record-evaluation', 'a requestable denial is put on record'),
+  C1: opening('gateway', 'statement open-gated-call', 'call, binding and submission intent are committed'),
+  C6: opening('gateway', 'statement take-submission', 'whoever joins asks for the right to submit'),
+  C2: opening('gateway', 'AccessRequestService.submit', 'the access request is opened'),
+  C7: opening('gateway', 'statement release-submission', 'the right to submit is given back', 'C2a'),
+  A2: opening('approvals', 'statement approvals-create', 'the access request is committed'),
+  C3: opening('gateway', 'statement attach-handle', 'its handle is committed'),
+  O1: opening('worker', 'statement gateway-outbox-take', 'rows are taken, and those handled deleted'),
+  C4: opening('worker', 'GatedCallWorkflows.start', 'the workflow is started'),
+  C5: opening('gateway', 'answer to tools/call', 'the task is handed out'),
+  A3: deciding('approvals', 'statement approvals-accept-decision', 'a vote is committed'),
+  O2: deciding('approvals', 'statement approvals-outbox-take', 'callbacks are taken, and those sent deleted'),
+  R1: deciding('gateway', 'statement accept-callback', 'a callback is committed'),
+  R2: deciding('worker', 'GatedCallWorkflows.poke', 'the workflow is woken'),
+  R6: opening('worker', 'statement take-looks', 'due looks are taken'),
+  R7: deciding('worker', 'statement wake', 'a look that found a resolution wakes the workflow', 'R1a'),
+  R3: deciding('worker', 'AccessRequestService.read', 'the resolution is read'),
+  A4: deciding('approvals', 'statement approvals-keep-state', 'the signed approval is committed'),
+  R4: deciding('worker', 'statement grant-approval', 'the grant is committed'),
+  E1: deciding('worker', 'Upstreams.find', 'the tool is looked at again'),
+  E2: deciding('worker', 'PolicyDecisionPoint.evaluate', 'the decision with the approval'),
+  R5: deciding('worker', 'statement record-decision', 'that decision is committed'),
+  G1: deciding('worker', 'statement request-again', 'the next generation and its intent are committed'),
+  G2: deciding('worker', 'AccessRequestService.submit', 'the next access request is opened'),
+  G3: deciding('worker', 'statement attach-handle', 'its handle is committed'),
+  E3: deciding('worker', 'statement claim-execution', 'the claim is committed'),
+  E4: deciding('worker', 'statement begin-invocation', 'the permit to send is committed'),
+  E6: deciding('worker', 'Upstreams.call', 'the call is sent and its answer is read'),
+  E8: deciding('worker', 'statement settle-execution', 'the result is committed'),
+  E9: deciding('worker', 'statement settle-not-sent', 'that nothing was sent is committed', 'E6a'),
+  X1: deciding('gateway', 'statement cancel', 'a cancellation is committed'),
+  X2: deciding('worker', 'AccessRequestService.cancel', 'an access request is given up'),
+  A5: deciding('approvals', 'statement approvals-cancel', 'that is committed'),
+  X3: deciding('worker', 'statement expire', 'a deadline is carried out'),
+  X4: deciding('worker', 'statement end-unclaimed', 'a denial is committed'),
+  Q1: deciding('gateway', 'statement find-task', 'a task is read'),
+  Q2: deciding('gateway', 'answer to tasks/get', 'a task is shown'),
 } as const satisfies Record<string, Step>;
 
 export type StepName = keyof typeof STEPS;
@@ -71,10 +92,18 @@ export function endsProcess(label: Label, action: Action): boolean {
   return action === 'kill' || (action === 'throw' && positionOf(label) === 'c');
 }
 
-function gateway(port: string, what: string, armedAt: Step['armedAt']): Step {
-  return { process: 'gateway', port, what, armedAt };
+/** The steps of a process that are statements, by the statement's name. */
+export function statementsOf(process: Victim): ReadonlyMap<string, StepName> {
+  const own = Object.entries(STEPS).filter(([, step]) => step.process === process && step.at.startsWith(STATEMENT));
+  return new Map(own.map(([name, step]) => [step.at.slice(STATEMENT.length), name as StepName]));
 }
 
-function worker(port: string, what: string, armedAt: Step['armedAt']): Step {
-  return { process: 'worker', port, what, armedAt };
+const STATEMENT = 'statement ';
+
+function opening(process: Victim, at: string, what: string, ledBy?: string): Step {
+  return { process, at, what, armedAt: 'opening', ...(ledBy !== undefined && { ledBy }) };
+}
+
+function deciding(...of: Parameters<typeof opening>): Step {
+  return { ...opening(...of), armedAt: 'deciding' };
 }

@@ -9,7 +9,9 @@ const CHOSEN = [
   'C1b/throw',
   'C2b/kill',
   'C3b/throw',
+  'A3b/kill',
   'R4b/throw',
+  'G1b/throw',
   'E3b/throw',
   'E4c/kill',
   'E6b/throw',
@@ -27,7 +29,7 @@ describe('twenty calls at once, with a fault in their way', () => {
     cell,
     when: `${cell.action} in the ${stepOf(cell.label).process}`,
     where: { a: 'before', b: 'with the answer lost of', c: 'after' }[cell.label.slice(-1)],
-    step: STEPS[cell.label.slice(0, -1) as keyof typeof STEPS].port,
+    step: STEPS[cell.label.slice(0, -1) as keyof typeof STEPS].at,
   }));
   it.each(cells)('keep every promise: $when $where $step', async ({ cell }) => {
     const { violations, ends } = await runTask(rig, { cell, repeat: 1 });
