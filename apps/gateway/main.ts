@@ -4,6 +4,8 @@ import { createAccessRequestClient } from '../../activities/clients/access-reque
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
@@ -20,7 +22,8 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
-import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
+import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
@@ -58,6 +61,7 @@ export interface GatewayPorts {
 /** What the gateway reaches the world through. Whoever makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
   readonly store: LifecycleStore;
+  readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
   close(): Promise<void>;
 }
@@ -97,6 +101,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       maxOpenPerCaller: gateway.maxOpenPerCaller,
     }),
     store: createLifecycleStore(pool, { seals, retentionMs }),
+    dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
     upstreams,
     verifier: createTokenVerifier(config, urls.mcp),
@@ -114,19 +119,27 @@ export async function startGatewayOn(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   connections: GatewayConnections,
 ): Promise<Running> {
-  const { pdp, log } = connections;
+  const { pdp, store, dueCalls, log } = connections;
+  const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
-    const running = await serveGateway(config, secrets, {
-      ...connections,
-      ensureSubmitted: createEnsureSubmitted(connections),
-    });
-    const addresses = { pdpUrl: config.urls.pdp, accessRequestsUrl: config.urls.accessRequests };
-    if (config.pdp.url !== undefined) void reportPdpProblems({ ...addresses, pdp }, log);
-    return { name: 'gateway', stop: () => running.stop().finally(() => connections.close()) };
+    const ensureSubmitted = createEnsureSubmitted(connections);
+    parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
+    // Workers carry deadlines out, too. What was promised of a deadline holds without them.
+    parts.push(
+      startSweeper({
+        calls: { ...dueCalls, expire: store.expire, end: store.end },
+        intervalMs: config.worker.sweepIntervalMs,
+        abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
+        log,
+      }),
+    );
   } catch (error) {
-    await connections.close();
+    await stopAll(parts);
     throw error;
   }
+  const addresses = { pdpUrl: config.urls.pdp, accessRequestsUrl: config.urls.accessRequests };
+  if (config.pdp.url !== undefined) void reportPdpProblems({ ...addresses, pdp }, log);
+  return { name: 'gateway', stop: () => stopAll(parts) };
 }
 
 /** Says aloud what is wrong with a PDP that is not the embedded one. One that does not answer yet may start after us: until then nothing is allowed. */

@@ -33,7 +33,7 @@ import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
 import { outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startReconciler } from './maintenance/reconciler.ts';
 import { startResolutionPoller } from './maintenance/resolution-poller.ts';
-import { startSweeper } from './maintenance/sweeper.ts';
+import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { runWorker } from './worker.ts';
 
 /** As many as the engine takes at little cost: it writes together what comes together. */

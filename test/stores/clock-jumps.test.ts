@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
-import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
+import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
 import { checkInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { jumpingClock } from '../support/database-clock.ts';

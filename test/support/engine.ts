@@ -11,7 +11,7 @@ import { bundleWorkflows } from '../../apps/worker/bundle.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
 import { startReconciler } from '../../apps/worker/maintenance/reconciler.ts';
 import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-poller.ts';
-import { startSweeper } from '../../apps/worker/maintenance/sweeper.ts';
+import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';

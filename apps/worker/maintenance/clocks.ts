@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../shared/clock-offset.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { startRounds } from './rounds.ts';
+import { startRounds } from '../../shared/maintenance/rounds.ts';
 
 /** The clocks of others, in milliseconds since 1970. `undefined`: it answered, and told no time. */
 export interface OtherClocks {

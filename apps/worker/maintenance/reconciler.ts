@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { awaitsNobody, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { fewAtATime } from './few-at-a-time.ts';
-import { startRounds } from './rounds.ts';
+import { fewAtATime } from '../../shared/maintenance/few-at-a-time.ts';
+import { startRounds } from '../../shared/maintenance/rounds.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
 
 interface OpenCall {

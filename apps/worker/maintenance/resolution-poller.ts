@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Running } from '../../shared/lifecycle.ts';
-import { fewAtATime } from './few-at-a-time.ts';
-import { startRounds } from './rounds.ts';
+import { fewAtATime } from '../../shared/maintenance/few-at-a-time.ts';
+import { startRounds } from '../../shared/maintenance/rounds.ts';
 
 export interface ResolutionPollerOptions {
   readonly looks: {

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { gatedCallFixture } from '../../support/gated-calls.ts';
 import type { Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 beforeAll(async () => {
@@ -101,6 +104,36 @@ describe('a call that needs an approval', () => {
     const { result } = (await call({ n: 21 })).body;
     expect(result).toMatchObject({ isError: true });
     expect(result).not.toHaveProperty('taskId');
+  });
+});
+
+describe('a gateway whose workers are all away', () => {
+  it('carries every deadline out, also of tasks that nobody reads', async () => {
+    const { pool } = real.database;
+    const fixture = gatedCallFixture(pool);
+    const { gatedCallId: preparing } = await fixture.opened();
+    const { gatedCallId: pending } = await fixture.pending();
+    const { gatedCallId: granted } = await fixture.granted();
+    const { gatedCallId: unsent } = await fixture.claimed(30);
+    const sent = await fixture.claimed(300);
+    const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };
+    expect(await fixture.lifecycle.beginInvocation({ ...sent, ...permit })).toBe(true);
+    await pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = ANY ($1)', [
+      [preparing, pending, granted],
+    ]);
+    const ends = {
+      [preparing]: 'denied',
+      [pending]: 'denied',
+      [granted]: 'denied',
+      [unsent]: 'execution_error',
+      [sent.gatedCallId]: 'outcome_unknown',
+    };
+    const text = 'SELECT id, state FROM gateway.gated_call WHERE id = ANY ($1) AND ended_at IS NOT NULL';
+    const ended = await waitFor(async () => {
+      const { rows } = await pool.query<{ id: string; state: string }>(text, [Object.keys(ends)]);
+      return rows.length === Object.keys(ends).length && Object.fromEntries(rows.map(({ id, state }) => [id, state]));
+    });
+    expect(ended).toEqual(ends);
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pino from 'pino';
 import { createDueCalls } from '../../../activities/stores/due-calls.ts';
-import { startSweeper } from '../../../apps/worker/maintenance/sweeper.ts';
+import { startSweeper } from '../../../apps/shared/maintenance/sweeper.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';

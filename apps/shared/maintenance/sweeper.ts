@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Running } from '../../shared/lifecycle.ts';
+import type { Running } from '../lifecycle.ts';
 import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Running } from '../../shared/lifecycle.ts';
+import type { Running } from '../lifecycle.ts';
 
 export interface Rounds {
   /** What does the rounds, in lower case: for the log and for errors. */
