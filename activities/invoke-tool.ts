@@ -14,7 +14,7 @@ import { sha256 } from './sha256.ts';
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
 const HEARTBEAT_MS = 3_000;
-/** A process that was stopped for longer than this after it got the permit does not send any more. */
+/** So long after it got the permit a process may send. One that stood still meanwhile, or connects for long, does not. */
 const SEND_WINDOW_MS = 2_000;
 
 /**
@@ -77,9 +77,8 @@ async function send(
   call: StoredCall,
   permit: { upstreamKey: string; permittedAt: number; endsAt: number },
 ): Promise<InvocationResult> {
-  const now = performance.now();
-  // Past the deadline the call has ended as unknown, whatever this process was held up by between permit and here.
-  if (now - permit.permittedAt > SEND_WINDOW_MS || now >= permit.endsAt) return { kind: 'not_sent', cause: 'stalled' };
+  // Past the deadline the call has ended as unknown, whatever this process was held up by between permit and sending.
+  const sendBy = Math.min(permit.permittedAt + SEND_WINDOW_MS, permit.endsAt);
   return upstreams.call(
     {
       upstream: call.binding.upstream,
@@ -88,6 +87,6 @@ async function send(
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
       idempotencyKey: permit.upstreamKey,
     },
-    { signal: AbortSignal.timeout(Math.max(Math.floor(permit.endsAt - now), 1)) },
+    { sendBy, signal: AbortSignal.timeout(Math.max(Math.floor(permit.endsAt - performance.now()), 1)) },
   );
 }

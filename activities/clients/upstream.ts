@@ -117,7 +117,7 @@ function describe(upstream: string, definition: JsonObject): UpstreamTool | unde
 async function callOnce(
   connection: UpstreamConnection | undefined,
   call: Parameters<Upstreams['call']>[0],
-  options: Parameters<Upstreams['call']>[1],
+  { sendBy = Infinity, ...options }: Parameters<Upstreams['call']>[1],
 ): Promise<InvocationResult> {
   if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
   let client;
@@ -126,6 +126,8 @@ async function callOnce(
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
+  // Here and not earlier: connecting may take long, and the process may have stood still meanwhile.
+  if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   const { upstreamTool: name, arguments: args, meta, idempotencyKey } = call;
   const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
   try {

@@ -215,6 +215,21 @@ describe('the steps of a gated call', () => {
       expect(step.sent).toHaveLength(0);
     });
 
+    it.each([
+      ['two seconds after its permit', 60_000, 2_000],
+      ['its execution deadline', 900, 900],
+    ])('may be sent until %s at most', async (_, executionTimeoutMs, windowMs) => {
+      const { granted, claim } = own.fixture;
+      const call = await granted();
+      await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
+      const step = steps({});
+      const began = performance.now();
+      await run(step, call);
+      const [sendBy = Infinity] = step.sendBys;
+      expect(sendBy).toBeGreaterThan(began);
+      expect(sendBy).toBeLessThanOrEqual(performance.now() + windowMs);
+    });
+
     it('may be taken again while no permit was given', async () => {
       const call = await claimedCall();
       expect(await steps({}).settle(call)).toEqual({ kind: 'invoke' });

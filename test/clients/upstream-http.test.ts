@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { pino } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
-import { GatewayUnderTest } from '../support/gateway.ts';
 import { serve } from '../support/serve.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -78,18 +77,18 @@ const act = async (signal = never()) => {
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
 
+/** Holds the list of tools back. Resolves when it was asked for, with what lets it go. */
+const heldList = () =>
+  new Promise<() => void>((asked) => {
+    onList = () => new Promise((release) => asked(() => release()));
+  });
+
 describe('a tool of an upstream that has answered, but not listed its tools yet', () => {
   it('is waited for', async () => {
-    let list: () => void = () => undefined;
-    const asked = new Promise<void>((resolve) => {
-      onList = () => {
-        resolve();
-        return new Promise((release) => (list = release));
-      };
-    });
+    const asked = heldList();
     pool = createUpstreams({ web: { url, headers: {} } }, log);
     const listed = pool.tools();
-    await asked;
+    const list = await asked;
     const found = pool.find('web__act');
     // Lets a look-up that would not wait come to its end first.
     setImmediate(list);
@@ -103,6 +102,19 @@ describe('a call over HTTP', () => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
     expect(await act()).toEqual({ kind: 'result', isError: false, result: { content: [] } });
     expect([calls, new Set(credentials)]).toEqual([1, new Set(['Bearer upstream-token'])]);
+  });
+
+  it('is not sent any more when connecting took too long', async () => {
+    const asked = heldList();
+    pool = createUpstreams({ web: { url, headers: {} } }, log);
+    const sendBy = performance.now() + 50;
+    const call = { upstream: 'web', upstreamTool: 'act', arguments: {} };
+    const outcome = pool.call(call, { signal: never(), sendBy });
+    const list = await asked;
+    await waitFor(() => performance.now() > sendBy);
+    list();
+    expect(await outcome).toEqual({ kind: 'not_sent', cause: 'too late' });
+    expect(calls).toBe(0);
   });
 
   it('carries its idempotency key in a header; no other request does', async () => {
@@ -209,42 +221,5 @@ describe('a call that is answered with a stream of events', () => {
     };
     expect(await act()).toEqual(RESULT);
     expect(calls).toBe(1);
-  });
-});
-
-describe('an upstream of the present revision', () => {
-  const gateway = new GatewayUnderTest();
-  beforeAll(() => gateway.start());
-  afterAll(() => gateway.stop());
-  const connect = () =>
-    (pool = createUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log));
-
-  it('is spoken to in its own revision, and never asked for a task', async () => {
-    const upstreams = connect();
-    expect((await upstreams.tools()).map(({ name }) => name)).toEqual(['up__bank__transfer', 'up__bank__anything']);
-    const call = { upstream: 'up', upstreamTool: 'bank__transfer', arguments: { to: 'a', amount: 1 } };
-    expect(await upstreams.call(call, { signal: never() })).toEqual({
-      kind: 'result',
-      isError: false,
-      result: { content: [{ type: 'text', text: 'booked' }] },
-    });
-    gateway.world.decision = {
-      kind: 'requestable',
-      offer: { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'x' },
-    };
-    expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result', isError: true });
-    expect(gateway.world.openings).toEqual([]);
-  });
-
-  it('that says its tools changed is listed again, though it never stops saying so', async () => {
-    const upstreams = connect();
-    await upstreams.tools();
-    let changes = 0;
-    upstreams.onChange(() => (changes += 1));
-    await waitFor(() => {
-      for (const listener of gateway.world.changeListeners) listener();
-      return changes > 0;
-    });
-    expect(await upstreams.find('up__bank__transfer')).toBeDefined();
   });
 });

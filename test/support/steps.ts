@@ -42,6 +42,7 @@ export interface World {
 /** The product's steps over a real store and this world, with what they sent into it. At most two generations. */
 export function stepsIn(world: World, store: ActivityDeps['store']) {
   const sent: unknown[] = [];
+  const sendBys: number[] = [];
   const probed: unknown[] = [];
   const submitted: Omit<TakenSubmission, 'generation'>[] = [];
   const answer = <T>(value: T | Error): T => {
@@ -69,12 +70,14 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     upstreams: {
       tools: async () => [],
       find: async () => answer(world.tool ?? TOOL),
-      call: async (call) => {
+      call: async (call, { sendBy = Infinity }) => {
         if (call.upstreamTool === PROBE) {
           probed.push(call);
           return answer(world.probe ?? new Error('not expected'));
         }
+        if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
         sent.push(call);
+        sendBys.push(sendBy);
         return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
       },
     },
@@ -88,5 +91,5 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
       outcomeProbes: world.probe === undefined ? {} : { [TOOL.name]: PROBE },
     },
   };
-  return { ...createActivities(deps), sent, probed, submitted };
+  return { ...createActivities(deps), sent, sendBys, probed, submitted };
 }

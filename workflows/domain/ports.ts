@@ -117,11 +117,11 @@ export interface Upstreams {
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
-   * long the answer is waited for. An idempotency key goes along in the header of that name where the upstream is reached
+   * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
    * by HTTP.
    */
   call(
     call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject; idempotencyKey?: string },
-    options: { signal: AbortSignal; timeoutMs?: number },
+    options: { signal: AbortSignal; timeoutMs?: number; sendBy?: number },
   ): Promise<InvocationResult>;
 }

@@ -1,0 +1,48 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { GatewayUnderTest } from '../support/gateway.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const log = pino({ level: 'silent' });
+const never = () => new AbortController().signal;
+
+let pool: UpstreamPool | undefined;
+afterEach(() => pool?.close());
+
+describe('an upstream of the present revision', () => {
+  const gateway = new GatewayUnderTest();
+  beforeAll(() => gateway.start());
+  afterAll(() => gateway.stop());
+  const connect = () =>
+    (pool = createUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log));
+
+  it('is spoken to in its own revision, and never asked for a task', async () => {
+    const upstreams = connect();
+    expect((await upstreams.tools()).map(({ name }) => name)).toEqual(['up__bank__transfer', 'up__bank__anything']);
+    const call = { upstream: 'up', upstreamTool: 'bank__transfer', arguments: { to: 'a', amount: 1 } };
+    expect(await upstreams.call(call, { signal: never() })).toEqual({
+      kind: 'result',
+      isError: false,
+      result: { content: [{ type: 'text', text: 'booked' }] },
+    });
+    gateway.world.decision = {
+      kind: 'requestable',
+      offer: { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'x' },
+    };
+    expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result', isError: true });
+    expect(gateway.world.openings).toEqual([]);
+  });
+
+  it('that says its tools changed is listed again, though it never stops saying so', async () => {
+    const upstreams = connect();
+    await upstreams.tools();
+    let changes = 0;
+    upstreams.onChange(() => (changes += 1));
+    await waitFor(() => {
+      for (const listener of gateway.world.changeListeners) listener();
+      return changes > 0;
+    });
+    expect(await upstreams.find('up__bank__transfer')).toBeDefined();
+  });
+});
