@@ -44,10 +44,11 @@ export function reconcileCommand(io: Io): Command {
     });
 }
 
-function told({ epoch, open, settled, withoutWitness }: Reconciled): string {
+function told({ epoch, open, settled, ended, withoutWitness }: Reconciled): string {
   return [
     `Epoch ${epoch}. ${open} open calls were looked at.`,
     `${settled} may have run after the backup was made: they ended as outcome_unknown and will not run again.`,
+    `${ended} had ended after the backup was made, without running: they ended as denied.`,
     `${withoutWitness} are unknown to Temporal; they go on from what the database knows.`,
     'Executions are possible again. Start gateway and worker.',
   ].join('\n');

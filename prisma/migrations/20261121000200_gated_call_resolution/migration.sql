@@ -17,7 +17,7 @@ BEGIN
   END IF;
   PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
   -- A decision can end the call from behind: it was asked for in one generation, and the request of the next is open.
-  IF p_reason IN ('client_cancelled','abandoned','request_expired')
+  IF p_reason IN ('client_cancelled','abandoned','request_expired','restored')
      OR (p_cause = 're-evaluation' AND v_state <> 'granted') THEN
     PERFORM gateway.enqueue('cancel_access_request', p_call::text);
   END IF;

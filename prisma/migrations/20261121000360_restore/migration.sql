@@ -8,7 +8,7 @@ CREATE FUNCTION gateway.thaw() RETURNS void LANGUAGE sql AS $$
   UPDATE gateway.epoch SET frozen = false;
 $$;
 
--- Ends a call that the engine remembers as claimed while the database does not: it may have run, and must not run again.
+-- Ends a call whose claim or permit may be among the lost rows: it may have run, and must not run again.
 -- It goes the whole way through the states, so that the record shows each step with its cause. Answers the state afterwards.
 CREATE FUNCTION gateway.settle_restored(p_call uuid, p_claim uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;

@@ -119,7 +119,7 @@ function endsIn({ state, transitions }: OutcomeRecord): boolean {
 /** What must and must not be there besides the state, per state. */
 function fitsState({ state, reason, claim, invocation, result }: OutcomeRecord): boolean {
   // What was lost with the rows that a restore took is not there to be looked at.
-  if (reason === 'restored') return state === 'outcome_unknown' && result === undefined;
+  if (reason === 'restored' && state !== 'denied') return state === 'outcome_unknown' && result === undefined;
   const sent = invocation !== undefined && invocation.notSentAt === undefined;
   switch (state) {
     case 'executed':

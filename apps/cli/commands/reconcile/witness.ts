@@ -5,22 +5,26 @@ import { gatedCallWorkflowId } from '../../../../workflows/ids.ts';
 const SENDING_STEP = 'invokeTool';
 
 /**
- * What the engine remembers of a call. `claimed`: the step that sends was scheduled, so the tool may have run. `unclaimed`:
- * it was not, in any run there is a history of. `unknown`: there is no history.
+ * What the engine remembers of a call. `claimed`: the step that sends was scheduled, so the tool may have run. `ended`: it
+ * was not, and the workflow came to its end, as it does when the call has ended. `unclaimed`: neither, in any run there is
+ * a history of. `unknown`: there is no history.
  */
-export async function askWitness(client: Client, gatedCallId: string): Promise<'claimed' | 'unclaimed' | 'unknown'> {
+export type Witness = 'claimed' | 'ended' | 'unclaimed' | 'unknown';
+
+export async function askWitness(client: Client, gatedCallId: string): Promise<Witness> {
   try {
     const runs = client.workflow.list({ query: `WorkflowId = '${gatedCallWorkflowId(gatedCallId)}'` });
-    const seen: string[] = [];
-    for await (const { workflowId, runId } of runs) {
-      seen.push(runId);
+    let said: Witness = 'unknown';
+    for await (const { workflowId, runId, status } of runs) {
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
       const sends = events?.some(
         (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === SENDING_STEP,
       );
       if (sends) return 'claimed';
+      if (status.name === 'COMPLETED') said = 'ended';
+      else if (said === 'unknown') said = 'unclaimed';
     }
-    return seen.length > 0 ? 'unclaimed' : 'unknown';
+    return said;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'unknown';
     throw error;
