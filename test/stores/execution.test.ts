@@ -177,18 +177,41 @@ describe('execution fences', () => {
     await expect(jump('pending')).rejects.toMatchObject({ code: 'CS001' });
   });
 
-  it.each(['call_binding', 'decision', 'execution_claim', 'outcome_record', 'call_event'])(
-    'never changes a row of %s',
-    async (table) => {
+  describe('once its call was settled', () => {
+    const settled = async () => {
       const call = await own.fixture.claimed();
       const invocationId = randomUUID();
       await permit(call, invocationId);
       await own.fixture.lifecycle.settleNotSent(call.gatedCallId, invocationId);
+      const of = { gatedCallId: call.gatedCallId, invocationId, cause: 'result' } as const;
+      await own.fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
+      return call.gatedCallId;
+    };
+    const NEVER_CHANGED = ['call_binding', 'decision', 'approval', 'execution_claim', 'invocation', 'late_evidence'];
+    const NEVER_DELETED = ['execution_claim', 'invocation', 'call_event', 'outcome_record'];
+
+    it.each([...NEVER_CHANGED, 'call_event', 'outcome_record'])('a row of %s never changes', async (table) => {
       const change = own.db.pool.query(
         `UPDATE gateway.${table} SET gated_call_id = gated_call_id WHERE gated_call_id = $1`,
-        [call.gatedCallId],
+        [await settled()],
       );
       await expect(change).rejects.toMatchObject({ code: 'CS002' });
-    },
-  );
+    });
+
+    it.each(NEVER_DELETED)('a row of %s is never deleted', async (table) => {
+      const deletion = own.db.pool.query(`DELETE FROM gateway.${table} WHERE gated_call_id = $1`, [await settled()]);
+      await expect(deletion).rejects.toMatchObject({ code: 'CS002' });
+    });
+  });
+
+  it('keeps the names and the time of a permit that was not used yet', async () => {
+    const call = await own.fixture.claimed();
+    await permit(call, randomUUID());
+    for (const change of ['invocation_id = gen_random_uuid()', "upstream_key = 'other'", 'began_at = now()']) {
+      const changed = own.db.pool.query(`UPDATE gateway.invocation SET ${change} WHERE gated_call_id = $1`, [
+        call.gatedCallId,
+      ]);
+      await expect(changed).rejects.toMatchObject({ code: 'CS002' });
+    }
+  });
 });

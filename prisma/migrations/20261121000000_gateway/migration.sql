@@ -154,7 +154,8 @@ CREATE TABLE gateway.call_result (
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- A result that came after the call had ended as `outcome_unknown`. Kept for auditors; it changes no status.
+-- A result that came after the call had been settled without it, as unknown or by what a probe said. Kept for auditors;
+-- it changes no status.
 CREATE TABLE gateway.late_evidence (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.invocation,
   is_error      boolean NOT NULL,

@@ -25,9 +25,20 @@ CREATE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_binding
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER approval_immutable BEFORE UPDATE ON gateway.approval
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+-- A permit is given once. All that may be added is that it was not used.
+CREATE TRIGGER invocation_immutable BEFORE UPDATE ON gateway.invocation FOR EACH ROW
+  WHEN (OLD.not_sent_at IS NOT NULL OR (NEW.gated_call_id, NEW.invocation_id, NEW.upstream_key, NEW.began_at)
+    IS DISTINCT FROM (OLD.gated_call_id, OLD.invocation_id, OLD.upstream_key, OLD.began_at))
+  EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER invocation_kept BEFORE DELETE ON gateway.invocation
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER call_result_immutable BEFORE UPDATE ON gateway.call_result
+  FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+CREATE TRIGGER late_evidence_immutable BEFORE UPDATE ON gateway.late_evidence
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER call_event_immutable BEFORE UPDATE OR DELETE ON gateway.call_event
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
