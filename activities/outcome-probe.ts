@@ -1,10 +1,13 @@
 import * as z from 'zod';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
+import { publicName } from './clients/upstream.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { CallProgress } from './stores/stored-call.ts';
 
 const PROBE_MS = 5_000;
+
+const annotations = z.object({ annotations: z.object({ readOnlyHint: z.literal(true) }) });
 
 /** What a probe tool answers in its `structuredContent`. Anything else says nothing. */
 const answer = z.looseObject({
@@ -21,13 +24,18 @@ const DONE = { content: [{ type: 'text', text: 'The tool ran. Its own answer was
  * Asks the upstream what became of an execution whose answer was lost: by a read-only tool of the same upstream that the
  * configuration names, which is given the idempotency key of the one invocation. It is never a second call of the tool.
  * `never` has to mean that the upstream has not run it and will not, should the call still arrive. Undefined: nothing
- * certain is known.
+ * certain is known. A tool that does not say of itself that it only reads is never asked: it would be run again and again.
  */
 export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDeps, 'upstreams' | 'settings' | 'log'>) {
   return async (call: CallProgress, upstreamKey: string): Promise<InvocationResult | undefined> => {
     const probe = settings.outcomeProbes[call.tool];
     if (probe === undefined) return undefined;
     try {
+      const tool = await upstreams.find(publicName(call.upstream, probe));
+      if (!annotations.safeParse(tool?.definition).success) {
+        log.error({ tool: call.tool, probe }, 'an outcome probe is not there or lacks readOnlyHint; it is not asked');
+        return undefined;
+      }
       const said = await upstreams.call(
         { upstream: call.upstream, upstreamTool: probe, arguments: { idempotency_key: upstreamKey } },
         { signal: AbortSignal.timeout(PROBE_MS) },

@@ -14,6 +14,9 @@ const LIST_PATIENCE_MS = 15_000;
 const FIND_PATIENCE_MS = 15_000;
 const SEPARATOR = '__';
 
+/** The name under which agents know the tool of an upstream. */
+export const publicName = (upstream: string, upstreamTool: string) => `${upstream}${SEPARATOR}${upstreamTool}`;
+
 /** The upstream MCP servers, with their connections. */
 export interface UpstreamPool extends Upstreams {
   /** Calls back whenever the tools may have changed. Answers how to stop that. */
@@ -108,7 +111,7 @@ function describe(upstream: string, definition: JsonObject): UpstreamTool | unde
   const upstreamTool = definition['name'] as string;
   try {
     const digest = `sha-256:${sha256(canonicalJson(definition))}`;
-    return { upstream, upstreamTool, name: `${upstream}${SEPARATOR}${upstreamTool}`, definition, digest };
+    return { upstream, upstreamTool, name: publicName(upstream, upstreamTool), definition, digest };
   } catch {
     return undefined;
   }

@@ -5,7 +5,7 @@ import { answersOf, type Answers } from '../../workflows/domain/gated-call/outco
 import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { readRecordText } from './record-text.ts';
-import type { OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
+import type { LateResult, OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
 import { sha256 } from '../shared/sha256.ts';
 
 /** Where records come from, and what opens what is sealed in them. */
@@ -34,6 +34,8 @@ export interface RecordView extends RecordSummary {
   /** Absent when the sealed text can no longer be read as a record. */
   readonly answers?: Answers;
   readonly record?: OutcomeRecord;
+  /** Came after the record was written. It is no part of it, and changes nothing that it says. */
+  readonly lateResult?: LateResult;
   readonly seal: {
     readonly algorithm: 'sha-256';
     readonly recorded: string;
@@ -86,7 +88,8 @@ export function viewOf(stored: StoredEvidence, seals: Seals): RecordView {
     }),
     boundArguments: boundArguments(stored, { keys, seals }),
   });
-  return { ...summary, headline: answers.headline, answers, record, seal };
+  const { lateResult } = stored;
+  return { ...summary, headline: answers.headline, answers, record, ...(lateResult && { lateResult }), seal };
 }
 
 const digestOf = (text: string) => `sha-256:${sha256(text)}`;

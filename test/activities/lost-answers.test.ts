@@ -73,6 +73,15 @@ describe('an execution whose answer was lost', () => {
     expect(rows).toEqual([{ state, reason: reason ?? null }]);
   });
 
+  it('is not asked about with a tool that does not say that it only reads, or that is not there', async () => {
+    for (const probeTool of [{ definition: { annotations: { readOnlyHint: false } } }, { definition: {} }, undefined]) {
+      const call = await invoked(NO_ANSWER);
+      const step = steps({ probe: says({ outcome: 'done' }), probeTool });
+      expect(await step.settle(call)).toMatchObject({ kind: 'wait' });
+      expect(step.probed).toEqual([]);
+    }
+  });
+
   it.each<[string, InvocationResult | Error]>([
     ['does not know', says({ outcome: 'perhaps' })],
     ['says nothing that can be read', { kind: 'result', isError: false, result: { content: [] } }],
@@ -105,6 +114,37 @@ describe('an execution whose answer was lost', () => {
     expect(await rowsOf('call_result', call)).toEqual([]);
     expect(await rowsOf('outcome_record', call)).toEqual([record]);
     expect((await load(call)).state).toBe('outcome_unknown');
+  });
+
+  it.each([
+    ['never', 'execution_error'],
+    ['done', 'executed'],
+  ])('is evidence, once, when it comes after a probe said %s', async (outcome, state) => {
+    const call = await invoked(NO_ANSWER);
+    expect(await steps({ probe: says({ outcome }) }).settle(call)).toEqual({ kind: 'ended' });
+    const of = {
+      gatedCallId: call.gatedCallId,
+      invocationId: (await load(call)).invocation?.invocationId ?? '',
+      cause: 'result',
+    } as const;
+    const late = { isError: false, text: JSON.stringify(RESULT) };
+    for (let time = 0; time < 2; time += 1) {
+      expect(await own.fixture.lifecycle.settleResult(of, late)).toBe(state);
+    }
+    expect(await rowsOf('late_evidence', call)).toMatchObject([{ result_digest: TEST_SEALS.digest(late.text) }]);
+  });
+
+  it('is no evidence when it is the result that the call was settled with', async () => {
+    const call = await invoked({ kind: 'result', isError: false, result: RESULT });
+    const [stored] = await rowsOf('call_result', call);
+    const of = {
+      gatedCallId: call.gatedCallId,
+      invocationId: (await load(call)).invocation?.invocationId ?? '',
+      cause: 'result',
+    } as const;
+    await own.fixture.lifecycle.settleResult(of, { isError: false, text: JSON.stringify(RESULT) });
+    expect(await rowsOf('call_result', call)).toEqual([stored]);
+    expect(await rowsOf('late_evidence', call)).toEqual([]);
   });
 
   it('is no evidence when it comes from another invocation', async () => {

@@ -77,9 +77,10 @@ export const EXECUTION: readonly Invariant[] = [
         OR r.gated_call_id IS NOT NULL OR g.ended_at < g.execution_deadline)`,
   },
   {
-    name: 'what came too late is kept beside an unknown outcome, and changes nothing',
+    name: 'what came too late is kept beside a call that was settled without it, and changes nothing',
     sql: `SELECT l.gated_call_id FROM gateway.late_evidence l LEFT JOIN gateway.gated_call g ON g.id = l.gated_call_id
-      WHERE g.state IS DISTINCT FROM 'outcome_unknown' OR l.recorded_at < g.ended_at`,
+      LEFT JOIN gateway.call_event e ON e.gated_call_id = g.id AND e.to_state = g.state AND e.cause = 'result'
+      WHERE (l.recorded_at >= g.ended_at) IS NOT TRUE OR e.gated_call_id IS NOT NULL`,
   },
   {
     name: 'a claimed call is kept until its execution is over',

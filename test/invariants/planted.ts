@@ -107,7 +107,7 @@ function execution(c: HonestCalls): Record<string, Planted> {
     'an unknown outcome has a permit, no result, and lasted until the execution deadline': {
       sql: [call(c.unknown, `execution_deadline = ${SOON}`)],
     },
-    'what came too late is kept beside an unknown outcome, and changes nothing': {
+    'what came too late is kept beside a call that was settled without it, and changes nothing': {
       sql: [rowsOf('late_evidence', c.unknown, `recorded_at = ${LONG_AGO}`)],
     },
     'a claimed call is kept until its execution is over': {

@@ -68,7 +68,7 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     name: 'a result is stored over an unknown outcome',
     checks: ['model', 'histories'],
     inDatabase: async (pool) => {
-      await change('settle_execution', ["IF v_state = 'outcome_unknown' THEN", 'IF false THEN'])(pool);
+      await change('settle_execution', ["IF v_state <> 'claimed' THEN", 'IF false THEN'])(pool);
       await allowTransition(pool, 'outcome_unknown', 'executed');
       await allowTransition(pool, 'outcome_unknown', 'execution_error');
       await pool.query('ALTER TABLE gateway.outcome_record DROP CONSTRAINT outcome_record_gated_call_id_key');

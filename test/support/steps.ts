@@ -37,6 +37,8 @@ export interface World {
   store?: Partial<ActivityDeps['store']>;
   /** What the probe tool answers. Absent: there is none. */
   probe?: InvocationResult | Error;
+  /** What the upstream says of the probe tool. Not given: that it only reads. */
+  probeTool?: Pick<UpstreamTool, 'definition'> | undefined;
 }
 
 /** The product's steps over a real store and this world, with what they sent into it. At most two generations. */
@@ -69,7 +71,11 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     ensureSubmitted: createEnsureSubmitted({ store, accessRequests }),
     upstreams: {
       tools: async () => [],
-      find: async () => answer(world.tool ?? TOOL),
+      async find(name) {
+        if (name !== `${TOOL.upstream}__${PROBE}`) return answer(world.tool ?? TOOL);
+        const said = 'probeTool' in world ? world.probeTool : { definition: { annotations: { readOnlyHint: true } } };
+        return said && { ...TOOL, ...said };
+      },
       call: async (call, { sendBy = Infinity }) => {
         if (call.upstreamTool === PROBE) {
           probed.push(call);

@@ -113,6 +113,7 @@ function AccessRequests({ record }: { record: OutcomeRecord }) {
 
 function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
   const { requester, result } = record;
+  const { lateResult } = view;
   return (
     <section class="card">
       <h2>The call</h2>
@@ -127,9 +128,19 @@ function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
           ['Record', <Code text={view.outcomeRef} />],
           ['Tool digest', <Code text={record.toolDigest} />],
           ['Result digest', result ? <Code text={result.digest} /> : 'no result'],
+          ...(lateResult ? ([['Came too late', <LateResult of={lateResult} />]] as const) : []),
         ]}
       />
     </section>
+  );
+}
+
+/** What the tool answered when the call had been settled without an answer of its own. */
+function LateResult({ of: { isError, digest, at } }: { of: NonNullable<RecordView['lateResult']> }) {
+  return (
+    <>
+      {isError ? 'an error' : 'a result'}, <Moment at={at} /> <Code text={digest} />
+    </>
   );
 }
 

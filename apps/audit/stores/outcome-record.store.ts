@@ -22,12 +22,22 @@ export interface StoredRecord {
   readonly recordedAt: string;
 }
 
+/** A result that came after the call had been settled without it. */
+export interface LateResult {
+  readonly isError: boolean;
+  /** Keyed, as that of a result. */
+  readonly digest: string;
+  /** UTC, microseconds. */
+  readonly at: string;
+}
+
 /** A record with what the other tables say about the same call, all read at one moment. */
 export interface StoredEvidence extends StoredRecord {
   readonly claimCount: number;
   readonly invocationCount: number;
   readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
   readonly siblings: readonly SiblingCall[];
+  readonly lateResult: LateResult | null;
   /** What the call is bound to, sealed. Null once it is no longer kept, like its key. */
   readonly boundTool: string | null;
   readonly sealedContent: string | null;
@@ -67,7 +77,8 @@ export interface OutcomeRecords {
 /** Most records one look-up by call or decision returns; the list has the rest. */
 const LOOKUP_LIMIT = 50;
 
-const RECORDED_AT = `to_char(r.recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "recordedAt"`;
+const inUtc = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+const RECORDED_AT = `${inUtc('r.recorded_at')} AS "recordedAt"`;
 const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
   r.requester_key AS "requesterKey", r.body, r.digest, ${RECORDED_AT}`;
 // One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
@@ -75,6 +86,8 @@ const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "
   k.call_key AS "callKey",
   (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
   (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
+  (SELECT json_build_object('isError', l.is_error, 'digest', l.result_digest, 'at', ${inUtc('l.recorded_at')})
+     FROM gateway.late_evidence l WHERE l.gated_call_id = r.gated_call_id) AS "lateResult",
   (SELECT coalesce(json_agg(json_build_object('seq', e.seq, 'to', e.to_state) ORDER BY e.seq), '[]')
      FROM gateway.call_event e WHERE e.gated_call_id = r.gated_call_id) AS transitions,
   (SELECT coalesce(json_agg(json_strip_nulls(json_build_object('taskId', g.task_id, 'state', g.state,

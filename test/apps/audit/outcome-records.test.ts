@@ -104,6 +104,22 @@ describe('an outcome record', () => {
     expect(byCall.body.items.map((item: { taskId: string }) => item.taskId)).toEqual([second.taskId, first.taskId]);
   });
 
+  it('shows a result that came too late, and says about the call what it said before', async () => {
+    const { taskId, gatedCallId } = await audit.calls.end('outcome_unknown');
+    const before = (await audit.json(`/outcome-records/by-task/${taskId}`)).body;
+    expect(before).not.toHaveProperty('lateResult');
+    const { lifecycle } = audit.calls.fixture;
+    const invocationId = (await lifecycle.progress(gatedCallId)).invocation?.invocationId ?? '';
+    const late = { isError: false, text: `{"content":["${CANARY_RESULT}"]}` };
+    await lifecycle.settleResult({ gatedCallId, invocationId, cause: 'result' }, late);
+    const { body } = await audit.json(`/outcome-records/by-task/${taskId}`);
+    const lateResult = { isError: false, digest: expect.stringMatching(/^hmac-/), at: expect.stringMatching(/Z$/) };
+    expect(body).toEqual({ ...before, lateResult });
+    const page = await audit.get(`/outcome-records/${body.outcomeRef}`, { accept: 'text/html' });
+    expect(page.text).toMatch(/Came too late/);
+    expect(page.text + JSON.stringify(body)).not.toContain(CANARY_RESULT);
+  });
+
   it('does not exist while the call is open, and says in which state it is', async () => {
     const { taskId } = await audit.calls.fixture.pending();
     const { status, body } = await audit.json(`/outcome-records/by-task/${taskId}`);
