@@ -9,6 +9,8 @@ export interface History {
 }
 
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
+/** First name of the same key. */
+const DISPOSITION_ALIAS = 'net.openid.authzen/disposition';
 const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
 
 /** What a client must read of a call in each of its last states: status, disposition, whether the result is an error. */
@@ -22,11 +24,23 @@ const SHOWN: Readonly<Record<string, readonly [status: string, disposition?: str
 };
 const ALLOWED = [...Object.values(SHOWN), ['working'] as const];
 
+/** What the words of an answer must say of the tool, by its disposition or else its status. */
+const WORDS: Readonly<Record<string, RegExp>> = {
+  'approved-executed': /\bran once\b/,
+  'execution-error': /\bran once\b|\bdid not run\b/,
+  'outcome-unknown': /\bmay have run\b/,
+  'denied-not-executed': /\bdid not run\b/,
+  cancelled: /\bdid not run\b/,
+  failed: /\bdid not run\b/,
+  working: /\bhas not run\b|\bnot known yet\b/,
+};
+
 /** What is not as it has to be in what a client read of one task. */
 export function checkReads({ taskId, reads, state }: History): string[] {
   const found: string[] = [];
   if (reads.some((read) => read['taskId'] !== taskId)) found.push('an answer was about another task');
   if (reads.some((read) => !agreesWithItself(read))) found.push('status, disposition and result did not agree');
+  if (reads.some((read) => !saysWhatItIs(read))) found.push('the words of an answer did not say what its status says');
   if (wentBack(reads)) found.push('a client read an older state after a newer one');
   const last = reads.at(-1);
   const [status, disposition] = SHOWN[state] ?? [];
@@ -37,11 +51,19 @@ export function checkReads({ taskId, reads, state }: History): string[] {
 }
 
 function resultOf(read: Read | undefined) {
-  return read?.['result'] as { isError?: boolean; _meta?: Read } | undefined;
+  return read?.['result'] as { isError?: boolean; _meta?: Read; content?: { text?: string }[] } | undefined;
 }
 
 function dispositionOf(read: Read | undefined): string | undefined {
   return resultOf(read)?._meta?.[DISPOSITION] as string | undefined;
+}
+
+/** Its words, those of the result included, say this of the tool and none of the other things that can be said. */
+function saysWhatItIs(read: Read): boolean {
+  const said = [read['statusMessage'], ...(resultOf(read)?.content ?? []).map(({ text }) => text)].join(' ');
+  const own = WORDS[dispositionOf(read) ?? String(read['status'])];
+  const claims = said.match(/\b(ran once|may have run|did not run|has not run|not known yet)\b/g) ?? [];
+  return own !== undefined && claims.length > 0 && claims.every((claim) => own.test(claim));
 }
 
 function agreesWithItself(read: Read): boolean {
@@ -51,7 +73,13 @@ function agreesWithItself(read: Read): boolean {
       status === read['status'] && disposition === dispositionOf(read) && isError === result?.isError,
   );
   const awaits = (read['_meta'] as Read | undefined)?.[AUTHORIZATION] !== undefined;
-  return isRight && awaits === (read['status'] === 'working') && (read['status'] === 'failed') === 'error' in read;
+  const bothNames = resultOf(read)?._meta?.[DISPOSITION_ALIAS] === dispositionOf(read);
+  return (
+    isRight &&
+    bothNames &&
+    awaits === (read['status'] === 'working') &&
+    (read['status'] === 'failed') === 'error' in read
+  );
 }
 
 /** Time of the last change never goes back, and what was an end stays exactly that. */
