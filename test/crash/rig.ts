@@ -60,6 +60,8 @@ export class Rig {
   /** Faults that were no outage. */
   readonly faults: { readonly from: string; readonly to: string }[] = [];
   readonly callers: Caller[] = [];
+  /** Access token of somebody who may decide. */
+  approverToken = '';
   config!: Config;
   secrets!: DevelopmentSecrets;
   database!: Pool;
@@ -86,6 +88,8 @@ export class Rig {
     this.database = new Pool({ connectionString: this.#infrastructure.environment.DATABASE_URL, max: 4 });
     await this.#start('ledger');
     await Promise.all(PARTS.slice(1).map((part) => this.#start(part)));
+    const approver = { name: 'alice', audience: 'approvals' } as const;
+    this.approverToken = (await requestPersonToken(this.config, this.secrets, approver)).accessToken;
     for (const name of CALLERS) {
       const { accessToken } = await requestPersonToken(this.config, this.secrets, { name, audience: 'mcp' });
       this.callers.push(await connectCaller(this.config.urls.mcp, { name, token: accessToken }));
