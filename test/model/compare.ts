@@ -16,15 +16,15 @@ export interface Comparison {
 }
 
 /**
- * Tries the model's operations on the database in every row that can be reached. Everything in the first generation, and
- * in the second all that leads on, and of the rest one in ten. Nothing of it is committed.
+ * Tries the model's operations on the database in every row that can be reached: everything in the first generation, and
+ * in the second all that leads to a new row, and of the rest one in so many. Nothing of it is committed.
  */
-export async function compareWithModel(pool: Pool): Promise<Comparison> {
+export async function compareWithModel(pool: Pool, { oneIn = 10 } = {}): Promise<Comparison> {
   const client = await pool.connect();
   const stored = createStoredRow(client);
   let [tried, turn] = [0, 0];
   let difference: Comparison['difference'];
-  const isTried = ({ generation }: Row) => generation === 1 || turn++ % 10 === 0;
+  const isTried = ({ generation }: Row) => generation === 1 || turn++ % oneIn === 0;
 
   async function explore({ row, next }: Branch, depth: number): Promise<void> {
     const savepoint = `at_${depth}`;

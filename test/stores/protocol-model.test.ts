@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { compareWithModel } from '../model/compare.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { times } from '../support/regime.ts';
+
+/** What leads nowhere new in the second generation is most of it, and would take a minute of every run of the tests. */
+const oneIn = times(10, 1);
+const WHAT =
+  oneIn === 1
+    ? 'every operation'
+    : `every operation in the first generation, in the second those that lead on and one in ${oneIn} of the others`;
 
 describe('the functions of the database', () => {
   let db: TestDatabase;
@@ -9,10 +17,10 @@ describe('the functions of the database', () => {
   });
   afterAll(() => db.drop());
 
-  it('answer and do what the model says, in every state that can be reached', async () => {
-    const { rows, tried, difference } = await compareWithModel(db.pool);
+  it(`answer and do what the model says, in every state that can be reached: ${WHAT}`, async () => {
+    const { rows, tried, difference } = await compareWithModel(db.pool, { oneIn });
     expect(difference).toBeUndefined();
     expect(rows).toBeGreaterThan(1_000);
-    expect(tried).toBeGreaterThan(6_000);
+    expect(tried).toBeGreaterThan(times(6_000, 30_000));
   });
 });
