@@ -180,6 +180,20 @@ describe('the steps of a gated call', () => {
       expect(state).toBe('executed');
     });
 
+    it('sends the key of its permit both in the message and for the header of the request', async () => {
+      const call = await claimedCall();
+      const step = steps({});
+      await run(step, call);
+      const upstreamKey = (await own.fixture.lifecycle.progress(call.gatedCallId)).invocation?.upstreamKey;
+      expect(upstreamKey).toMatch(/^[\w-]{22}$/);
+      expect(step.sent).toEqual([
+        expect.objectContaining({
+          meta: { 'dev.countersign/idempotency-key': upstreamKey },
+          idempotencyKey: upstreamKey,
+        }),
+      ]);
+    });
+
     it.each([
       ['the tool says it failed', { kind: 'result', isError: true, result: { content: [] } }, 'execution_error'],
       ['the upstream answers with a protocol error', { kind: 'error', code: -32602, message: 'no' }, 'execution_error'],

@@ -9,6 +9,8 @@ import { CANARY, tasksOf, type Exchange, type Run } from './run-cell.ts';
 
 interface LedgerEntry {
   readonly upstreamKey: string;
+  /** The key that the HTTP request came with. */
+  readonly headerKey?: string;
   readonly entry: string;
   readonly digest: string;
   readonly at: string;
@@ -85,6 +87,10 @@ function ledgerViolations(calls: ReadonlyMap<string, CallRow>, ledger: readonly 
     const twins = [...calls.values()].filter((call) => call.entry === entry).length;
     const found: string[] = [];
     if (own.length > twins) found.push(`it arrived ${own.length} times`);
+    // An upstream that looks at one of them only must know a repetition as well as one that looks at the other.
+    if (own.some(({ headerKey, upstreamKey }) => headerKey !== upstreamKey)) {
+      found.push('it arrived with one idempotency key in its header and another in its message');
+    }
     if (['cancelled', 'denied', 'failed'].includes(state) && own.length > 0) found.push(`it is ${state} and arrived`);
     if (reason === 'not_sent' && own.length > twins - 1) found.push('it was not sent and arrived');
     if (state === 'executed' && !own.some(({ reply }) => result?.includes(reply))) {

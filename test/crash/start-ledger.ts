@@ -33,11 +33,12 @@ function canonicalCall(args: Record<string, string>): string {
   return `{"arguments":${JSON.stringify(args, Object.keys(args).sort())},"tool":${JSON.stringify(publicName)}}`;
 }
 
-function note(params: Message['params']): object {
+function note(params: Message['params'], headerKey: string | undefined): object {
   const args = params?.arguments ?? {};
   const reply = randomUUID();
   const entry = {
     upstreamKey: params?._meta?.['dev.countersign/idempotency-key'],
+    headerKey,
     entry: args['entry'],
     digest: `sha-256:${createHash('sha256').update(canonicalCall(args)).digest('hex')}`,
     at: new Date().toISOString(),
@@ -48,7 +49,7 @@ function note(params: Message['params']): object {
   return { content: [{ type: 'text', text: reply }] };
 }
 
-function answer({ method, params }: Message): object | undefined {
+function answer({ method, params }: Message, headerKey: string | undefined): object | undefined {
   switch (method) {
     case 'initialize':
       return {
@@ -59,7 +60,7 @@ function answer({ method, params }: Message): object | undefined {
     case 'tools/list':
       return { tools: [TOOL] };
     case 'tools/call':
-      return note(params);
+      return note(params, headerKey);
     case 'ping':
       return {};
     default:
@@ -72,7 +73,7 @@ app.use(express.json());
 app.post('/mcp', (request, response) => {
   const message = request.body as Message;
   if (message.id === undefined) return void response.status(202).end();
-  const result = answer(message);
+  const result = answer(message, request.get('idempotency-key'));
   const error = { code: -32_601, message: 'unknown' };
   response.json({ jsonrpc: '2.0', id: message.id, ...(result === undefined ? { error } : { result }) });
 });
