@@ -1,17 +1,18 @@
-import { ServerResponse } from 'node:http';
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import { CALLBACK_PATH } from '../../apps/shared/config/config.ts';
 import type { Through } from './failpoints.ts';
+import type { StepName } from './steps.ts';
 
-const STEPS = { 'tools/call': 'C5', 'tasks/get': 'Q2' } as const;
+const MCP_STEPS: Readonly<Record<string, StepName>> = { 'tools/call': 'C5', 'tasks/get': 'Q2' };
 
 /**
- * Puts a failpoint where this process hands the answer to an MCP request to the network. A failure is a connection that is
- * cut: before the answer's first byte, or with the answer on its way.
+ * Puts a failpoint where this process hands the answer to an MCP request, or to a callback, to the network. A failure is a
+ * connection that is cut: before the answer's first byte, or with the answer on its way.
  */
 export function breakAnswers(through: Through): void {
   const answer = ServerResponse.prototype.end;
   ServerResponse.prototype.end = function breakable(this: ServerResponse, ...args: unknown[]) {
-    const method = this.req.headers['mcp-method'];
-    const step = typeof method === 'string' && method in STEPS ? STEPS[method as keyof typeof STEPS] : undefined;
+    const step = stepOf(this.req);
     const send = () => answer.apply(this, args as Parameters<typeof answer>);
     if (step === undefined) return send();
     const cut = () => {
@@ -25,4 +26,9 @@ export function breakAnswers(through: Through): void {
     );
     return this;
   } as typeof answer;
+}
+
+function stepOf({ method, url, headers }: IncomingMessage): StepName | undefined {
+  if (method === 'POST' && url === CALLBACK_PATH) return 'K1';
+  return MCP_STEPS[String(headers['mcp-method'])];
 }

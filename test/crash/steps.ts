@@ -28,8 +28,8 @@ export interface Step {
 
 /**
  * Every commit and every network call between a tool call and its end, in the order in which a call meets them.
- * C: creation. A: the authority side. O: what the outboxes hand out. R: resolution. G: a further generation. E: execution.
- * X: an end before it. Q: what a client reads.
+ * C: creation. A: the authority side. O: what the outboxes hand out. K: a callback. R: resolution. G: a further generation.
+ * E: execution. X: an end before it. Q: what a client reads.
  */
 export const STEPS = {
   C0: opening('gateway', 'PolicyDecisionPoint.evaluate', 'the first decision'),
@@ -47,6 +47,7 @@ export const STEPS = {
   A6: deciding('approvals', 'statement approvals-cast-vote', 'a vote from the inbox is committed'),
   O2: deciding('approvals', 'statement approvals-outbox-take', 'callbacks are taken, and those sent deleted'),
   R1: deciding('gateway', 'statement accept-callback', 'a callback is committed'),
+  K1: deciding('gateway', 'answer to a callback', 'the access request service is told that it came'),
   R2: deciding('worker', 'GatedCallWorkflows.poke', 'the workflow is woken'),
   R6: opening('worker', 'statement take-looks', 'due looks are taken'),
   R7: deciding('worker', 'statement wake', 'a look that found a resolution wakes the workflow', 'R1a'),
