@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { timesLogged } from '../support/artefacts.ts';
+import { allowFileServer, loseFileServer } from '../support/file-server.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { MortalUpstream } from '../support/mortal-upstream.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -47,10 +49,7 @@ const stateOf = async (taskId: string) => {
   const text = 'SELECT state, reason FROM gateway.gated_call WHERE task_id = $1';
   return (await (await stack.database()).query<{ state: string; reason: string | null }>(text, [taskId])).rows[0];
 };
-const logged = (words: string, part: string) => {
-  const log = readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8');
-  return log.match(new RegExp(`"name":"${part}".*${words}`, 'g'))?.length ?? 0;
-};
+const logged = (words: string, part: string) => timesLogged(stack, words, part);
 /** Waits until the worker has tried in vain twice to go on with an approved call. */
 const putOff = async (act: () => Promise<void>) => {
   const before = logged('re-evaluation is put off', 'worker');
@@ -167,15 +166,9 @@ describe('without an approval service', () => {
 describe('without the upstream', () => {
   const NOT_REACHED = 'The tool did not run: its server cannot be reached. The call may be repeated later.';
   const NO_ANSWER = 'The tool may have run: no answer came from its server. Check the target system before any repeat.';
-  const down = () => join(stack.journal, 'down');
-  const lose = async () => {
-    const lost = () => logged('upstream connection lost', 'gateway');
-    const before = lost();
-    writeFileSync(down(), '');
-    await waitFor(() => lost() > before);
-  };
+  const lose = () => loseFileServer(stack);
   const recover = async (name?: string) => {
-    rmSync(down(), { force: true });
+    allowFileServer(stack);
     stack.releaseUpstream();
     await waitFor(async () => (await look(name)) === RAN);
   };

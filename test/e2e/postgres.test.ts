@@ -3,8 +3,11 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { expectInvariants } from '../invariants/check-invariants.ts';
+import { endOf } from '../soak/lives.ts';
 import { decisionBody } from '../support/decisions.ts';
+import { allowFileServer, loseFileServer } from '../support/file-server.ts';
 import { everySoOften } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -26,56 +29,116 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack?.stop());
 
+/** Two people who make calls. */
+const OWNERS = ['agent', 'bob'] as const;
+type Owner = (typeof OWNERS)[number];
+interface Held {
+  readonly taskId: string;
+  readonly path: string;
+  readonly owner: Owner;
+}
+
 const pathOf = (name: string) => join(stack.files, `${name}.txt`);
+const writing = (name: string) => ({
+  name: 'files__write_file',
+  arguments: { path: pathOf(name), content: name },
+});
+const ask = async (method: string, params: Record<string, unknown>, owner: Owner = 'agent') =>
+  stack.rpc(await stack.token(owner), method, params);
 /** As a client does: the same again while it is told to repeat it. Any other error fails the test. */
-const rpc = async (method: string, params: Record<string, unknown>) => {
-  const token = await stack.token('agent');
-  return waitFor(
+const rpc = (...request: Parameters<typeof ask>) =>
+  waitFor(
     async () => {
-      const { body, status, text } = await stack.rpc(token, method, params);
+      const { body, status, text } = await ask(...request);
       if (body.result !== undefined) return body.result;
       expect([status, text]).toEqual([200, expect.stringMatching(/may be repeated later/)]);
       return undefined;
     },
     { timeoutMs: 2 * MINUTE_MS, everyMs: 200 },
   );
+/** What its owner is told of a task, asked once. */
+const read = async ({ taskId, owner }: Held): Promise<Record<string, unknown>> => {
+  const { result, error } = (await ask('tasks/get', { taskId }, owner)).body;
+  return result ?? { error };
 };
 const requestBehind = (taskId: string) => patiently(() => requestOf(sealed, taskId), { timeoutMs: MINUTE_MS });
 
 /** Makes a call that has to wait for an approval. */
-async function hold(name: string): Promise<{ taskId: string; path: string }> {
-  const path = pathOf(name);
-  const held = await rpc('tools/call', { name: 'files__write_file', arguments: { path, content: name } });
-  return { taskId: String(held['taskId']), path };
+async function hold(name: string, owner: Owner = 'agent'): Promise<Held> {
+  const held = await rpc('tools/call', writing(name), owner);
+  return { taskId: String(held['taskId']), path: pathOf(name), owner };
 }
 
 /** The approver repeats the same message until it is counted. */
-async function approve(taskId: string): Promise<void> {
-  const body = decisionBody(await requestBehind(taskId), { verdict: 'approve' });
+async function decide({ taskId }: Held, verdict: 'approve' | 'deny' = 'approve'): Promise<void> {
+  const body = decisionBody(await requestBehind(taskId), { verdict });
   const message = { id: `msg_${randomUUID()}`, at: new Date() };
   await waitFor(async () => (await stack.postDecision(body, message)).ok, { timeoutMs: MINUTE_MS, everyMs: 200 });
 }
 
-async function hasRunOnce({ taskId, path }: { taskId: string; path: string }): Promise<void> {
-  const ended = await waitFor(
+const ended = ({ taskId, owner }: Held) =>
+  waitFor(
     async () => {
-      const task = await rpc('tasks/get', { taskId });
+      const task = await rpc('tasks/get', { taskId }, owner);
       return task['status'] === 'working' ? undefined : task;
     },
     { timeoutMs: 3 * MINUTE_MS, everyMs: 200 },
   );
-  const result = ended['result'] as { _meta?: Record<string, unknown> };
-  expect(result._meta?.['io.modelcontextprotocol/tool-approval-disposition']).toBe('approved-executed');
-  const writes = stack.upstreamCalls().filter((call) => call.arguments['path'] === path);
-  expect([writes.length, existsSync(path)]).toEqual([1, true]);
+
+async function hasRunOnce(held: Held): Promise<void> {
+  expect(endOf(await ended(held))).toBe('approved-executed');
+  const writes = stack.upstreamCalls().filter((call) => call.arguments['path'] === held.path);
+  expect([writes.length, existsSync(held.path)]).toEqual([1, true]);
 }
 
 /** One call from its request to its end. */
 async function life(name: string): Promise<string> {
   const held = await hold(name);
-  await approve(held.taskId);
+  await decide(held);
   await hasRunOnce(held);
   return held.taskId;
+}
+
+/** A call with what its owner was told of it in good times. */
+interface Known extends Held {
+  readonly told: Record<string, unknown>;
+}
+
+/** A call of each owner that waits, one that has run, one that was denied, and one that was cancelled. */
+async function callsInEveryState(name: string): Promise<Known[]> {
+  const bring: Readonly<Record<string, (held: Held) => Promise<unknown>>> = {
+    working: () => Promise.resolve(),
+    'approved-executed': async (held) => {
+      await decide(held);
+      await hasRunOnce(held);
+    },
+    'denied-not-executed': async (held) => {
+      await decide(held, 'deny');
+      await ended(held);
+    },
+    cancelled: ({ taskId, owner }) => rpc('tasks/cancel', { taskId }, owner),
+  };
+  const calls = OWNERS.flatMap((owner) =>
+    Object.entries(bring).map(async ([state, act]) => {
+      const held = await hold(`${name}-${state}-${owner}`, owner);
+      await act(held);
+      const told = await read(held);
+      expect(endOf(told)).toBe(state);
+      return { ...held, told };
+    }),
+  );
+  return Promise.all(calls);
+}
+
+/** Reads them all over and over: every time their owners are told the same. */
+async function readAgainAndAgain(calls: readonly Known[], count: number): Promise<void> {
+  const different: unknown[] = [];
+  await inParallel(count, 10, async (index) => {
+    const known = calls[index % calls.length] as Known;
+    const answer = await read(known);
+    if (!isDeepStrictEqual(answer, known.told)) different.push({ answer, told: known.told });
+  });
+  expect([different.length, different[0]]).toEqual([0, undefined]);
 }
 
 it('immediate restarts of Postgres under the whole product: every call runs once, and nobody is told otherwise', async () => {
@@ -104,27 +167,22 @@ it('immediate restarts of Postgres under the whole product: every call runs once
 }, 1_800_000);
 
 it('a task can be read every time while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
-  const done = await life('done-before');
-  const held = await hold('waits');
+  const calls = await callsInEveryState('all-gone');
   const [cancelled, overdue] = [await hold('cancelled'), await hold('overdue')];
   const gone = ['temporal', 'worker', 'pdp', 'approvals'] as const;
-  await Promise.all(gone.map((part) => stack.kill(part)));
-  stack.holdUpstream();
-  const token = await stack.token('agent');
-  const read = async (taskId: string) => (await stack.rpc(token, 'tasks/get', { taskId })).body.result?.['status'];
-  const seen: unknown[] = [];
-  await inParallel(times(600, 10_000), 10, async () => void seen.push(await read(held.taskId), await read(done)));
-  expect(seen.filter((status) => status === 'working')).toHaveLength(times(600, 10_000));
-  expect(seen.filter((status) => status === 'completed')).toHaveLength(times(600, 10_000));
+  await Promise.all([...gone.map((part) => stack.kill(part)), loseFileServer(stack)]);
+  await readAgainAndAgain(calls, times(1_200, 20_000));
   // Cancellations and deadlines need nobody else either.
-  expect((await stack.rpc(token, 'tasks/cancel', { taskId: cancelled.taskId })).body.result).toBeDefined();
-  expect(await read(cancelled.taskId)).toBe('cancelled');
+  expect((await ask('tasks/cancel', { taskId: cancelled.taskId })).body.result).toBeDefined();
+  expect(endOf(await read(cancelled))).toBe('cancelled');
   const past = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1';
   await (await stack.database()).query(past, [overdue.taskId]);
-  expect(await read(overdue.taskId)).toBe('completed');
-  stack.releaseUpstream();
+  expect(endOf(await read(overdue))).toBe('denied-not-executed');
+  allowFileServer(stack);
   for (const part of gone) await stack.startPart(part);
-  await approve(held.taskId);
-  await hasRunOnce(held);
+  for (const held of calls.filter(({ told }) => told['status'] === 'working')) {
+    await decide(held);
+    await hasRunOnce(held);
+  }
   await expectInvariants(await stack.database());
 }, 300_000);

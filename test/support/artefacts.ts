@@ -28,9 +28,17 @@ export async function taskIdOf(stack: Stack, accessRequestId: string | undefined
   return row.task_id;
 }
 
-/** What the product's parts have warned of so far: the reason behind an answer that gives none. */
-export function warningsOf({ stateDir }: Stack): string {
+function logOf({ stateDir }: Stack): string[] {
   const file = join(stateDir, 'logs', 'countersign.log');
-  const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
-  return lines.filter((line) => /"level":(40|50|60)/.test(line)).join('\n');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
 }
+
+/** What the product's parts have warned of so far: the reason behind an answer that gives none. */
+export const warningsOf = (stack: Stack): string =>
+  logOf(stack)
+    .filter((line) => /"level":(40|50|60)/.test(line))
+    .join('\n');
+
+/** How often a part has written down these words so far. */
+export const timesLogged = (stack: Stack, words: string, part: string): number =>
+  logOf(stack).filter((line) => new RegExp(`"name":"${part}".*${words}`).test(line)).length;

@@ -1,0 +1,20 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { timesLogged } from './artefacts.ts';
+import type { Stack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+const down = ({ journal }: Stack) => join(journal, 'down');
+
+/** Kills the file server behind a stack wherever it runs, and whatever is started of it. The gateway has noticed then. */
+export async function loseFileServer(stack: Stack): Promise<void> {
+  const lost = () => timesLogged(stack, 'upstream connection lost', 'gateway');
+  const before = lost();
+  writeFileSync(down(stack), '');
+  await waitFor(() => lost() > before);
+}
+
+/** Whoever needs it next starts it again. */
+export function allowFileServer(stack: Stack): void {
+  rmSync(down(stack), { force: true });
+}
