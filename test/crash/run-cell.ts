@@ -1,6 +1,7 @@
 import { requestOf } from '../support/sealed-calls.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { decisionBody, postSigned, type OpenRequest } from '../support/decisions.ts';
+import { shortenLeases } from '../support/shorten-leases.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 import type { Caller } from './caller.ts';
 import { armingOf, WANTS_TWO, type Cell, type Plan } from './cell.ts';
@@ -62,7 +63,7 @@ export async function runCell(rig: Rig, cell: Cell, repeat: number): Promise<Run
   const overdue: string[] = [];
   const { armedAt } = stepOf(cell.label);
   const armNow = () => arm(rig.failpoints, armingOf(cell, id));
-  const leases = setInterval(() => void shortenLeases(rig).catch(() => undefined), LEASES_MS);
+  const leases = setInterval(() => void shortenLeases(rig.database).catch(() => undefined), LEASES_MS);
   try {
     if (armedAt === 'opening') armNow();
     await Promise.all(exchanges.map((exchange) => open(exchange)));
@@ -170,23 +171,6 @@ async function letLapse(rig: Rig, { taskId }: Exchange): Promise<void> {
      WHERE task_id = $1 AND ended_at IS NULL`,
     [taskId],
   );
-}
-
-/**
- * Lets leases end three seconds after they began, whether or not their holder is alive: 30 s are for a submission, 60 s for
- * an entry of an outbox. What is put off for a few seconds on purpose stays put off.
- */
-async function shortenLeases({ database }: Rig): Promise<void> {
-  await database.query(
-    `UPDATE gateway.submission SET lease_until = clock_timestamp() WHERE access_request_key IS NULL
-     AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '27 s'`,
-  );
-  for (const schema of ['gateway', 'approvals']) {
-    await database.query(
-      `UPDATE ${schema}.outbox SET available_at = clock_timestamp()
-       WHERE available_at BETWEEN clock_timestamp() + interval '10 s' AND clock_timestamp() + interval '57 s'`,
-    );
-  }
 }
 
 /** Clients keep looking; the database says when there is nothing left to wait for. */

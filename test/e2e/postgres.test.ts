@@ -1,21 +1,25 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomInt, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { withOption } from '../../apps/shared/database/pool.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { endOf } from '../soak/lives.ts';
 import { decisionBody } from '../support/decisions.ts';
 import { allowFileServer, loseFileServer } from '../support/file-server.ts';
-import { everySoOften } from '../support/postgres-faults.ts';
+import { everySoOften, setting } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
+import { shortenLeases } from '../support/shorten-leases.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
 import { requestOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 
 const MINUTE_MS = 60_000;
+const ONLY_READS = `SELECT WHERE current_setting('transaction_read_only') = 'on'`;
+const LATER = expect.stringMatching(/The tool did not run\. The call may be repeated later\.$/);
 
 let stack!: Stack;
 /** Looked up once: who looks for the server while it restarts would start another one. */
@@ -165,6 +169,64 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   await waitFor(async () => (await toDo())?.rowCount === 0, { timeoutMs: 2 * MINUTE_MS });
   await expectInvariants(database, { seenTaskIds: tasks });
 }, 1_800_000);
+
+describe('while the database only reads', () => {
+  const url = () => sealed.database.options.connectionString ?? '';
+  const readOnly = (value?: 'on') => setting(url(), 'default_transaction_read_only', value);
+  const restartGateway = async (databaseUrl?: string) => {
+    await stack.kill('gateway');
+    await stack.startPart('gateway', databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl });
+  };
+
+  /** Tasks are shown as before, and none is handed out. */
+  async function nothingIsBegun(calls: readonly Known[], names: readonly string[]): Promise<void> {
+    const reading = readAgainAndAgain(calls, times(400, 2_000));
+    await inParallel(times(12, 120), 12, async (index) => {
+      const { body } = await ask('tools/call', writing(names[index % names.length] ?? ''));
+      expect([body.result, body.error]).toEqual([undefined, { code: -32_603, message: LATER }]);
+    });
+    await reading;
+  }
+
+  /** What waited before and what was refused: each is approved and runs once. */
+  async function allIsDone(calls: readonly Known[], names: readonly string[]): Promise<string[]> {
+    const waiting = calls.filter(({ told }) => told['status'] === 'working');
+    const held = [...waiting, ...(await Promise.all(names.map((name) => hold(name))))];
+    await Promise.all(held.map((one) => decide(one)));
+    await Promise.all(held.map(hasRunOnce));
+    return [...calls, ...held].map(({ taskId }) => taskId);
+  }
+
+  it('every task is shown, every new call is to be repeated, and afterwards each runs once', async () => {
+    const { database } = sealed;
+    const [calls, names] = [await callsInEveryState('only-reads'), ['refused-1', 'refused-2', 'refused-3']];
+    // Anywhere on their way when it begins.
+    const onTheirWay = Promise.all(Array.from({ length: 10 }, (_, index) => life(`on-its-way-${index}`)));
+    await readOnly('on');
+    try {
+      await waitFor(async () => (await database.query(ONLY_READS)).rowCount === 1);
+      await nothingIsBegun(calls, names);
+    } finally {
+      await readOnly();
+    }
+    const leases = everySoOften(() => shortenLeases(database), { fromMs: 500, toMs: 500 });
+    const seenTaskIds = [...(await allIsDone(calls, names)), ...(await onTheirWay)];
+    await leases.stop();
+    await expectInvariants(database, { seenTaskIds });
+  }, 600_000);
+
+  // Otherwise the policy decision point, which cannot record its decision, is where each call ends.
+  it('the same of a gateway that alone only reads', async () => {
+    const [calls, names] = [await callsInEveryState('gateway-only-reads'), ['refused-4', 'refused-5', 'refused-6']];
+    await restartGateway(withOption(url(), 'default_transaction_read_only=on'));
+    try {
+      await nothingIsBegun(calls, names);
+    } finally {
+      await restartGateway();
+    }
+    await expectInvariants(sealed.database, { seenTaskIds: await allIsDone(calls, names) });
+  }, 600_000);
+});
 
 it('a task can be read every time while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
   const calls = await callsInEveryState('all-gone');
