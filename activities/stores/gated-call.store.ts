@@ -25,7 +25,7 @@ export interface GatedCallOptions {
 /** Gated calls in Postgres, as the gateway needs them. */
 export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
   return {
-    open: (opening) => open(pool, options, opening),
+    open: (opening, signal) => open(pool, options, { ...opening, signal }),
     findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
@@ -54,8 +54,12 @@ const OPEN_WITHIN_MS = 5_000;
 /** 128 random bits: knowing one handle tells nothing about another. */
 const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
 
-async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Promise<Opened> {
-  const { binding, decision, submission } = opening;
+async function open(
+  pool: Pool,
+  options: GatedCallOptions,
+  opening: Opening & { readonly signal: AbortSignal | undefined },
+): Promise<Opened> {
+  const { binding, decision, submission, signal } = opening;
   const { seals } = options;
   const id = randomUUID();
   const parameters = {
@@ -82,7 +86,8 @@ async function open(pool: Pool, options: GatedCallOptions, opening: Opening): Pr
     submission_endpoint: submission.endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await openOnce(pool, parameters);
+  const row = await openOnce(pool, parameters, signal);
+  if (row === undefined) return { kind: 'unwanted' };
   if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
   if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
@@ -107,14 +112,19 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Open
 
 /**
  * Opens the call under the ids it was given, however often the answer is lost: an earlier run of the statement that was
- * committed after all is found by the call's id, or joined under it.
+ * committed after all is found by the call's id, or joined under it. Undefined: whoever asked went before there was a call.
  */
-async function openOnce(pool: Pool, parameters: { readonly id: string }): Promise<OpenedRow> {
+async function openOnce(
+  pool: Pool,
+  parameters: { readonly id: string },
+  signal: AbortSignal | undefined,
+): Promise<OpenedRow | undefined> {
   let wasLost = false;
   return persist(async () => {
     const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
     wasLost = true;
-    return mine ?? (await queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]));
+    if (mine !== undefined || signal?.aborted) return mine;
+    return queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]);
   }, OPEN_WITHIN_MS);
 }
 

@@ -116,7 +116,7 @@ async function decideAndAct(
     case 'allow':
       return forward(deps, call, binding);
     case 'requestable':
-      return call.acceptsTask ? openTask(deps, binding, decision) : { kind: 'needs_tasks' };
+      return call.acceptsTask ? openTask(deps, call, { binding, decision }) : { kind: 'needs_tasks' };
     case 'deny':
       return { kind: 'denied' };
     case 'retry':
@@ -135,12 +135,13 @@ function forward(deps: EnforcementDeps, call: ToolCall, binding: CallBinding): P
 
 /**
  * Opens the gated call, or joins the open one for the same call, and hands its task out only when the access request
- * service has given its handle. A caller that goes away meanwhile changes nothing: a repeated call finds the same task.
+ * service has given its handle. Nothing is opened for a caller that has gone. One that goes later changes nothing: what is
+ * opened is submitted, and a repeated call finds the same task.
  */
 async function openTask(
   deps: EnforcementDeps,
-  binding: CallBinding,
-  decision: Requestable,
+  { signal }: ToolCall,
+  { binding, decision }: { binding: CallBinding; decision: Requestable },
 ): Promise<ToolCallAnswer | undefined> {
   const { accessRequestsUrl } = deps.settings;
   const { evaluation, caller } = binding;
@@ -148,13 +149,11 @@ async function openTask(
     deps.log.error('a denial names a submission address that is not the configured one; it is not requestable');
     return { kind: 'denied' };
   }
-  const opened = await deps.gatedCalls.open({
-    binding,
-    decision,
-    submission: newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText),
-  });
+  const submission = newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText);
+  const opened = await deps.gatedCalls.open({ binding, decision, submission }, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
+  if (opened.kind === 'unwanted') return { kind: 'not_sent', cause: 'the caller has gone' };
   try {
     const view =
       (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller)));

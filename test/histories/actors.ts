@@ -87,7 +87,7 @@ export function createActors(cast: Cast) {
       const opening = openings[caller];
       if (opening === undefined) return;
       const opened = await calls.open(opening);
-      if (opened.kind === 'gone' || opened.kind === 'too_many') return;
+      if (!('taskId' in opened)) return;
       if ((await ensureSubmitted(opened)) === undefined) await calls.findTask(opened.taskId, ownerOf(opening));
       else seen.add(opened.taskId);
     });

@@ -106,4 +106,20 @@ describe('a connection that breaks around a commit', () => {
     expect(opened).toMatchObject({ kind: 'opened', submission: { generation: 1 } });
     expect(await calls.open(opening)).toMatchObject({ kind: 'joined', taskId: 'taskId' in opened && opened.taskId });
   });
+
+  it.each([
+    ['before', 'unwanted', 'opened'],
+    ['after', 'opened', 'joined'],
+  ] as const)(
+    'that of the opening (%s it is made), for one who has gone by then: it is %s, and who comes back has it %s',
+    async (when, found, later) => {
+      const { calls } = lives(pool);
+      const opening = anOpening();
+      const gone = new AbortController();
+      const cut = proxy.cut({ statement: 'open-gated-call', when }).then(() => gone.abort());
+      expect(await calls.open(opening, gone.signal)).toMatchObject({ kind: found });
+      await cut;
+      expect(await calls.open(opening)).toMatchObject({ kind: later });
+    },
+  );
 });

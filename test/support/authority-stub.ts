@@ -9,9 +9,14 @@ export interface Seen {
   readonly body: string;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
 /**
  * Everything the gateway asks, on one port and under a test's control: an issuer of tokens, a policy decision point and
- * an access request service. It answers what `decide` and `accept` say, and remembers what it was asked.
+ * an access request service. It answers what `decide` and `accept` say, when they say it, and remembers what it was asked.
  */
 export async function anAuthority() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
@@ -22,7 +27,7 @@ export async function anAuthority() {
     url: '',
     seen,
     decide: (): unknown => ({ decision: true }),
-    accept: (): { status: number; body: unknown } => ({ status: 503, body: {} }),
+    accept: (): Answer | Promise<Answer> => ({ status: 503, body: {} }),
     async token(claims: JWTPayload = {}, forged = false): Promise<string> {
       const now = Math.floor(Date.now() / 1_000);
       return new SignJWT({
@@ -39,20 +44,20 @@ export async function anAuthority() {
     submissions: () => seen.filter(({ path }) => path === '/access/v1/requests'),
     close: () => server.close(),
   };
-  const answers: Record<string, () => { status: number; body: unknown }> = {
+  const answers: Record<string, () => Answer | Promise<Answer>> = {
     '/.well-known/openid-configuration': () => ({
       status: 200,
       body: { issuer: authority.url, jwks_uri: `${authority.url}/jwks` },
     }),
     '/jwks': () => ({ status: 200, body: { keys: [jwk] } }),
-    '/access/v1/evaluation': () => ({ status: 200, body: authority.decide() }),
+    '/access/v1/evaluation': async () => ({ status: 200, body: await authority.decide() }),
     '/access/v1/requests': () => authority.accept(),
   };
   const server = await serve((request, response) => {
-    void text(request).then((received) => {
+    void text(request).then(async (received) => {
       const path = request.url ?? '';
       seen.push({ path, headers: request.headers, body: received });
-      const { status, body } = answers[path]?.() ?? { status: 404, body: {} };
+      const { status, body } = (await answers[path]?.()) ?? { status: 404, body: {} };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });

@@ -15,14 +15,22 @@ export interface Sent {
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const REVISION = '2026-07-28';
 
+export interface SendOptions {
+  readonly capabilities?: unknown;
+  readonly token?: string | undefined;
+  readonly headers?: Record<string, string>;
+  /** The client leaves when it fires: the connection is closed. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Sends one request of the present revision, byte for byte as a client would, and reads the answer's bytes. */
 export async function send(
   gateway: { readonly mcpUrl: string },
   method: string,
   params: Record<string, unknown> = {},
-  options: { capabilities?: unknown; token?: string | undefined; headers?: Record<string, string> } = {},
+  options: SendOptions = {},
 ): Promise<Sent> {
-  const { capabilities = TASKS, token = 'token-of-alice' } = options;
+  const { capabilities = TASKS, token = 'token-of-alice', signal } = options;
   const name = params['name'] ?? params['taskId'];
   const meta = params['_meta'] as Record<string, unknown> | undefined;
   const message = {
@@ -39,24 +47,27 @@ export async function send(
       },
     },
   };
-  return post(gateway, JSON.stringify(message), {
+  const headers = {
     authorization: `Bearer ${token}`,
     'mcp-protocol-version': REVISION,
     'mcp-method': method,
     ...(typeof name === 'string' && { 'mcp-name': name }),
     ...options.headers,
-  });
+  };
+  return post(gateway, JSON.stringify(message), headers, signal);
 }
 
 export async function post(
   gateway: { readonly mcpUrl: string },
   body: string,
   headers: Record<string, string>,
+  signal?: AbortSignal,
 ): Promise<Sent> {
   const answer = await request(gateway.mcpUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
     body,
+    signal: signal ?? null,
   });
   const text = await answer.body.text();
   const received = new Headers();

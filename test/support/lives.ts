@@ -120,7 +120,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     const opening = anOpening({ args: { path, content: path }, caller });
     return repeated(async () => {
       const opened = await calls.open(opening);
-      if (opened.kind === 'gone' || opened.kind === 'too_many') throw new Error(opened.kind);
+      if (!('taskId' in opened)) throw new Error(opened.kind);
       await ensureSubmitted(opened);
       return { path, taskId: opened.taskId, gatedCallId: opened.gatedCallId };
     });

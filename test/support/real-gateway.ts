@@ -57,9 +57,10 @@ export async function startRealGateway(settings: { maxOpenPerCaller: number }) {
     callbackUrl: `${config.urls.gateway}/callbacks/access-requests`,
     /** Every text that a client was sent. */
     received,
-    async send(method: string, params: Record<string, unknown>, token?: string): Promise<Sent> {
+    async send(method: string, params: Record<string, unknown>, token?: string, signal?: AbortSignal): Promise<Sent> {
       const answer = await send({ mcpUrl }, method, params, {
         token: token ?? (await authority.token({ aud: mcpUrl })),
+        signal,
       });
       received.push(answer.text);
       return answer;

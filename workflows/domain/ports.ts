@@ -43,7 +43,9 @@ export type Opened =
   | ({ readonly kind: 'opened' | 'joined'; readonly taskId: string } & ToSubmit)
   | { readonly kind: 'too_many' }
   /** An identical call ended in this very moment: decide again. */
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'gone' }
+  /** Whoever asked has gone. Nothing was opened. */
+  | { readonly kind: 'unwanted' };
 
 /** A gated call as its owner may see it. */
 export interface GatedCallView {
@@ -62,7 +64,8 @@ export interface GatedCallView {
 
 /** What the gateway needs of the stored gated calls. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface GatedCalls {
-  open(opening: Opening): Promise<Opened>;
+  /** Once the signal has fired, nothing is opened any more. What is committed by then stays. */
+  open(opening: Opening, signal?: AbortSignal): Promise<Opened>;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
