@@ -8,7 +8,7 @@ const NO_PRIVATE_KEY = 'no private key in JWK form with a kid';
 const RULES: { readonly [Name in keyof Secrets]?: string } = {
   pdpSigningKey: NO_PRIVATE_KEY,
   accessRequestSigningKey: NO_PRIVATE_KEY,
-  sealingKeys: 'no list of symmetric keys in JWK form, each with a kid and 32 bytes in k (base64url)',
+  sealingKeys: 'no list of symmetric keys in JWK form, each with a kid of its own and 32 bytes in k (base64url)',
 };
 
 /** `pdpSigningKey` → `COUNTERSIGN_PDP_SIGNING_KEY` */

@@ -27,8 +27,14 @@ export const secretsSchema = z.strictObject({
   sessionSecret: text,
   /** OIDC client secret of the inbox and of the audit pages. */
   oidcClientSecret: text,
-  /** Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. */
-  sealingKeys: z.array(sealingKeySchema).min(1),
+  /**
+   * Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. What
+   * is sealed names its key, so no two may have one name.
+   */
+  sealingKeys: z
+    .array(sealingKeySchema)
+    .min(1)
+    .refine((keys) => new Set(keys.map(({ kid }) => kid)).size === keys.length),
   /** For digests that say nothing to those without it. It can never be changed: nothing would be found again. */
   digestKey: text,
   /** Private ES256 key of the PDP: signs binding tokens. */

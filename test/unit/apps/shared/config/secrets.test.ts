@@ -82,4 +82,12 @@ describe('secretsFromEnvironment', () => {
     expect(attempt).toThrow(/PDP_TOKEN is too short[^]*PDP_SIGNING_KEY is no private key[^]*SESSION_SECRET is not set/);
     expect(attempt).not.toThrow(/hunter2/);
   });
+
+  it('takes no two sealing keys of one name', () => {
+    const named = (kid: string, byte: number) => ({ kty: 'oct', kid, k: Buffer.alloc(32, byte).toString('base64url') });
+    const read = (...keys: object[]) =>
+      secretsFromEnvironment({ COUNTERSIGN_SEALING_KEYS: JSON.stringify(keys) }, ['sealingKeys']);
+    expect(read(named('a', 1), named('b', 2)).sealingKeys).toHaveLength(2);
+    expect(() => read(named('a', 1), named('a', 2))).toThrow(/SEALING_KEYS is no list .* each with a kid of its own/);
+  });
 });
