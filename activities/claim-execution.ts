@@ -2,15 +2,16 @@ import type { ActivityPorts, Claimed, Ended, Wait } from '../workflows/activity-
 import type { ActivityDeps } from './deps.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
-import { isSealBroken } from '../workflows/domain/errors.ts';
+import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
 import { sha256 } from './sha256.ts';
-import type { StoredCall } from './stores/stored-call.ts';
+import type { CallProgress, StoredCall } from './stores/stored-call.ts';
 
 /**
  * Takes the one irrevocable right to execute: once the access request is granted, and for a decision that was asked for
  * just now. Cancel and expiry compete for the same row and exactly one wins. A call whose sealed parts were tampered with,
- * or swapped with another's, is denied; it takes no other call with it.
+ * or swapped with another's, is denied; it takes no other call with it. One that is sealed under a key which this process
+ * does not have cannot be told from one in the middle of a change of keys: it waits, up to its deadline.
  */
 export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimExecution'] {
   const { store, log } = deps;
@@ -20,6 +21,11 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
     try {
       return await goOn(await store.load(gatedCallId));
     } catch (error) {
+      if (isSealingKeyMissing(error)) {
+        log.error({ gatedCallId, alarm: 'sealing_key_missing', err: error }, 'a gated call waits for a sealing key');
+        const call = await store.progress(gatedCallId);
+        return (await withoutItsContent(deps, call)) ?? putOff(call);
+      }
       if (!isSealBroken(error)) throw error;
       log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
       // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
@@ -35,16 +41,21 @@ function createGoOn(deps: ActivityDeps) {
   const claim = createClaim(deps);
 
   return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
-    if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
-    if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
-    if (call.remainingMs <= 0) {
-      await deps.store.expire(call.gatedCallId);
-      return { kind: 'ended' };
-    }
+    const found = await withoutItsContent(deps, call);
+    if (found !== undefined) return found;
     if (call.state === 'granted') return claim(call);
     const resolution = await readResolution(call);
     return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }) : resolution;
   };
+}
+
+/** What is to be done with a call whatever it consists of; undefined when that has to be known. */
+async function withoutItsContent({ store }: ActivityDeps, call: CallProgress): Promise<Claimed | Ended | undefined> {
+  if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
+  if (!['pending', 'input_required', 'granted'].includes(call.state)) return { kind: 'ended' };
+  if (call.remainingMs > 0) return undefined;
+  await store.expire(call.gatedCallId);
+  return { kind: 'ended' };
 }
 
 /** Exchanges a fresh "allow" for the claim. */

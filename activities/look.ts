@@ -1,4 +1,4 @@
-import { isSealBroken } from '../workflows/domain/errors.ts';
+import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestStatus, type RequestStatus } from './request-status.ts';
 import type { createDueLooks } from './stores/due-looks.ts';
@@ -13,7 +13,7 @@ type LookDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'>
  * nothing by itself: the workflow reads the resolution again.
  */
 export function createLook(deps: LookDeps): (gatedCallId: string) => Promise<void> {
-  const { store, dueLooks } = deps;
+  const { store, dueLooks, log } = deps;
   const requestStatus = createRequestStatus(deps);
 
   async function look(gatedCallId: string): Promise<RequestStatus | { readonly kind: 'seal_broken' }> {
@@ -22,6 +22,10 @@ export function createLook(deps: LookDeps): (gatedCallId: string) => Promise<voi
     } catch (error) {
       // The workflow denies such a call, and raises the alarm.
       if (isSealBroken(error)) return { kind: 'seal_broken' };
+      if (isSealingKeyMissing(error)) {
+        log.error({ gatedCallId, alarm: 'sealing_key_missing', err: error }, 'a gated call waits for a sealing key');
+        return { kind: 'unknown' };
+      }
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestAgain } from './request-again.ts';
 import { sha256 } from './sha256.ts';
-import type { StoredCall } from './stores/stored-call.ts';
+import type { CallProgress, StoredCall } from './stores/stored-call.ts';
 import { waitWithin } from './wait.ts';
 
 const RETRY_MIN_MS = 500;
@@ -56,5 +56,5 @@ export function createReEvaluate(
 }
 
 /** Never past the approval: when that ends, so does the waiting. */
-export const putOff = (call: StoredCall, askedMs?: number): Wait =>
+export const putOff = (call: CallProgress, askedMs?: number): Wait =>
   waitWithin(call, { minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, askedMs });

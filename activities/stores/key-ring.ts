@@ -25,13 +25,23 @@ export function createKeyRing(keys: readonly SealingKey[]) {
   }
   return {
     currentKeyId: current.kid,
+    earlierKeyIds: [...ring.keys()].filter((keyId) => keyId !== current.kid),
     wrap: (dataKey: Uint8Array): string => `${encrypt(currentKey, ['data_key', current.kid], dataKey)}.${current.kid}`,
+    /**
+     * Throws `ERR_SEALING_KEY_UNAVAILABLE` for a data key that is under a key of another name: an operator who changes keys
+     * process by process may have started one with it already. Throws `ERR_SEAL_BROKEN` for what was altered.
+     */
     unwrap(wrapped: string): Uint8Array {
       const [sealed = '', ...kid] = wrapped.split('.');
       const keyId = kid.join('.');
       const key = ring.get(keyId);
       if (key !== undefined) return decrypt(key, ['data_key', keyId], sealed);
-      throw broken(`it is under the key "${keyId}", which the configuration does not have among its sealing keys`);
+      if (keyId === '') throw broken('its data key is under no key');
+      throw new CountersignError(
+        'ERR_SEALING_KEY_UNAVAILABLE',
+        `a sealed value of a gated call is under the key "${keyId}", which is not among the sealing keys of this process; ` +
+          'add it after the current one, and start the process again',
+      );
     },
   };
 }

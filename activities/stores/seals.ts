@@ -54,6 +54,7 @@ export function createSeals({ keys, digestKey }: SealingOptions): Seals {
   };
   return {
     currentKeyId: ring.currentKeyId,
+    earlierKeyIds: ring.earlierKeyIds,
     digest: (text) => `hmac-sha-256:${createHmac('sha256', digestKey).update(text).digest('hex')}`,
     forCall,
     recall: (gatedCallId) => calls.get(gatedCallId),

@@ -13,6 +13,9 @@ interface Attached {
 /** From the intent to the handle. */
 export function submissionSteps(context: StepContext) {
   const { pool, seals } = context;
+  async function release(gatedCallId: string): Promise<void> {
+    await query(pool, 'release-submission', 'SELECT gateway.release_submission($1)', [gatedCallId]);
+  }
   return {
     /**
      * Wins the right to contact the access request service, for this long; undefined when somebody else has it. Does not
@@ -25,15 +28,20 @@ export function submissionSteps(context: StepContext) {
         `SELECT t.* FROM gateway.take_submission($1, $2) AS t, ${WITHOUT_FLUSH}`,
         [gatedCallId, leaseMs],
       );
-      return row && submissionOf(row, seals, gatedCallId);
+      if (row === undefined) return undefined;
+      try {
+        return submissionOf(row, seals, gatedCallId);
+      } catch (error) {
+        // Nothing can be submitted from here. A process that has the key need not wait for the lease to run out.
+        await release(gatedCallId).catch(() => undefined);
+        throw error;
+      }
     },
 
     readSubmission: (gatedCallId: string) => readSubmission(context, gatedCallId),
 
     /** Gives the right back, so that the next caller need not wait for the lease to run out. */
-    async releaseSubmission(gatedCallId: string): Promise<void> {
-      await query(pool, 'release-submission', 'SELECT gateway.release_submission($1)', [gatedCallId]);
-    },
+    releaseSubmission: release,
 
     /**
      * `conflict`: the service gave another handle for the same key. `ended`: the call was given up meanwhile. The task

@@ -6,7 +6,7 @@ import express, {
   type Response,
 } from 'express';
 import type { Logger } from 'pino';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { challenge } from '../shared/http/bearer.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { Refusal } from '../shared/http/refusal.ts';
@@ -109,6 +109,13 @@ function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
     }
     if (error instanceof URIError) {
       return reply.problem(request, response, { status: 400, title: 'This address cannot be read' });
+    }
+    if (isSealingKeyMissing(error)) {
+      log.error({ alarm: 'sealing_key_missing', err: error }, 'an outcome record cannot be opened');
+      const detail =
+        'It is sealed under a key that this application was not started with, which says nothing against the record. ' +
+        'Its log names the key. Try again when the key was added to COUNTERSIGN_SEALING_KEYS.';
+      return reply.problem(request, response, { status: 503, title: 'This record cannot be opened here', detail });
     }
     log.error({ err: error }, 'an audit request failed');
     const isIssuer = error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE';

@@ -7,6 +7,7 @@ import {
 import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { END_REASONS, GATED_CALL_STATES } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { toInstant } from './instant.ts';
 
 /** The database writes instants in its own time zone and drops trailing zeros; here they become comparable text. */
@@ -69,7 +70,7 @@ const requesterSchema = z.object({
 
 /**
  * Reads the text of a record and opens what is sealed in it. `undefined` when it is not one: the text was altered, is of
- * another version, or its seals cannot be opened.
+ * another version, or its seals cannot be opened. Throws `ERR_SEALING_KEY_UNAVAILABLE` when they can, though not by this process.
  */
 export function readRecordText(recorded: string, keys: CallSeals): OutcomeRecord | undefined {
   try {
@@ -81,7 +82,8 @@ export function readRecordText(recorded: string, keys: CallSeals): OutcomeRecord
       ...requesterSchema.parse(JSON.parse(requester)),
       accessRequests: accessRequests.map((request) => openAccessRequest(request, keys)),
     };
-  } catch {
+  } catch (error) {
+    if (isSealingKeyMissing(error)) throw error;
     return undefined;
   }
 }

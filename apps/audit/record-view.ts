@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { isIntact } from '../../workflows/domain/gated-call/call-binding.ts';
 import { dispositionOf, type Disposition } from '../../workflows/domain/gated-call/disposition.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
@@ -51,7 +52,13 @@ const UNREADABLE = '(cannot be read)';
 /** A list entry; the seal is checked here too. */
 export function summaryOf(stored: StoredRecord, seals: Seals): RecordSummary {
   const keys = seals.forCall(stored.gatedCallId, { call: null, record: stored.recordKey });
-  return summarize(stored, readRecordText(stored.body, keys));
+  try {
+    return summarize(stored, readRecordText(stored.body, keys));
+  } catch (error) {
+    // One record under a key that this process does not have keeps no other from being listed.
+    if (!isSealingKeyMissing(error)) throw error;
+    return summarize(stored, undefined);
+  }
 }
 
 function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): RecordSummary {
@@ -69,7 +76,10 @@ function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): Rec
   };
 }
 
-/** The record with its answers, derived from the sealed text and held against the evidence. */
+/**
+ * The record with its answers, derived from the sealed text and held against the evidence. Throws `ERR_SEALING_KEY_UNAVAILABLE`
+ * when this process cannot open it: that says nothing against the record.
+ */
 export function viewOf(stored: StoredEvidence, seals: Seals): RecordView {
   const keys = seals.forCall(stored.gatedCallId, { call: stored.callKey, record: stored.recordKey });
   const record = readRecordText(stored.body, keys);

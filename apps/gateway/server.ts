@@ -2,7 +2,7 @@ import { ProtocolError, type CallToolResult, type McpRequestContext, type Server
 import type { Result, ServerContext } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 import type { GatedCalls, Upstreams } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { callerOf } from './caller.ts';
@@ -94,6 +94,12 @@ function registerTaskMethods(server: Server, deps: McpServerDeps, caller: Princi
   }
 }
 
+/** Failures that somebody has to look at, whoever was answered. */
+const ALARMS: Partial<Record<ErrorCode, string>> = {
+  ERR_SEAL_BROKEN: 'seal_broken',
+  ERR_SEALING_KEY_UNAVAILABLE: 'sealing_key_missing',
+};
+
 /**
  * Lets only errors out that were written for clients. The message of any other would go on the wire as it is, so it is
  * logged instead and the client reads a general one.
@@ -105,9 +111,9 @@ function guard(log: Logger) {
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
       if (error instanceof CountersignError) {
-        if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
-        if (error.code === 'ERR_SEAL_BROKEN')
-          log.error({ method, alarm: 'seal_broken', err: error }, 'a seal is broken');
+        const alarm = ALARMS[error.code];
+        if (alarm !== undefined) log.error({ method, alarm, err: error }, 'what is sealed cannot be opened');
+        else if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
         throw toProtocolError(error);
       }
       log.error({ method, err: error }, 'unexpected error while serving a request');

@@ -6,7 +6,7 @@ import { createAccessRequestClient } from '../../activities/clients/access-reque
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
-import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createDueLooks } from '../../activities/stores/due-looks.ts';
@@ -119,7 +119,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
   const ensureSubmitted = createEnsureSubmitted(connections);
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
-    await refuseWithoutKeys(connections);
+    await reportMissingKeys(connections);
     const clocks = startClocks({ clocks: connections.clocks, log });
     parts.push(clocks, ...startMaintenance(config, { ...connections, ensureSubmitted }));
     const activities = createActivities({
@@ -163,12 +163,18 @@ function startMaintenance(
   ];
 }
 
-/** A database that is away may come later: then a call whose key is missing is denied, and says so. */
-async function refuseWithoutKeys({ pool, sealingKeyIds, log }: WorkerConnections): Promise<void> {
-  await checkSealingKeys(pool, sealingKeyIds).catch((error: unknown) => {
+/** Says aloud which keys are missing. Calls that are sealed under them wait; all others go on. */
+async function reportMissingKeys({ pool, sealingKeyIds, log }: WorkerConnections): Promise<void> {
+  try {
+    for (const missing of await missingSealingKeys(pool, sealingKeyIds)) {
+      const nextStep = 'add the key after the current one, and start the worker again';
+      log.error({ alarm: 'sealing_key_missing', ...missing }, `open calls wait for a sealing key: ${nextStep}`);
+    }
+  } catch (error) {
     if (!(error instanceof CountersignError) || !error.retryable) throw error;
+    // It may come later: then each call that waits raises the alarm.
     log.warn({ err: error }, 'the sealing keys cannot be held against the database yet');
-  });
+  }
 }
 
 function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {

@@ -11,10 +11,13 @@ const HOUR_MS = 3_600_000;
 
 describe('a look at an access request of which no word came', () => {
   const own = ownCalls();
+  /** Raised in the last look. */
+  const alarms: (string | undefined)[] = [];
 
   /** Looks at the call while the service says this. Answers what was done about it, in order. */
   async function lookedAt(gatedCallId: string, says: ResolutionStatus | Error): Promise<string[]> {
     const done: string[] = [];
+    alarms.length = 0;
     const accessRequests: AccessRequestService = {
       async submit({ idempotencyKey }) {
         done.push('submitted');
@@ -34,7 +37,7 @@ describe('a look at an access request of which no word came', () => {
         wake: async () => void done.push('woken'),
         putOff: async (_id, ms) => void done.push(`put off for ${ms} ms`),
       },
-      log: pino({ enabled: false }),
+      log: pino({}, { write: (line: string) => void alarms.push((JSON.parse(line) as { alarm: string }).alarm) }),
     });
     const before = await stateOf(gatedCallId);
     await look(gatedCallId);
@@ -81,6 +84,15 @@ describe('a look at an access request of which no word came', () => {
       [gatedCallId],
     );
     expect(await lookedAt(gatedCallId, { kind: 'pending' })).toEqual(['woken']);
+  });
+
+  it('raises an alarm about a call that only a process with another key can open, and does nothing', async () => {
+    const { gatedCallId } = await own.fixture.pending();
+    await own.db.pool.query(`UPDATE gateway.data_key SET record_key = record_key || '-next' WHERE gated_call_id = $1`, [
+      gatedCallId,
+    ]);
+    expect(await lookedAt(gatedCallId, { kind: 'granted', approval: anApproval() })).toEqual([]);
+    expect(alarms).toEqual(['sealing_key_missing']);
   });
 
   it('leaves other failures to whoever looks', async () => {

@@ -89,8 +89,8 @@ describe('a granted call is denied at its next step, and others go on, when', ()
     ['a byte of its approval is another', 'approval', altered('sealed_body')],
     ['half of its approval is missing', 'approval', halved('sealed_body')],
     ['a byte of its handle is another', 'submission', altered('sealed_handle')],
-    ['its data key is under a key that nobody has', 'data_key', "call_key = split_part(call_key, '.', 1) || '.nobody'"],
     ['half of its data key is missing', 'data_key', "call_key = left(call_key, 20) || '.test'"],
+    ['its data key is under no key', 'data_key', "call_key = split_part(call_key, '.', 1) || '.'"],
     ['its data key is that of another call', 'data_key', ofAnother('data_key', 'call_key')],
     ['the data key of its record is nonsense', 'data_key', "record_key = 'nonsense'"],
   ])('%s', async (_case, table, change) => {
@@ -113,6 +113,28 @@ describe('a granted call is denied at its next step, and others go on, when', ()
     expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
     expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
   });
+});
+
+it('a call whose data key is under a key that nobody has waits, others go on, and its deadline denies it', async () => {
+  const call = await fixture.granted();
+  await poison(call, 'data_key', "call_key = split_part(call_key, '.', 1) || '.nobody'");
+  const world: World = { lines: [] };
+  expect(await stepWithNeighbours(call, world)).toMatchObject({ kind: 'wait' });
+  expect(world.lines).toEqual([
+    expect.objectContaining({
+      ...{ alarm: 'sealing_key_missing', gatedCallId: call.gatedCallId },
+      err: expect.objectContaining({
+        message: expect.stringMatching(/the key "nobody".*; add it after the current one/),
+      }),
+    }),
+  ]);
+  const look = () => fixture.calls.findTask(call.taskId, ownerKey(CALLER));
+  expect(await look()).toMatchObject({ state: 'granted' });
+  await db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [
+    call.gatedCallId,
+  ]);
+  expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
+  expect(await look()).toMatchObject({ state: 'denied', reason: 'request_expired' });
 });
 
 it('a call that cannot be submitted again, because its next submission is broken, is denied', async () => {

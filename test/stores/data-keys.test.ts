@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
-import { SEALING_SECRETS } from '../support/gated-calls.ts';
+import { gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 
 const NEXT = { kty: 'oct' as const, kid: 'next', k: Buffer.alloc(32, 9).toString('base64url') };
@@ -31,7 +31,7 @@ describe('a change of the sealing key', () => {
     expect(await rewrapAll()).toBe(7);
     expect(await read([NEXT, ...old])).toEqual(bindings);
     expect(await read([NEXT])).toEqual(bindings);
-    await expect(read(old)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
+    await expect(read(old)).rejects.toMatchObject({ code: 'ERR_SEALING_KEY_UNAVAILABLE', retryable: true });
   });
 
   it('brings no destroyed key back', async () => {
@@ -44,6 +44,17 @@ describe('a change of the sealing key', () => {
     expect(rows).toEqual([{ key_id: 'next', call_key: null }]);
   });
 
+  it('goes on past any number of calls that only another process can open', async () => {
+    const call = await own.fixture.pending();
+    for (const kid of ['a', 'z']) {
+      const foreign = gatedCallFixture(own.db.pool, { seals: createSeals({ keys: [{ ...NEXT, kid }], digestKey }) });
+      for (let n = 0; n < 3; n += 1) await foreign.calls.cancel((await foreign.pending()).gatedCallId);
+    }
+    expect(await rewrapDataKeys(own.db.pool, both, 2)).toBe(1);
+    expect((await storeWith([NEXT]).load(call.gatedCallId)).state).toBe('pending');
+    expect(await rewrapDataKeys(own.db.pool, both, 2)).toBe(0);
+  });
+
   it('goes on past one that cannot be opened, and says so when there is no other', async () => {
     const [broken, whole] = [await own.fixture.pending(), await own.fixture.pending()];
     await own.db.pool.query(`UPDATE gateway.data_key SET record_key = 'x' WHERE gated_call_id = $1`, [
@@ -54,9 +65,10 @@ describe('a change of the sealing key', () => {
     expect((await storeWith([NEXT]).load(whole.gatedCallId)).state).toBe('pending');
   });
 
-  it('is refused while open calls need a key that would not be there', async () => {
+  it('can be held against the keys that open calls need', async () => {
     await own.fixture.pending();
-    await expect(checkSealingKeys(own.db.pool, ['next'])).rejects.toThrow(/sealed under the key "test"/);
-    await expect(checkSealingKeys(own.db.pool, ['next', 'test'])).resolves.toBeUndefined();
+    const [missing, ...others] = await missingSealingKeys(own.db.pool, ['next']);
+    expect([missing, others]).toEqual([{ keyId: 'test', calls: expect.any(Number) }, []]);
+    expect(await missingSealingKeys(own.db.pool, ['next', 'test'])).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
+import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 
@@ -67,16 +68,17 @@ export function anApproval(of: Partial<Approval> = {}): Approval {
 /** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */
 export function gatedCallFixture(
   pool: Pool,
-  limits: { requestTtlMs?: number; maxOpenPerCaller?: number; firstLookMs?: number } = {},
+  limits: { requestTtlMs?: number; maxOpenPerCaller?: number; firstLookMs?: number; seals?: Seals } = {},
 ) {
+  const { seals = TEST_SEALS } = limits;
   const calls = createGatedCallStore(pool, {
-    seals: TEST_SEALS,
+    seals,
     requestTtlMs: limits.requestTtlMs ?? 3_600_000,
     firstLookMs: limits.firstLookMs ?? 3_600_000,
     retentionMs: 3_600_000,
     maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
   });
-  const lifecycle = createLifecycleStore(pool, { seals: TEST_SEALS, retentionMs: 3_600_000 });
+  const lifecycle = createLifecycleStore(pool, { seals, retentionMs: 3_600_000 });
 
   async function opened(opening: Opening = anOpening()) {
     const call = await calls.open(opening);

@@ -39,6 +39,8 @@ export interface World {
   probe?: InvocationResult | Error;
   /** What the upstream says of the probe tool. Not given: that it only reads. */
   probeTool?: Pick<UpstreamTool, 'definition'> | undefined;
+  /** What the steps log. */
+  lines?: Record<string, unknown>[];
 }
 
 /** The product's steps over a real store and this world, with what they sent into it. At most two generations. */
@@ -88,7 +90,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
       },
     },
     clocksAgree: () => world.clocksAgree ?? true,
-    log: pino({ enabled: false }),
+    log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {
       executionTimeoutMs: 60_000,
       accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',

@@ -22,6 +22,7 @@ export const ERROR_FACTS = {
   ERR_UPSTREAM_UNAVAILABLE: { retryable: true },
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: { retryable: true },
   ERR_DATABASE_UNAVAILABLE: { retryable: true },
+  ERR_SEALING_KEY_UNAVAILABLE: { retryable: true },
 } as const satisfies Record<string, { retryable: boolean }>;
 
 export type ErrorCode = keyof typeof ERROR_FACTS;
@@ -45,6 +46,12 @@ export class CountersignError extends Error {
   }
 }
 
+const is = (error: unknown, code: ErrorCode): error is CountersignError =>
+  error instanceof CountersignError && error.code === code;
+
 /** Whether something of a gated call cannot be opened any more: that ends the call, and no other. */
-export const isSealBroken = (error: unknown): error is CountersignError =>
-  error instanceof CountersignError && error.code === 'ERR_SEAL_BROKEN';
+export const isSealBroken = (error: unknown): error is CountersignError => is(error, 'ERR_SEAL_BROKEN');
+
+/** Whether something of a gated call cannot be opened by this process: the call waits until one has the key. */
+export const isSealingKeyMissing = (error: unknown): error is CountersignError =>
+  is(error, 'ERR_SEALING_KEY_UNAVAILABLE');

@@ -41,6 +41,11 @@ const WIRE_ERRORS = {
   ERR_UPSTREAM_UNAVAILABLE: later("The tool's server cannot be reached."),
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
   ERR_DATABASE_UNAVAILABLE: later('The request cannot be recorded now.'),
+  // The tool may have run: it may be its result that cannot be opened.
+  ERR_SEALING_KEY_UNAVAILABLE: {
+    code: INTERNAL_ERROR,
+    message: 'What is kept of this call cannot be read now. The request may be repeated later.',
+  },
 } as const satisfies Record<ErrorCode, WireError>;
 
 /** The JSON-RPC error for a named refusal. */

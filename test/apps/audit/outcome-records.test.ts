@@ -145,6 +145,23 @@ describe('an outcome record', () => {
   });
 });
 
+describe('a record under a key that this process does not have', () => {
+  it('is listed; by itself it cannot be shown here, and nothing is said against it', async () => {
+    const { taskId } = await audit.calls.end('executed');
+    const change = `UPDATE gateway.data_key SET call_key = call_key || '-next', record_key = record_key || '-next'
+      WHERE gated_call_id = (SELECT id FROM gateway.gated_call WHERE task_id = $1)`;
+    await audit.pool.query(change, [taskId]);
+    const { body } = await audit.json('/outcome-records?limit=200');
+    const listed = body.items.find((item: { taskId: string }) => item.taskId === taskId);
+    expect(listed).toMatchObject({ sealIntact: true, requester: '(cannot be read)' });
+    for (const path of [`by-task/${taskId}`, listed.outcomeRef as string]) {
+      const alone = await audit.json(`/outcome-records/${path}`);
+      expect([alone.status, alone.body.title]).toEqual([503, 'This record cannot be opened here']);
+      expect(alone.body.detail).toMatch(/says nothing against the record.*Try again when the key was added/);
+    }
+  });
+});
+
 describe('a record that was tampered with', () => {
   const tamper = async (taskId: string, change: string) => {
     const client = await audit.pool.connect();

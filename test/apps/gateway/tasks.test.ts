@@ -146,6 +146,15 @@ describe.each(METHODS)('%s', (method) => {
     expect(unexpected.body.error).toEqual({ code: -32_603, message: 'Internal error' });
     expect(named.text + unexpected.text).not.toContain('canary');
   });
+
+  it('is refused for now when this process lacks the key to a task; whether the tool ran is left open', async () => {
+    world.failure = new CountersignError('ERR_SEALING_KEY_UNAVAILABLE', 'the key "canary" is missing');
+    const { body, text } = await ask(method);
+    expect(body.error).toMatchObject({ code: -32_603, message: expect.stringMatching(/may be repeated later/) });
+    expect(text).not.toMatch(/canary|run/);
+    const alarms = gateway.logged.filter((line) => line.includes('"alarm":"sealing_key_missing"'));
+    expect(alarms).toEqual([expect.stringContaining('canary')]);
+  });
 });
 
 describe('methods that are gone', () => {

@@ -22,7 +22,8 @@ export interface WrappedKeys {
 
 /**
  * Seals and opens the texts of one gated call. `generation` is for the tables that have a row for each. `open` throws
- * `ERR_SEAL_BROKEN` for a text that was altered, or was sealed for another column, call or generation.
+ * `ERR_SEAL_BROKEN` for a text that was altered, or was sealed for another column, call or generation. Both throw
+ * `ERR_SEALING_KEY_UNAVAILABLE` when the data key is under a key that this process does not have.
  */
 export interface CallSeals {
   seal(column: SealedColumn, text: string, generation?: number): string;
@@ -33,6 +34,8 @@ export interface CallSeals {
 export interface Seals {
   /** Name of the key of the configuration that wraps new data keys. */
   readonly currentKeyId: string;
+  /** Names of the other keys of the configuration. */
+  readonly earlierKeyIds: readonly string[];
   /** Equal for equal texts, and telling nothing about them to those without the key: `hmac-sha-256:` and 64 hex digits. */
   digest(text: string): string;
   /** Fresh data keys for a new call. */

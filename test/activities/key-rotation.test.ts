@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import type { SealingKey } from '../../activities/stores/key-ring.ts';
+import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { createSeals } from '../../activities/stores/seals.ts';
+import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { summaryOf, viewOf } from '../../apps/audit/record-view.ts';
+import { createOutcomeRecords } from '../../apps/audit/stores/outcome-record.store.ts';
+import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
+import { stepsIn, type World } from '../support/steps.ts';
+
+type Call = Awaited<ReturnType<ReturnType<typeof gatedCallFixture>['opened']>>;
+const { digestKey } = SEALING_SECRETS;
+
+const own = ownCalls();
+
+/** Sealing keys that no other test has. */
+function twoKeys(): { old: SealingKey; next: SealingKey } {
+  const key = (name: string, byte: number) => ({
+    kid: `${name}-${randomUUID()}`,
+    k: Buffer.alloc(32, byte).toString('base64url'),
+  });
+  return { old: key('old', 1), next: key('next', 2) };
+}
+
+/** What gateway, worker and audit do with stored calls, in processes that were started with these keys just now. */
+function startedWith(keys: readonly SealingKey[]) {
+  const { pool } = own.db;
+  const seals = createSeals({ keys, digestKey });
+  const fixture = gatedCallFixture(pool, { seals });
+  const records = createOutcomeRecords(pool, seals);
+  const lines: Record<string, unknown>[] = [];
+  const step = (world: World) => stepsIn({ lines, ...world }, fixture.lifecycle);
+  const grant = (): World => ({
+    status: { kind: 'granted', approval: anApproval() },
+    decision: { kind: 'retry', retryAfterMs: 1 },
+  });
+  return {
+    seals,
+    fixture,
+    lines,
+    step,
+    open: () => fixture.pending(),
+    rewrap: () => rewrapDataKeys(pool, seals, 10_000),
+    /** Takes a call one step further, if this process can. Throws what keeps it from that. */
+    async advance(call: Call): Promise<void> {
+      const { state } = await fixture.lifecycle.progress(call.gatedCallId);
+      if (state === 'pending') await step(grant()).claimExecution(call);
+      else if (state === 'granted') await step({}).claimExecution(call);
+      else if (state === 'claimed') await invoke(step({}), call);
+      else await this.read(call);
+    },
+    /** The result as its owner reads it, and the record as an auditor does. */
+    async read({ taskId }: Call): Promise<void> {
+      const view = await fixture.calls.findTask(taskId, ownerKey(CALLER));
+      expect(view).toMatchObject({ state: 'executed', result: '{"content":[]}' });
+      const record = await records.byTask(taskId);
+      if (record === undefined) throw new Error('there is no record');
+      const { sealIntact, requester, answers } = viewOf(record, seals);
+      expect([sealIntact, requester, answers?.contradictions]).toEqual([true, CALLER.subject, []]);
+    },
+  };
+}
+type Started = ReturnType<typeof startedWith>;
+
+const invoke = (steps: ReturnType<typeof stepsIn>, call: Call) =>
+  new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR', () => undefined) }).run(
+    steps.invokeTool,
+    call,
+  );
+const statesOf = async (calls: readonly Call[]) => {
+  const states = await Promise.all(calls.map(({ gatedCallId }) => own.fixture.lifecycle.progress(gatedCallId)));
+  return new Set(states.map(({ state }) => state));
+};
+
+/** Two sets of processes whose keys are changed while calls are opened and led on by whichever has them at hand. */
+function twoSets(first: readonly SealingKey[]) {
+  const sets: [Started, Started] = [startedWith(first), startedWith(first)];
+  const calls: Call[] = [];
+  /** Every failure for want of a key, by its message. */
+  const missed: string[] = [];
+  let turn = 0;
+  const unlessKeyMissing = (attempt: Promise<void>) =>
+    attempt.catch((error: unknown) => {
+      if (!isSealingKeyMissing(error)) throw error;
+      missed.push(error.message);
+    });
+  return {
+    sets,
+    calls,
+    missed,
+    async open(): Promise<void> {
+      for (const set of sets) calls.push(await set.open());
+    },
+    /** Every call one step further: half of them by each set, each by the other one the next time, whoever opened it. */
+    async advance(): Promise<void> {
+      turn += 1;
+      for (const [index, call] of calls.entries()) {
+        const isFirst = (index + Math.floor(index / 2) + turn) % 2 === 0;
+        await unlessKeyMissing(sets[isFirst ? 0 : 1].advance(call));
+      }
+      missed.push(...sets.flatMap(({ lines }) => lines.splice(0).map(alarmOf)));
+    },
+    async rewrap(): Promise<number> {
+      return (await sets[0].rewrap()) + (await sets[1].rewrap());
+    },
+    restart(which: 0 | 1, keys: readonly SealingKey[]): void {
+      sets[which] = startedWith(keys);
+    },
+  };
+}
+
+/** What an alarm names; fails for a line that is none. */
+function alarmOf(line: Record<string, unknown>): string {
+  expect(line).toMatchObject({ alarm: 'sealing_key_missing', gatedCallId: expect.any(String) });
+  return (line['err'] as { message: string }).message;
+}
+
+describe('a change of the sealing key in three rounds', () => {
+  // Which set is the first in each round. The sets are alike, so one of them may always begin.
+  it.each([
+    [0, 0, 0],
+    [0, 0, 1],
+    [0, 1, 0],
+    [0, 1, 1],
+  ] as const)('(%i, %i and %i first) is noticed by no call, whoever does what of it', async (...firsts) => {
+    const { old, next } = twoKeys();
+    const rounds = [[old, next], [next, old], [next]];
+    const two = twoSets([old]);
+    const live = async () => {
+      await two.open();
+      await two.advance();
+      await two.rewrap();
+      await two.advance();
+    };
+    await live();
+    for (const [round, keys] of rounds.entries()) {
+      const first = firsts[round] ?? 0;
+      for (const which of [first, first === 0 ? 1 : 0] as const) {
+        // The old one is taken out when nothing moves any more.
+        if (keys.length === 1) while ((await two.rewrap()) > 0);
+        two.restart(which, keys);
+        await live();
+      }
+    }
+    while ((await statesOf(two.calls)).size > 1) await two.advance();
+    expect(await statesOf(two.calls)).toEqual(new Set(['executed']));
+    for (const set of two.sets) for (const call of two.calls) await set.read(call);
+    expect(two.missed).toEqual([]);
+  });
+});
+
+describe('a change of the sealing key in one round', () => {
+  const { old, next } = twoKeys();
+  it.each([
+    ['puts the new one first', [next, old]],
+    ['takes the old one out at once', [next]],
+  ] as const)('that %s ends no call: those whose key is missing wait until it is there', async (_case, keys) => {
+    const two = twoSets([old]);
+    for (const which of [0, 1] as const) {
+      await two.open();
+      await two.advance();
+      two.restart(which, keys);
+      await two.open();
+      await two.advance();
+      await two.rewrap();
+      for (let turn = 0; turn < 6; turn += 1) await two.advance();
+    }
+    expect(two.missed.length).toBeGreaterThan(0);
+    for (const message of two.missed) expect(message).toMatch(/the key "(old|next)-[^"]+".*; add it after the current/);
+    for (const which of [0, 1] as const) two.restart(which, [next, old]);
+    two.missed.length = 0;
+    while ((await statesOf(two.calls)).size > 1) await two.advance();
+    expect(await statesOf(two.calls)).toEqual(new Set(['executed']));
+    for (const set of two.sets) for (const call of two.calls) await set.read(call);
+    expect(two.missed).toEqual([]);
+  });
+});
+
+describe('a process without the key of a call', () => {
+  const { old, next } = twoKeys();
+  const without = () => startedWith([old]);
+  const having = () => startedWith([next, old]);
+  const missing = expect.objectContaining({ code: 'ERR_SEALING_KEY_UNAVAILABLE', retryable: true }) as unknown as Error;
+
+  it('waits with it, shows it, ends it at its deadline, and has another one go on with it', async () => {
+    const [due, other] = [await having().fixture.granted(), await having().fixture.granted()];
+    const process = without();
+    expect(await process.step({}).claimExecution(due)).toMatchObject({ kind: 'wait' });
+    expect(process.lines.map(alarmOf)).toEqual([expect.stringContaining(`"${next.kid}"`)]);
+    const task = await process.fixture.calls.findTask(due.taskId, ownerKey(CALLER));
+    expect(task).toMatchObject({ state: 'granted' });
+    const over = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
+    await own.db.pool.query(over, [due.gatedCallId]);
+    expect(await process.step({}).claimExecution(due)).toEqual({ kind: 'ended' });
+    expect(await statesOf([due])).toEqual(new Set(['denied']));
+    expect(await having().step({}).claimExecution(other)).toMatchObject({ kind: 'claimed' });
+  });
+
+  it('cannot submit it, and is in nobody else’s way', async () => {
+    const call = await having().fixture.opened();
+    await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    const submit = ({ fixture }: Started) =>
+      createEnsureSubmitted({
+        store: fixture.lifecycle,
+        accessRequests: { submit: async () => ({ accessRequestId: 'one', statusEndpoint: 'http://127.0.0.1:1/' }) },
+      })({ gatedCallId: call.gatedCallId });
+    await expect(submit(without())).rejects.toThrow(missing);
+    expect(await submit(having())).toMatchObject({ state: 'pending' });
+  });
+
+  it('lists its record, and opens it for nobody', async () => {
+    const set = having();
+    const call = await set.fixture.granted();
+    await set.step({}).claimExecution(call);
+    await invoke(set.step({}), call);
+    const { seals, fixture } = without();
+    const record = await createOutcomeRecords(own.db.pool, seals).byTask(call.taskId);
+    if (record === undefined) throw new Error('there is no record');
+    expect(summaryOf(record, seals)).toMatchObject({ sealIntact: true, requester: '(cannot be read)' });
+    expect(() => viewOf(record, seals)).toThrow(missing);
+    await expect(fixture.calls.findTask(call.taskId, ownerKey(CALLER))).rejects.toThrow(missing);
+  });
+});
