@@ -42,7 +42,8 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     try {
       if (!(await obtain(deps, permit, endsAt))) return;
       const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
-      await persist(() => storeResult(deps, { ...permit, cause: 'result' }, result), endsAt - performance.now());
+      const of = { ...permit, cause: 'result', keys: call.keys } as const;
+      await persist(() => storeResult(deps, of, result), endsAt - performance.now());
     } finally {
       clearInterval(beat);
     }

@@ -1,14 +1,15 @@
 import { canonicalJson } from '../workflows/domain/canonical-json.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
 /** Writes down how the one invocation ended, as far as that is certain; an answer that is missing is left open. */
 export async function storeResult(
   { store, log }: Pick<ActivityDeps, 'store' | 'log'>,
-  of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe' },
+  of: Parameters<LifecycleStore['settleResult']>[0],
   result: InvocationResult,
 ): Promise<void> {
-  const { gatedCallId, invocationId, cause } = of;
+  const { gatedCallId, invocationId } = of;
   if (result.kind === 'no_answer') {
     log.error({ gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
   } else if (result.kind === 'not_sent') {
@@ -16,7 +17,7 @@ export async function storeResult(
     await store.settleNotSent(gatedCallId, invocationId);
   } else {
     const { isError, text } = storedResult(result);
-    await store.settleResult({ gatedCallId, invocationId, cause }, { isError, text });
+    await store.settleResult(of, { isError, text });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import { queryOne } from './query.ts';
 import { sealsOf, stateAfter, type StepContext } from './step-context.ts';
 
@@ -57,12 +58,15 @@ export function settlementSteps(context: StepContext) {
         retentionMs,
       ]),
 
-    /** `probe`: what the upstream says of the execution afterwards. The result is JSON text. */
+    /**
+     * `probe`: what the upstream says of the execution afterwards. The result is JSON text. Whoever sent the call has its
+     * data keys, and gives them: those in the database may be under a key by now that this process does not have.
+     */
     async settleResult(
-      of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe' },
+      of: { gatedCallId: string; invocationId: string; cause: 'result' | 'probe'; keys?: WrappedKeys },
       { isError, text }: { isError: boolean; text: string },
     ) {
-      const keys = await sealsOf(context, of.gatedCallId);
+      const keys = of.keys ? seals.forCall(of.gatedCallId, of.keys) : await sealsOf(context, of.gatedCallId);
       return stateAfter(pool, 'settle-execution', SETTLE, [
         of.gatedCallId,
         of.invocationId,

@@ -9,7 +9,9 @@ import { createEnsureSubmitted } from '../../activities/submit-access-request.ts
 import { summaryOf, viewOf } from '../../apps/audit/record-view.ts';
 import { createOutcomeRecords } from '../../apps/audit/stores/outcome-record.store.ts';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
+import { sha256 } from '../../activities/sha256.ts';
 import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
@@ -225,5 +227,20 @@ describe('a process without the key of a call', () => {
     expect(summaryOf(record, seals)).toMatchObject({ sealIntact: true, requester: '(cannot be read)' });
     expect(() => viewOf(record, seals)).toThrow(missing);
     await expect(fixture.calls.findTask(call.taskId, ownerKey(CALLER))).rejects.toThrow(missing);
+  });
+
+  it('keeps the result of a call that it had begun when the key was changed', async () => {
+    const process = without();
+    const call = await process.fixture.granted();
+    await process.fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256));
+    const changed: typeof process.fixture.lifecycle.beginInvocation = async (permit) => {
+      const given = await process.fixture.lifecycle.beginInvocation(permit);
+      expect(await having().rewrap()).toBeGreaterThan(0);
+      // So many other calls that this one is not remembered any more.
+      for (let n = 0; n < 1_000; n += 1) process.seals.forCall(`${n}`, { call: 'x', record: 'x' });
+      return given;
+    };
+    await invoke(process.step({ store: { beginInvocation: changed } }), call);
+    await having().read(call);
   });
 });
