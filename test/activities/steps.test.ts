@@ -1,13 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
-import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { InvocationResult } from '../../workflows/domain/ports.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
-import { waitFor } from '../support/wait-for.ts';
 
 /** How long a step says to wait; fails when it says something else. */
 function waitOf(found: { kind: string; waitMs?: number }): number {
@@ -153,100 +148,6 @@ describe('the steps of a gated call', () => {
       while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call);
       expect(found).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
-    });
-  });
-
-  describe('invoking the tool', () => {
-    const claimedCall = async () => {
-      const call = await own.fixture.granted();
-      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
-      return call;
-    };
-    const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>
-      new MockActivityEnvironment().run(step.invokeTool, call);
-
-    it('sends the bound arguments once, however often it is run', async () => {
-      const call = await claimedCall();
-      const step = steps({});
-      await Promise.all([run(step, call), run(step, call), run(step, call)]);
-      await run(step, call);
-      expect(step.sent).toHaveLength(1);
-      const { binding, state } = await own.fixture.lifecycle.load(call.gatedCallId);
-      expect(step.sent[0]).toMatchObject({
-        upstream: 'files',
-        upstreamTool: 'write_file',
-        arguments: JSON.parse(binding.arguments),
-      });
-      expect(state).toBe('executed');
-    });
-
-    it('sends the key of its permit both in the message and for the header of the request', async () => {
-      const call = await claimedCall();
-      const step = steps({});
-      await run(step, call);
-      const upstreamKey = (await own.fixture.lifecycle.progress(call.gatedCallId)).invocation?.upstreamKey;
-      expect(upstreamKey).toMatch(/^[\w-]{22}$/);
-      expect(step.sent).toEqual([
-        expect.objectContaining({
-          meta: { 'dev.countersign/idempotency-key': upstreamKey },
-          idempotencyKey: upstreamKey,
-        }),
-      ]);
-    });
-
-    it.each([
-      ['the tool says it failed', { kind: 'result', isError: true, result: { content: [] } }, 'execution_error'],
-      ['the upstream answers with a protocol error', { kind: 'error', code: -32602, message: 'no' }, 'execution_error'],
-      ['nothing was sent', { kind: 'not_sent', cause: 'refused' }, 'execution_error'],
-      ['no answer came', { kind: 'no_answer', cause: 'reset' }, 'claimed'],
-    ] as [string, InvocationResult, string][])('when %s, the call is left as %s', async (_, invocation, state) => {
-      const call = await claimedCall();
-      const step = steps({ invocation });
-      await run(step, call);
-      expect(await stateOf(call.gatedCallId)).toBe(state);
-      const settled = await step.settle(call);
-      expect(settled.kind).toBe(state === 'claimed' ? 'wait' : 'ended');
-    });
-
-    it('sends nothing for a call that is not claimed', async () => {
-      const call = await own.fixture.granted();
-      const step = steps({});
-      await run(step, call);
-      expect(step.sent).toHaveLength(0);
-    });
-
-    it('sends nothing when the answer to its permit comes after the deadline', async () => {
-      const { lifecycle, granted, claim } = own.fixture;
-      const call = await granted();
-      expect(await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), 100)).toBe('won');
-      const beginInvocation: typeof lifecycle.beginInvocation = async (permit) => {
-        const given = await lifecycle.beginInvocation(permit);
-        await waitFor(async () => (await lifecycle.load(call.gatedCallId)).remainingMs <= 0);
-        return given;
-      };
-      const step = steps({ store: { beginInvocation } });
-      await run(step, call);
-      expect(step.sent).toHaveLength(0);
-    });
-
-    it.each([
-      ['two seconds after its permit', 60_000, 2_000],
-      ['its execution deadline', 900, 900],
-    ])('may be sent until %s at most', async (_, executionTimeoutMs, windowMs) => {
-      const { granted, claim } = own.fixture;
-      const call = await granted();
-      await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
-      const step = steps({});
-      const began = performance.now();
-      await run(step, call);
-      const [sendBy = Infinity] = step.sendBys;
-      expect(sendBy).toBeGreaterThan(began);
-      expect(sendBy).toBeLessThanOrEqual(performance.now() + windowMs);
-    });
-
-    it('may be taken again while no permit was given', async () => {
-      const call = await claimedCall();
-      expect(await steps({}).settle(call)).toEqual({ kind: 'invoke' });
     });
   });
 });

@@ -5,7 +5,7 @@ import { createDueCalls } from '../../../activities/stores/due-calls.ts';
 import { stopAll } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../../apps/shared/outbox.ts';
 import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
-import { startSweeper } from '../../../apps/worker/maintenance/sweeper.ts';
+import { startSweeper } from '../../../apps/shared/maintenance/sweeper.ts';
 import { expectInvariants } from '../../invariants/check-invariants.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
