@@ -66,7 +66,9 @@ export class UpstreamConnection {
   #timer: NodeJS.Timeout | undefined;
   #refreshTimer: NodeJS.Timeout | undefined;
   #closed = false;
+  /** Lists that were asked for, and which of them `tools` is. */
   #lists = 0;
+  #shown = 0;
 
   /** `onTools` is called after each new list of tools. */
   constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
@@ -183,8 +185,10 @@ export class UpstreamConnection {
       this.discard(client);
       throw unavailable('it does not list its tools', cause);
     }
-    // A list that was asked for earlier may arrive later: it does not replace the newer one.
-    if (turn === this.#lists || this.tools === undefined) {
+    // A list that was asked for earlier may arrive later: it does not replace the newer one. Whoever asked finds its own
+    // list, or one that was asked for after it.
+    if (turn > this.#shown) {
+      this.#shown = turn;
       this.tools = tools;
       this.#onTools();
     }
