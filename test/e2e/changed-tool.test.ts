@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
+import { heldCalls } from '../support/held-calls.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const POLICIES = `
+  @id("test-pay") @requestable("operator_approval") @reason("approval_required") @title("Pay") @description("Pays.")
+  permit (principal, action == Action::"tools/call", resource)
+  when { resource.id == "bank__pay" && context has approval && context.approval.verified };`;
+const ORIGINAL: Description = {
+  description: 'Pays what is owed.',
+  properties: { amount: { type: 'integer' } },
+  annotations: { destructiveHint: true, idempotentHint: true },
+};
+
+const EXECUTED = { status: 'completed', disposition: 'approved-executed' };
+const NOT_EXECUTED = { status: 'completed', disposition: 'denied-not-executed' };
+
+let stack!: Stack;
+let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
+const { approve, end } = heldCalls(() => stack);
+beforeAll(async () => {
+  bank = await startChangingUpstream(ORIGINAL);
+  stack = await startStack({ parts: 'apart', policies: POLICIES, mcpServers: { bank: { url: bank.url } } });
+  // From here on the worker knows the tool as it was, too.
+  const { taskId, request } = await hold();
+  await approve(request);
+  expect(await end(taskId)).toEqual(EXECUTED);
+}, 180_000);
+afterAll(async () => {
+  await stack?.stop();
+  await bank.close();
+});
+afterEach(() => {
+  bank.described = ORIGINAL;
+});
+
+let amount = 0;
+/** A call that waits for an approval. */
+async function hold() {
+  const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
+  const { body } = await stack.rpc(await stack.token('agent'), 'tools/call', call);
+  const [request] = await stack.openRequests(1);
+  if (request === undefined) throw new Error('no request');
+  return { taskId: String(body.result?.['taskId']), request };
+}
+const reasonOf = async (taskId: string) => {
+  const text = 'SELECT reason FROM gateway.gated_call WHERE task_id = $1';
+  return (await (await stack.database()).query<{ reason: string | null }>(text, [taskId])).rows[0]?.reason;
+};
+
+describe('a call that is approved after its tool', () => {
+  it.each([
+    ['was described in other words', { ...ORIGINAL, description: 'Pays twice what is owed.' }],
+    ['began to take something else', { ...ORIGINAL, properties: { amount: { type: 'number' } } }],
+    ['was said to do something else', { ...ORIGINAL, annotations: { destructiveHint: true } }],
+    ['was taken away', undefined],
+  ] as const)('%s is not executed', async (_case, described) => {
+    const { taskId, request } = await hold();
+    const before = bank.calls;
+    bank.described = described;
+    await approve(request);
+    expect(await end(taskId)).toEqual(NOT_EXECUTED);
+    const { result } = (await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId })).body.result ?? {};
+    expect(JSON.stringify(result)).toContain('the tool has changed since the call was made');
+    expect([await reasonOf(taskId), bank.calls]).toEqual(['tool_changed', before]);
+  });
+
+  it('changed and became again what it was when the call was made is executed', async () => {
+    const { taskId, request } = await hold();
+    const before = bank.calls;
+    bank.described = { ...ORIGINAL, description: 'Pays twice what is owed.' };
+    bank.announce();
+    bank.described = ORIGINAL;
+    await approve(request);
+    expect([await end(taskId), bank.calls]).toEqual([EXECUTED, before + 1]);
+  });
+});
+
+it('a change that is announced denies the call that was made before, and not the one that is made then', async () => {
+  const old = await hold();
+  const before = bank.calls;
+  bank.described = { ...ORIGINAL, description: 'Pays twice what is owed.' };
+  bank.announce();
+  const token = await stack.token('agent');
+  await waitFor(async () => (await stack.rpc(token, 'tools/list', {})).text.includes('Pays twice'));
+  await approve(old.request);
+  expect([await end(old.taskId), bank.calls]).toEqual([NOT_EXECUTED, before]);
+  const anew = await hold();
+  await approve(anew.request);
+  expect([await end(anew.taskId), bank.calls]).toEqual([EXECUTED, before + 1]);
+});
