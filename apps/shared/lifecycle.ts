@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 /** A part that has started. `stop` finishes what is in flight, frees everything, and may be called once. */
 export interface Running {
   readonly name: string;
+  /** How long `stop` may take, in milliseconds, when it is longer than five seconds. */
+  readonly stopMs?: number;
   stop(): Promise<void>;
 }
 
@@ -27,8 +29,8 @@ export async function stopAll(parts: readonly Running[]): Promise<void> {
 }
 
 /**
- * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After 5 seconds, or at a second signal, the
- * process ends whatever is still going on.
+ * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After 5 seconds, or
+ * as long as the slowest part may take, or at a second signal, the process ends whatever is still going on.
  */
 export async function runUntilSignal(parts: readonly Running[]): Promise<NodeJS.Signals> {
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
@@ -39,10 +41,11 @@ export async function runUntilSignal(parts: readonly Running[]): Promise<NodeJS.
     process.removeAllListeners(name);
     process.once(name, leave);
   }
+  const limitMs = Math.max(...parts.map(({ stopMs = STOP_MS }) => stopMs));
   setTimeout(() => {
-    process.stderr.write('Not everything stopped within 5 seconds; leaving.\n');
+    process.stderr.write(`Not everything stopped within ${limitMs / 1_000} seconds; leaving.\n`);
     leave();
-  }, STOP_MS).unref();
+  }, limitMs).unref();
   await stopAll(parts);
   return signal;
 }

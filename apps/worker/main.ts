@@ -38,6 +38,8 @@ import { runWorker } from './worker.ts';
 
 /** As many as the engine takes at little cost: it writes together what comes together. */
 const OUTBOX_CONCURRENCY = 16;
+/** What a stop takes besides waiting for calls that are at their tool. */
+const REST_OF_STOP_MS = 5_000;
 
 /** The secrets that the worker holds. */
 export const WORKER_SECRETS = ['pdpToken', 'accessRequestToken', 'sealingKeys', 'digestKey'] as const;
@@ -126,7 +128,8 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree },
       settings: activitySettings(config),
     });
-    parts.push(await runWorker({ ...config.temporal, address: connections.temporalAddress }, activities, log));
+    const temporal = { ...config.temporal, address: connections.temporalAddress };
+    parts.push(await runWorker({ temporal, activities, graceMs: executionTimeoutMs(config), log }));
     const handlers = outboxHandlers({ workflows, calls: store, accessRequests });
     parts.push(
       await startOutbox({
@@ -139,8 +142,11 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     throw error;
   }
   log.info('the worker is running');
-  return { name: 'worker', stop: () => stopAll(parts) };
+  // A tool that answers after the process has gone leaves an unknown outcome.
+  return { name: 'worker', stopMs: executionTimeoutMs(config) + REST_OF_STOP_MS, stop: () => stopAll(parts) };
 }
+
+const executionTimeoutMs = ({ gateway }: Config) => gateway.executionTimeoutSeconds * 1_000;
 
 /** What goes its rounds beside the workflows. None of it needs the engine to start. */
 function startMaintenance(
@@ -177,9 +183,10 @@ async function reportMissingKeys({ pool, sealingKeyIds, log }: WorkerConnections
   }
 }
 
-function activitySettings({ worker, gateway, urls, outcomeProbes }: Config) {
+function activitySettings(config: Config) {
+  const { worker, urls, outcomeProbes } = config;
   return {
-    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    executionTimeoutMs: executionTimeoutMs(config),
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     maxGenerations: worker.maxGenerations,
@@ -192,6 +199,6 @@ if (isEntryScript(import.meta.url)) {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
     const upstreams = createUpstreams(config.mcpServers, deps.log);
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
-    return { name: 'worker', stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
+    return { ...worker, stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });
 }

@@ -13,9 +13,6 @@ import type { Config } from '../shared/config/config.ts';
 import type { Running } from '../shared/lifecycle.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
-/** What is in flight at a stop may take this long to finish. */
-const GRACE = '4 seconds';
-
 /**
  * How long one turn of a workflow may compute. By default it is cut off after 5 seconds, which a turn that reads thousands
  * of signals on a busy machine takes; and V8 cut off there can leave Node no choice but to end the process. The option is
@@ -23,12 +20,16 @@ const GRACE = '4 seconds';
  */
 export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
 
+export interface WorkerOptions {
+  readonly temporal: Config['temporal'] & { address: string };
+  readonly activities: ActivityPorts;
+  /** What is in flight at a stop may take this long to finish. */
+  readonly graceMs: number;
+  readonly log: Logger;
+}
+
 /** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
-export async function runWorker(
-  temporal: Config['temporal'] & { address: string },
-  activities: ActivityPorts,
-  log: Logger,
-): Promise<Running> {
+export async function runWorker({ temporal, activities, graceMs, log }: WorkerOptions): Promise<Running> {
   installRuntime(log);
   const { address, tls } = temporal;
   const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
@@ -40,7 +41,7 @@ export async function runWorker(
     taskQueue: temporal.taskQueue,
     workflowBundle: await workflowBundle(),
     activities,
-    shutdownGraceTime: GRACE,
+    shutdownGraceTime: graceMs,
     // About a quarter of a megabyte each; a call that waits for days needs none of it.
     maxCachedWorkflows: 500,
     ...TURN_LIMIT,

@@ -8,6 +8,8 @@ import { startStack, type Part, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const CALLS = 50;
+/** Longer than a stop takes when nothing is at its tool. */
+const SLOW_MS = 6_000;
 
 let stack!: Stack;
 const { end, writes } = heldCalls(() => stack);
@@ -41,13 +43,15 @@ async function callsInFlight(run: string): Promise<string[]> {
 }
 
 it.each([
-  ['of the worker', ['worker']],
-  ['of every part', ['gateway', 'worker', 'pdp', 'approvals', 'audit']],
+  ['of the worker', ['worker'], SLOW_MS],
+  ['of every part', ['gateway', 'worker', 'pdp', 'approvals', 'audit'], 0],
 ] as const)(
   `a stop %s with ${CALLS} calls at their tool waits for their results`,
-  async (run, parts: readonly Part[]) => {
+  async (run, parts: readonly Part[], toolMs) => {
     const taskIds = await callsInFlight(run);
     for (const part of parts) stack.signal(part, 'SIGTERM');
+    const answersAt = performance.now() + toolMs;
+    await waitFor(() => performance.now() >= answersAt);
     stack.releaseUpstream();
     await waitFor(() => parts.every((part) => !stack.isRunning(part)));
     for (const part of parts) await stack.startPart(part);

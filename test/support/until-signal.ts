@@ -2,8 +2,9 @@
 import { isEntryScript, runUntilSignal, type Running } from '../../apps/shared/lifecycle.ts';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const part = (name: string, stop: () => Promise<void> = async () => undefined): Running => ({
+const part = (name: string, stop: () => Promise<void> = async () => undefined, stopMs?: number): Running => ({
   name,
+  ...(stopMs !== undefined && { stopMs }),
   stop: () => {
     say(`stop ${name}`);
     return stop();
@@ -13,11 +14,14 @@ const manner: Record<string, () => Promise<void>> = {
   cleanly: async () => undefined,
   failing: () => Promise.reject(new Error('stuck')),
   never: () => new Promise(() => undefined),
+  'never, and may take six seconds': () => new Promise(() => undefined),
 };
+const mayTake: Record<string, number> = { 'never, and may take six seconds': 6_000 };
 
 process.stderr.write = process.stdout.write.bind(process.stdout);
 const alive = setInterval(() => undefined, 60_000);
-const ended = runUntilSignal([part('one'), part('two', manner[process.argv[2] ?? '']), part('three')]);
+const how = process.argv[2] ?? '';
+const ended = runUntilSignal([part('one'), part('two', manner[how], mayTake[how]), part('three')]);
 say(`entry ${isEntryScript(import.meta.url)}`);
 say(
   await ended.then(
