@@ -114,7 +114,7 @@ function guard(log: Logger) {
         const alarm = ALARMS[error.code];
         if (alarm !== undefined) log.error({ method, alarm, err: error }, 'what is sealed cannot be opened');
         else if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
-        throw toProtocolError(error);
+        throw toProtocolError(error, method);
       }
       log.error({ method, err: error }, 'unexpected error while serving a request');
       throw internalError();

@@ -5,12 +5,15 @@ import { INTERNAL_ERROR, INVALID_PARAMS } from './identifiers.ts';
 interface WireError {
   readonly code: number;
   readonly message: string;
+  /** Instead of the message, for a request about a task: whether its tool ran is then not known. */
+  readonly aboutTask?: string;
 }
 
 const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
 const later = (what: string): WireError => ({
   code: INTERNAL_ERROR,
   message: `${what} The tool did not run. The call may be repeated later.`,
+  aboutTask: `${what} The request may be repeated later.`,
 });
 const approvalServiceAway = later('The approval service cannot be reached.');
 
@@ -40,7 +43,7 @@ const WIRE_ERRORS = {
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
   ERR_UPSTREAM_UNAVAILABLE: later("The tool's server cannot be reached."),
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
-  ERR_DATABASE_UNAVAILABLE: later('The request cannot be recorded now.'),
+  ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
   // The tool may have run: it may be its result that cannot be opened.
   ERR_SEALING_KEY_UNAVAILABLE: {
     code: INTERNAL_ERROR,
@@ -48,10 +51,10 @@ const WIRE_ERRORS = {
   },
 } as const satisfies Record<ErrorCode, WireError>;
 
-/** The JSON-RPC error for a named refusal. */
-export function toProtocolError(error: CountersignError): ProtocolError {
-  const { code, message } = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, message);
+/** The JSON-RPC error for a named refusal of a request with this method. */
+export function toProtocolError(error: CountersignError, method: string): ProtocolError {
+  const { code, message, aboutTask = message }: WireError = WIRE_ERRORS[error.code];
+  return new ProtocolError(code, method.startsWith('tasks/') ? aboutTask : message);
 }
 
 /** What every unexpected error looks like from outside. */
