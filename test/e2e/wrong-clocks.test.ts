@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { heldCalls } from '../support/held-calls.ts';
+import { preloading } from '../support/preload.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const TEN_MINUTES_MS = 600_000;
 const shifted = (byMs: number) => ({
-  NODE_OPTIONS: `--import ${pathToFileURL(packagePath('test', 'support', 'shifted-clock.mjs')).href}`,
+  ...preloading('shifted-clock.mjs'),
   COUNTERSIGN_TEST_CLOCK_SHIFT_MS: String(byMs),
 });
 

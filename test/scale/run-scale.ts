@@ -4,10 +4,13 @@ import { checkInvariants, type Violation } from '../invariants/check-invariants.
 import { openGatedCall } from '../bench/mcp-caller.ts';
 import { measure } from '../bench/stats.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
+import { arrivalsAt } from '../support/file-server.ts';
+import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
 import { requestOf, sealsOf } from '../support/sealed-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { herdOf, notingRequests, stampedes, type Herd } from './herd.ts';
 
 export interface ScaleOptions {
   /** Calls that wait for an approval. */
@@ -35,9 +38,13 @@ export interface ScaleFigures {
   readonly firstRead: number;
   readonly approvedExecuted: number;
   readonly newCallOpened: number;
+  /** Counted from then on, too. */
+  readonly herd: Herd;
   /** What became of calls that should not have. */
   readonly faults: readonly string[];
   readonly violations: readonly Violation[];
+  /** All of that, and a stampede, in words. Nothing when all is well. */
+  readonly problems: readonly string[];
 }
 
 const AGENTS = Array.from({ length: 16 }, (_, index) => ({
@@ -64,12 +71,13 @@ export async function runScale({ calls, approved, onProgress }: ScaleOptions): P
     const waiting = await footprint(stack);
     onProgress('killing everything, and starting it again');
     await stack.killEverything();
-    const recovered = await recover(stack, opened.taskIds, approved);
+    const { newTaskId, requests, ...times } = await recover(stack, opened.taskIds, approved);
     onProgress('looking at every call');
     const faults = await faultsAmong(stack, opened.taskIds, approved);
-    const of = await sealedDatabase(stack);
-    const violations = await checkInvariants(of.database, { keyed: sealsOf(of).digest });
-    return { calls, openedPerSecond: opened.perSecond, empty, waiting, ...recovered, faults, violations };
+    const violations = await violationsIn(stack, [...opened.taskIds, newTaskId]);
+    const found = { herd: herdOf(stack, requests), faults, violations };
+    const problems = problemsOf(found, approved);
+    return { calls, openedPerSecond: opened.perSecond, empty, waiting, ...times, ...found, problems };
   } finally {
     await stack.stop();
   }
@@ -95,11 +103,7 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
     if (index > 0 && index % 1_000 === 0) onProgress(`${index} calls are open`);
   });
   onProgress('all calls are open; waiting until each has its workflow');
-  const database = await stack.database();
-  await waitFor(async () => (await database.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0, {
-    timeoutMs: 600_000,
-    everyMs: 250,
-  });
+  await outboxesAreEmpty(await stack.database(), { timeoutMs: 600_000 });
   return { taskIds, perSecond };
 }
 
@@ -107,14 +111,17 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
 async function recover(stack: Stack, taskIds: readonly string[], approved: number) {
   const began = performance.now();
   const since = () => (performance.now() - began) / 1_000;
-  await stack.startPart('up');
+  await stack.startPart('up', notingRequests(stack));
   const ready = since();
   await statusOf(stack, taskIds, 0);
   const firstRead = since();
   const chosen = taskIds.slice(0, approved);
   const of = await sealedDatabase(stack);
+  const requests: string[] = [];
   await measure({ count: approved, callers: 8 }, async (index) => {
-    const answer = await stack.decide(await requestOf(of, chosen[index] ?? ''), { verdict: 'approve' });
+    const request = await requestOf(of, chosen[index] ?? '');
+    requests.push(request.id);
+    const answer = await stack.decide(request, { verdict: 'approve' });
     if (!answer.ok) throw new Error(`an approval was answered with ${answer.status}`);
   });
   let overdue = 0;
@@ -123,8 +130,9 @@ async function recover(stack: Stack, taskIds: readonly string[], approved: numbe
     await waitFor(hasEnded, { timeoutMs: PATIENCE_MS, everyMs: 1_000 }).catch(() => (overdue += 1));
   });
   const approvedExecuted = overdue > 0 ? Infinity : since();
-  await openGatedCall(stack.config.urls.mcp, await stack.token(agentOf(0)), writeOf(stack, taskIds.length));
-  return { ready, firstRead, approvedExecuted, newCallOpened: since() };
+  const another = writeOf(stack, taskIds.length);
+  const newTaskId = await openGatedCall(stack.config.urls.mcp, await stack.token(agentOf(0)), another);
+  return { ready, firstRead, approvedExecuted, newCallOpened: since(), newTaskId, requests };
 }
 
 async function statusOf(stack: Stack, taskIds: readonly string[], index: number): Promise<string> {
@@ -149,6 +157,25 @@ async function faultsAmong(stack: Stack, taskIds: readonly string[], approved: n
     if (found !== right) faults.push(`call ${index}: ${found}; expected ${right}`);
   });
   return faults;
+}
+
+/** Nothing was sent when everything was killed, so no outcome may be unknown. */
+async function violationsIn(stack: Stack, seenTaskIds: readonly string[]): Promise<Violation[]> {
+  const of = await sealedDatabase(stack);
+  await outboxesAreEmpty(of.database, { timeoutMs: PATIENCE_MS });
+  const arrivals = arrivalsAt(stack);
+  const keyed = sealsOf(of).digest;
+  return checkInvariants(of.database, { arrivals, seenTaskIds, faults: [], quietForMs: 1_000, keyed });
+}
+
+type Found = Pick<ScaleFigures, 'herd' | 'faults' | 'violations'>;
+
+function problemsOf({ herd, faults, violations }: Found, approved: number): string[] {
+  return [
+    ...stampedes(herd, approved),
+    ...faults,
+    ...violations.map(({ invariant, cases }) => `not so any more: ${invariant}: ${JSON.stringify(cases)}`),
+  ];
 }
 
 async function footprint(stack: Stack): Promise<Footprint> {

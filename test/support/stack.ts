@@ -198,7 +198,7 @@ export class Stack {
   }
 
   /** Every tools/call that reached the file server, in order. */
-  upstreamCalls(): { name: string; arguments: Record<string, unknown> }[] {
+  upstreamCalls(): { at: number; name: string; arguments: Record<string, unknown>; _meta?: Record<string, unknown> }[] {
     const file = join(this.journal, 'calls.jsonl');
     if (!existsSync(file)) return [];
     const lines = readFileSync(file, 'utf8').trim().split('\n');
