@@ -1,4 +1,4 @@
-// `npm run test:postgres`: the tests of a database that fails, those that take long or need a disk of their own as well, and
+// `npm run test:postgres`: the tests of a database that fails, at length, and
 // the whole of the model held against the functions of the database.
 import config from './jest.config.mjs';
 
@@ -9,7 +9,7 @@ export default {
   projects: undefined,
   ...parts,
   testMatch: [
-    '<rootDir>/test/postgres/**/*.{test,long}.ts',
+    '<rootDir>/test/postgres/**/*.test.ts',
     '<rootDir>/test/e2e/postgres.test.ts',
     '<rootDir>/test/stores/protocol-model.test.ts',
   ],

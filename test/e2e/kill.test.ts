@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
+import { expectInvariants } from '../invariants/check-invariants.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Part, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -67,6 +68,29 @@ describe('kill -9 of parts that run apart', () => {
       expect(writes(path)).toBe(1);
     }, 120_000);
   });
+
+  it('a call is opened, read and approved while there is no Temporal, and executed once when there is one again', async () => {
+    const waiting = await hold();
+    await stack.kill('temporal');
+    const opened = await hold([waiting.request]);
+    const token = await stack.token('agent');
+    const read = async () => {
+      for (const { taskId } of [waiting, opened]) {
+        const { body } = await stack.rpc(token, 'tasks/get', { taskId });
+        expect(body.result?.['status']).toBe('working');
+      }
+    };
+    for (let times = 0; times < 20; times += 1) await read();
+    for (const { request } of [waiting, opened]) await approve(request);
+    for (let times = 0; times < 20; times += 1) await read();
+    await stack.startPart('temporal');
+    for (const { taskId, path } of [waiting, opened]) {
+      expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
+      expect([writes(path), readFileSync(path, 'utf8')]).toEqual([1, path]);
+    }
+    const seenTaskIds = [waiting.taskId, opened.taskId];
+    await expectInvariants(await stack.database(), { seenTaskIds });
+  }, 120_000);
 });
 
 describe('kill -9 of everything that one process started', () => {

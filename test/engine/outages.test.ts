@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ownerKey } from '../../workflows/domain/principal.ts';
+import { isGrpcDeadlineError } from '@temporalio/client';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal, type TemporalServer } from '../../apps/shared/embedded/temporal.ts';
-import { CALLER } from '../support/gated-calls.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';
 import { temporalTools } from '../support/temporal.ts';
 import { inParallel, times } from '../support/regime.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
 
 const LIMIT_MS = times(400_000, 1_500_000);
@@ -35,7 +35,7 @@ afterAll(async () => {
   await server?.stop();
   rmSync(stateDir, { recursive: true, force: true });
 }, 60_000);
-beforeEach(() => proxy.let('open'));
+afterEach(() => proxy.let('open'));
 
 const killServer = async () => {
   const { pid } = JSON.parse(readFileSync(join(stateDir, 'temporal', 'server.json'), 'utf8')) as { pid: number };
@@ -45,14 +45,29 @@ const killServer = async () => {
 const startServer = async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
 };
-/** What a callback leaves behind: the outbox delivers it when it can. */
-const callback = (call: WorldCall | undefined) =>
-  engine.db.pool.query("SELECT gateway.enqueue('poke_workflow', $1)", [call?.gatedCallId]);
+/** What the gateway does when the access request service tells it that a call was decided on. */
+const callback = ({ gatedCallId }: WorldCall) =>
+  engine.world.fixture.calls.acceptCallback({
+    ...{ webhookId: randomUUID(), bodyDigest: 'sha-256:callback', accessRequestId: `arq_${gatedCallId}` },
+  });
 const atEveryStage = () => Promise.all(STAGES.map((stage) => callAt(stage, engine)));
-const allExecutedOnce = async (calls: readonly WorldCall[]) => {
+/** Every caller reads its own task, again and again for so long. Answers how often one was asked for, and how often it was there. */
+async function readThroughout(calls: readonly WorldCall[], ms: number) {
+  const reads = { asked: 0, answered: 0 };
+  const until = Date.now() + ms;
+  const everyTask = async () => {
+    reads.asked += calls.length;
+    const views = await Promise.all(calls.map((call) => engine.world.view(call).catch(() => undefined)));
+    reads.answered += views.filter((view, index) => view?.taskId === calls[index]?.taskId).length;
+    return Date.now() > until;
+  };
+  await waitFor(everyTask, { timeoutMs: 2 * ms, everyMs: 100 });
+  return reads;
+}
+const allExecutedOnce = async (calls: readonly WorldCall[], { world } = engine) => {
   // One after the other: many that ask all the time would take the machine from those who work.
-  for (const call of calls) expect(await engine.world.ended(call, 180_000)).toBe('executed');
-  expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual(calls.map(() => 1));
+  for (const call of calls) expect(await world.ended(call, 180_000)).toBe('executed');
+  expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
 };
 
 it('a server that is killed and finds its store again: calls at every stage go on, and each is executed once', async () => {
@@ -60,7 +75,6 @@ it('a server that is killed and finds its store again: calls at every stage go o
   await killServer();
   goOn(engine, calls);
   await startServer();
-  await callback(calls[0]);
   await allExecutedOnce(calls);
 }, 400_000);
 
@@ -84,30 +98,24 @@ it(
 
 describe.each(['silent', 'shut'] as const)('a line to the server that is %s', (passage) => {
   it(
-    'keeps no call from being opened, looked at or cancelled; the others go on afterwards',
+    'keeps no call from being opened, read, approved or cancelled; the others go on afterwards',
     async () => {
       const waiting = await atEveryStage();
       proxy.let(passage);
       const opened = await engine.world.hold();
       const given = await engine.world.hold();
-      const { fixture } = engine.world;
-      expect(await engine.world.stateOf(opened)).toBe('pending');
-      expect(await fixture.calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
-      await fixture.calls.cancel(given.gatedCallId);
-      expect(await engine.world.stateOf(given)).toBe('cancelled');
+      expect(await engine.world.fixture.calls.cancel(given.gatedCallId)).toBe('cancelled');
       goOn(engine, [...waiting, opened]);
+      expect(await callback(opened)).toBe('accepted');
       // Longer than a request is waited for.
-      const until = Date.now() + (passage === 'silent' ? times(6_000, 600_000) : 6_000);
-      await waitFor(
-        async () => {
-          expect(await engine.world.stateOf(given)).toBe('cancelled');
-          expect(await engine.world.stateOf(opened)).toBe('pending');
-          return Date.now() > until;
-        },
-        { timeoutMs: times(30_000, 660_000), everyMs: 100 },
-      );
+      const awayMs = passage === 'silent' ? times(6_000, 600_000) : 6_000;
+      const reads = await readThroughout([...waiting, opened, given], awayMs);
+      expect(reads.asked).toBeGreaterThan(100);
+      expect(reads.answered).toBe(reads.asked);
+      expect(await engine.world.view(given)).toMatchObject({ state: 'cancelled' });
+      // Without its engine it has come no further, and nothing of it is lost.
+      expect(await engine.world.view(opened)).toMatchObject({ state: 'pending' });
       proxy.let('open');
-      await callback(waiting[0]);
       await allExecutedOnce([...waiting, opened]);
       expect(engine.world.arrivalsOf(given)).toBe(0);
     },
@@ -134,18 +142,59 @@ it(
   LIMIT_MS,
 );
 
-it('starts and pokes that are carried out, and answered after everybody stopped waiting, do no harm', async () => {
-  const calls = await Promise.all(Array.from({ length: 5 }, () => engine.world.hold()));
-  goOn(engine, calls);
-  proxy.let('answers held');
-  const asked = calls.flatMap(({ gatedCallId }) => [
-    engine.workflows.start(gatedCallId),
-    engine.workflows.poke(gatedCallId),
-  ]);
-  const answers = await Promise.allSettled(asked);
-  expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 'rejected'));
-  // They were carried out.
-  for (const call of calls) expect((await engine.handle(call).describe()).status.name).toBe('RUNNING');
-  proxy.let('open');
-  await allExecutedOnce(calls);
-}, 400_000);
+describe('starts and pokes that are carried out, and answered after everybody stopped waiting', () => {
+  /** Of its own, so that nobody else starts or pokes a workflow; without a worker at first, so that none goes on. */
+  let own!: Engine;
+  beforeAll(async () => {
+    own = await startEngine({ address: server.address, reachedAt: proxy.address, restMs: 3_600_000 });
+  }, 60_000);
+  afterAll(() => own?.stop());
+
+  const start = ({ gatedCallId }: WorldCall) => own.workflows.start(gatedCallId);
+  const poke = ({ gatedCallId }: WorldCall) => own.workflows.poke(gatedCallId);
+  const areLost = async (asked: readonly Promise<void>[]) => {
+    const answers = await Promise.all(asked.map((one) => one.then(() => 'answered', isGrpcDeadlineError)));
+    expect(answers).toEqual(asked.map(() => true));
+  };
+  /** By a line of its own: what came to the engine of a call. Seconds that its first step was put off, and pokes. */
+  const written = async (call: WorldCall) => {
+    const { events } = await own.handle(call).fetchHistory();
+    const { firstWorkflowTaskBackoff, originalExecutionRunId } =
+      events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+    const pokes = events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'poke');
+    return { run: originalExecutionRunId, restS: Number(firstWorkflowTaskBackoff?.seconds ?? 0), pokes: pokes?.length };
+  };
+
+  it('have come once each, and repeated until they are answered they harm nothing', async () => {
+    const hold = () => Promise.all(Array.from({ length: 5 }, () => own.world.hold()));
+    const [started, poked] = [await hold(), await hold()];
+    const calls = [...started, ...poked];
+    await patiently(() => own.workflows.ping().then(() => true));
+    // Behind the same line is a worker with calls.
+    const beside = await atEveryStage();
+
+    proxy.let('answers held');
+    goOn(engine, beside);
+    await areLost([...started.map(start), ...poked.map(poke)]);
+    const first = await Promise.all(calls.map(written));
+    const run = expect.any(String);
+    expect(first.slice(0, 5)).toEqual(started.map(() => ({ run, restS: 3_600, pokes: 0 })));
+    expect(first.slice(5)).toEqual(poked.map(() => ({ run, restS: 0, pokes: 1 })));
+
+    // Each finds the workflow that the other one made.
+    await areLost([...started.map(poke), ...poked.map(start)]);
+    const once = first.map((had) => ({ ...had, pokes: 1 }));
+    expect(await Promise.all(calls.map(written))).toEqual(once);
+
+    proxy.let('open');
+    await Promise.all(calls.flatMap((call) => [start(call), poke(call)]));
+    expect(await Promise.all(calls.map(written))).toEqual(once.map((had) => ({ ...had, pokes: 2 })));
+
+    goOn(own, calls);
+    await own.startWorker();
+    await allExecutedOnce(calls, own);
+    await allExecutedOnce(beside);
+    expect(await Promise.all(calls.map((call) => own.closed(call)))).toEqual(calls.map(() => 'COMPLETED'));
+    expect((await Promise.all(calls.map(written))).map((had) => had.run)).toEqual(first.map((had) => had.run));
+  }, 400_000);
+});

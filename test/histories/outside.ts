@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { sha256 } from '../../activities/sha256.ts';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type {
   AccessRequestService,
   InvocationResult,
@@ -11,12 +9,11 @@ import type {
   Upstreams,
 } from '../../workflows/domain/ports.ts';
 import type { Arrival } from '../invariants/invariant.ts';
+import { arrivalOf } from '../support/arrivals.ts';
 import { anApproval } from '../support/gated-calls.ts';
 import { TOOL } from '../support/steps.ts';
 import type { Chance } from './chance.ts';
 import type { Fiber } from './scheduler.ts';
-
-const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
 
 interface KnownRequest {
   readonly id: string;
@@ -154,14 +151,9 @@ async function invoke(
     : 'answered';
   const arrive = async () => {
     if (fate === 'not sent' || fate === 'lost on the way') return;
-    const key = call.meta?.[IDEMPOTENCY_KEY_META];
     // Each approval is for one call.
     if (arrivals.length >= grants()) findings.push('a tool ran though nobody had approved that');
-    arrivals.push({
-      upstreamKey: typeof key === 'string' ? key : 'none',
-      argumentsDigest: callDigest({ tool: TOOL.name, arguments: call.arguments }, sha256),
-      at: new Date().toISOString(),
-    });
+    arrivals.push(arrivalOf(call));
   };
   try {
     await fiber.step('send to the tool', arrive, 'ERR_UPSTREAM_UNAVAILABLE');

@@ -23,7 +23,7 @@ export async function callAt(stage: Stage, { world, workflows, handle }: Engine)
   }
   if (stage === 'awaits its resolution') {
     await workflows.poke(call.gatedCallId);
-    await waitFor(() => isPaused(handle(call)));
+    await waitFor(() => isPaused(handle(call)), { timeoutMs: 400_000 });
     return call;
   }
   world.approve(call);

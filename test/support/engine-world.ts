@@ -6,9 +6,13 @@ import { createLook } from '../../activities/look.ts';
 import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
-import type { InvocationResult, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
+import type { GatedCallView, InvocationResult, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import type { Arrival, Evidence } from '../invariants/invariant.ts';
+import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
-import { anApproval, anOpening, CALLER, gatedCallFixture } from './gated-calls.ts';
+import { anApproval, anOpening, CALLER, gatedCallFixture, TEST_SEALS } from './gated-calls.ts';
 import { waitFor } from './wait-for.ts';
 
 /** In every argument, caller, approval and result. Nothing that the engine keeps may hold it. */
@@ -19,7 +23,14 @@ export type Point = 'permit' | 'tool' | 'settled';
 
 export interface WorldCall {
   readonly gatedCallId: string;
+  readonly taskId: string;
+  readonly caller: Principal;
   readonly path: string;
+}
+/** What the tools saw: each arrival, and when an answer was lost on its way to the worker. */
+interface Seen {
+  readonly arrivals: (Arrival & { readonly path: string })[];
+  readonly lostAnswers: string[];
 }
 type Gate = { readonly open: () => void; readonly opened: Promise<void>; reached: boolean };
 /** What the outside says about one call; changed by the test as it goes. */
@@ -47,7 +58,8 @@ export function createEngineWorld(
   });
   const says = new Map<string, Says>();
   const gates = new Map<string, Gate>();
-  const arrivals: string[] = [];
+  const calls: WorldCall[] = [];
+  const seen: Seen = { arrivals: [], lostAnswers: [] };
   const counts = { looks: 0 };
 
   const saidOf = (path: string): Says => says.get(path) ?? { status: { kind: 'pending' }, ...WELL };
@@ -56,14 +68,15 @@ export function createEngineWorld(
     if (gate !== undefined) gate.reached = true;
     await gate?.opened;
   };
-  const deps = createDeps({ fixture, saidOf, pass, arrivals, counts, of });
+  const say = (path: string, more: Partial<Says>) => void says.set(path, { ...saidOf(path), ...more });
+  const deps = createDeps({ fixture, saidOf, say, pass, seen, counts, of });
   const lookMs = of.firstLookMs ?? 600_000;
   const dueLooks = createDueLooks(db.pool, { minMs: lookMs, maxMs: 2 * lookMs });
 
   return {
     fixture,
-    arrivals,
     counts,
+    accessRequests: deps.accessRequests,
     activities: createActivities(deps) satisfies ActivityPorts,
     look: createLook({ ...deps, dueLooks }),
     dueLooks,
@@ -72,12 +85,14 @@ export function createEngineWorld(
       const path = `/${CANARY}/${randomUUID()}`;
       const caller = { ...CALLER, subject: `${CANARY}-${randomUUID()}` };
       says.set(path, { status: { kind: 'pending' }, ...WELL });
-      const { gatedCallId } = await fixture.pending(anOpening({ caller, args: { path, content: CANARY } }));
-      paths.set(gatedCallId, path);
-      return { gatedCallId, path };
+      const opened = await fixture.pending(anOpening({ caller, args: { path, content: CANARY } }));
+      paths.set(opened.gatedCallId, path);
+      const call = { gatedCallId: opened.gatedCallId, taskId: opened.taskId, caller, path };
+      calls.push(call);
+      return call;
     },
-    say: (call: WorldCall, more: Partial<Says>) => void says.set(call.path, { ...saidOf(call.path), ...more }),
-    approve: (call: WorldCall) => void says.set(call.path, { ...saidOf(call.path), status: granted() }),
+    say: (call: WorldCall, more: Partial<Says>) => say(call.path, more),
+    approve: (call: WorldCall) => say(call.path, { status: granted() }),
     /** Keeps the step of this call at the point, once it comes there. Answers whether it has come. */
     keep(point: Point, call: WorldCall): () => boolean {
       let open: () => void = () => undefined;
@@ -90,8 +105,26 @@ export function createEngineWorld(
       for (const gate of gates.values()) gate.open();
       gates.clear();
     },
-    arrivalsOf: (call: WorldCall) => arrivals.filter((path) => path === call.path).length,
+    arrivalsOf: (call: WorldCall) => seen.arrivals.filter(({ path }) => path === call.path).length,
     stateOf: async (call: WorldCall) => (await fixture.lifecycle.load(call.gatedCallId)).state,
+    /** What the caller reads of the task. Undefined when there is none for this caller. */
+    view: (call: WorldCall): Promise<GatedCallView | undefined> =>
+      fixture.calls.findTask(call.taskId, ownerKey(call.caller)),
+    /**
+     * What was seen of all calls outside of the database, once nothing is under way any more. Only an answer of a tool that
+     * was lost counts as a fault: whatever happens to the engine is no excuse for an outcome that nobody knows.
+     */
+    evidence: (): Evidence => ({
+      arrivals: seen.arrivals,
+      faults: seen.lostAnswers.map((at) => ({ from: at, to: at })),
+      requests: calls.map(({ gatedCallId, path }) => ({
+        accessRequestId: `${REQUEST}${gatedCallId}`,
+        live: saidOf(path).status.kind === 'pending',
+      })),
+      seenTaskIds: calls.map(({ taskId }) => taskId),
+      keyed: TEST_SEALS.digest,
+      quietForMs: 0,
+    }),
     /** How the call ended, once it has. */
     ended: (call: WorldCall, timeoutMs = 120_000) =>
       waitFor(
@@ -112,17 +145,23 @@ const WELL: Pick<Says, 'decision' | 'result'> = {
   decision: { kind: 'allow' },
   result: { kind: 'result', isError: false, result: { content: [{ type: 'text', text: CANARY }] } },
 };
+/** As the fixture hands them out. */
+const REQUEST = 'arq_';
 const granted = () => ({ kind: 'granted', approval: anApproval({ state: CANARY }) }) as const;
+
+const isOf = (kind: InvocationResult['kind'], result: InvocationResult | Error) =>
+  !(result instanceof Error) && result.kind === kind;
 
 function createDeps(world: {
   fixture: ReturnType<typeof gatedCallFixture>;
   saidOf: (path: string) => Says;
+  say: (path: string, more: Partial<Says>) => void;
   pass: (point: Point, key: string) => Promise<void>;
-  arrivals: string[];
+  seen: Seen;
   counts: { looks: number };
   of: { executionTimeoutMs?: number };
 }): ActivityDeps {
-  const { fixture, saidOf, pass, arrivals, counts, of } = world;
+  const { fixture, saidOf, say, pass, seen, counts, of } = world;
   const answer = <T>(value: T | Error): T => {
     if (value instanceof Error) throw value;
     return value;
@@ -133,6 +172,7 @@ function createDeps(world: {
     if (failure !== undefined) throw failure;
   };
   const { lifecycle } = fixture;
+  const pathOf = ({ accessRequestId }: AccessRequestHandle) => paths.get(accessRequestId.slice(REQUEST.length)) ?? '';
   const pathIn = (args: unknown) => String((args as { path?: unknown }).path);
   return {
     store: {
@@ -157,11 +197,14 @@ function createDeps(world: {
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },
     accessRequests: {
       submit: () => Promise.reject(new Error('not expected')),
-      async read({ accessRequestId }) {
+      async read(handle) {
         counts.looks += 1;
-        return saidOf(paths.get(accessRequestId.slice('arq_'.length)) ?? '').status;
+        return saidOf(pathOf(handle)).status;
       },
-      cancel: async () => undefined,
+      async cancel(handle) {
+        const path = pathOf(handle);
+        if (saidOf(path).status.kind === 'pending') say(path, { status: { kind: 'cancelled' } });
+      },
     },
     upstreams: {
       tools: async () => [],
@@ -169,11 +212,13 @@ function createDeps(world: {
         ...{ upstream: 'files', upstreamTool: 'write_file', name, definition: {} },
         digest: 'sha-256:tool',
       }),
-      async call({ arguments: args }) {
-        const path = pathIn(args);
-        arrivals.push(path);
+      async call(call) {
+        const path = pathIn(call.arguments);
+        if (!isOf('not_sent', saidOf(path).result)) seen.arrivals.push({ ...arrivalOf(call), path });
         await pass('tool', path);
-        return answer(saidOf(path).result);
+        const { result } = saidOf(path);
+        if (result instanceof Error || isOf('no_answer', result)) seen.lostAnswers.push(new Date().toISOString());
+        return answer(result);
       },
     },
     log: pino({ enabled: false }),

@@ -14,6 +14,7 @@ import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-
 import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/worker/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { expectInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
 import { waitFor } from './wait-for.ts';
@@ -43,6 +44,10 @@ export interface Engine {
   handle(call: WorldCall): WorkflowHandle;
   /** Waits until no workflow of the call runs and answers how the last one ended: `COMPLETED`, `TERMINATED` … `GONE` */
   closed(call: WorldCall, timeoutMs?: number): Promise<string>;
+  /**
+   * Lets what is still to be done be done, stops everything, and asks all invariants of the database: throws when one does
+   * not hold.
+   */
   stop(): Promise<void>;
 }
 
@@ -73,7 +78,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     return { name: part.name, stop };
   };
   const handle = (call: WorldCall) => client.workflow.getHandle(gatedCallWorkflowId(call.gatedCallId));
-  return {
+  const engine: Engine = {
     ...{ world, db, client, taskQueue, workflows, handle },
     startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
     startMaintenance: async () =>
@@ -88,12 +93,20 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       ),
     async stop() {
       world.releaseAll();
-      await stopAll(parts);
-      await connection.close();
-      await direct.close();
-      await db.drop();
+      try {
+        await engine.startMaintenance();
+        await nothingIsToBeDone(db);
+        await stopAll(parts.splice(0));
+        await expectInvariants(db.pool, world.evidence());
+      } finally {
+        await stopAll(parts);
+        await connection.close();
+        await direct.close();
+        await db.drop();
+      }
     },
   };
+  return engine;
 }
 
 export async function statusOf(handle: WorkflowHandle): Promise<string> {
@@ -103,6 +116,12 @@ export async function statusOf(handle: WorkflowHandle): Promise<string> {
     if (error instanceof WorkflowNotFoundError) return 'GONE';
     throw error;
   }
+}
+
+/** Waits until the outbox is empty. What would be tried again later is tried again now. */
+async function nothingIsToBeDone({ pool }: TestDatabase): Promise<void> {
+  await pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
+  await waitFor(async () => (await pool.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0);
 }
 
 async function startWorker(of: {
@@ -141,11 +160,6 @@ async function startMaintenance(of: {
 }): Promise<Running> {
   const { db, world, workflows } = of;
   const { lifecycle } = world.fixture;
-  const accessRequests = {
-    submit: () => Promise.reject(new Error('not expected')),
-    read: () => Promise.reject(new Error('not expected')),
-    cancel: async () => undefined,
-  };
   const parts: Running[] = [
     startSweeper({
       calls: { ...createDueCalls(db.pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end },
@@ -153,7 +167,7 @@ async function startMaintenance(of: {
     }),
     await startOutbox({
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
-      handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests }),
+      handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests }),
     }),
     startReconciler({
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },

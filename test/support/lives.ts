@@ -8,20 +8,18 @@ import { createActivities } from '../../activities/index.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
-import { sha256 } from '../../activities/sha256.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Arrival } from '../invariants/invariant.ts';
+import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
 
 const HOUR_MS = 3_600_000;
 /** That an attempt failed is what these tests are about. */
 const SILENT = new DefaultLogger('ERROR', () => undefined);
-const TOOL = 'files__write_file';
 
 export interface LifeOptions {
   readonly executionTimeoutMs?: number;
@@ -92,14 +90,8 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
         digest: 'sha-256:tool',
       }),
       call: async (call) => {
-        const upstreamKey = call.meta?.['dev.countersign/idempotency-key'] as string;
-        const at = new Date().toISOString();
         const path = call.arguments['path'] as string;
-        arrivals.push({
-          upstreamKey,
-          argumentsDigest: callDigest({ tool: TOOL, arguments: call.arguments }, sha256),
-          at,
-        });
+        arrivals.push(arrivalOf(call));
         ledger.set(path, (ledger.get(path) ?? 0) + 1);
         await options.atTheTool?.();
         return { kind: 'result', isError: false, result: { content: [] } };

@@ -10,7 +10,9 @@ import { withOperator } from '../support/postgres-faults.ts';
 import { canHaveSmallDisks, SmallDiskPostgres } from '../support/small-disk-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const onSmallDisk = canHaveSmallDisks() ? it : it.skip;
+const onSmallDisk: (name: string, test: () => Promise<void>, timeoutMs: number) => void = canHaveSmallDisks()
+  ? it
+  : (name, ...test) => it.skip(`${name} (not tried: a disk of its own takes root and unshare)`, ...test);
 const postgres = new SmallDiskPostgres();
 let pool: Pool;
 beforeAll(async () => {
