@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkInvariants, type Violation } from '../invariants/check-invariants.ts';
 import { sealedDatabase } from '../support/artefacts.ts';
+import { arrivalsAt } from '../support/file-server.ts';
+import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { everySoOften } from '../support/postgres-faults.ts';
 import { sealsOf, type SealedDatabase } from '../support/sealed-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { anyFault } from './faults.ts';
 import { endOf, live, wrongWith, type Life } from './lives.ts';
-import { watchResources, type Drift } from './resources.ts';
+import { OBSERVABLE, watchResources, type Drift } from './resources.ts';
 
 export interface SoakOptions {
   readonly seconds: number;
@@ -33,7 +34,7 @@ const AGENTS = Array.from({ length: 8 }, (_, index) => ({
 }));
 /** Calls on their way at the same moment. Beyond it, none is begun until one has ended. */
 const MOST_AT_ONCE = 300;
-const SAMPLE_MS = 2_000;
+const SAMPLE_MS = 5_000;
 const PROGRESS_MS = 60_000;
 
 /** Makes calls at a steady pace for so long while one thing after the other fails, then looks at all of it. */
@@ -41,6 +42,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakFigures> {
   options.onProgress('starting the product, each part a process, as in production');
   const stack = await startStack({
     parts: 'apart',
+    environments: { gateway: OBSERVABLE, worker: OBSERVABLE },
     config: {
       gateway: { maxOpenPerCaller: 10_000, executionTimeoutSeconds: 30 },
       worker: { resolutionPollMinSeconds: 5, resolutionPollMaxSeconds: 60 },
@@ -61,7 +63,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakFigures> {
     await Promise.all([failing.stop(), watching.stop()]);
     options.onProgress(`${lives.length} calls have ended; looking at all of them`);
     wrong.push(...(await wrongAmong(stack, lives)));
-    const violations = await violationsIn(of, lives, faults);
+    const violations = await violationsIn(stack, of, { lives, faults });
     return {
       calls: lives.length,
       ...{ wrong, violations, drifts: resources.drifts() },
@@ -121,16 +123,18 @@ async function wrongAmong(stack: Stack, lives: readonly Life[]): Promise<string[
 }
 
 async function violationsIn(
+  stack: Stack,
   of: SealedDatabase,
-  lives: readonly Life[],
-  faults: readonly { from: string; to: string }[],
+  { lives, faults }: { lives: readonly Life[]; faults: readonly { from: string; to: string }[] },
 ): Promise<Violation[]> {
-  const isDone = async () =>
-    (await of.database.query('SELECT FROM gateway.outbox UNION ALL SELECT FROM approvals.outbox LIMIT 1')).rowCount ===
-    0;
-  await waitFor(() => isDone().catch(() => false), { timeoutMs: 180_000, everyMs: 500 });
-  const seenTaskIds = lives.map(({ taskId }) => taskId);
-  return checkInvariants(of.database, { keyed: sealsOf(of).digest, seenTaskIds, faults });
+  await outboxesAreEmpty(of.database, { timeoutMs: 180_000 });
+  return checkInvariants(of.database, {
+    arrivals: arrivalsAt(stack),
+    seenTaskIds: lives.map(({ taskId }) => taskId),
+    faults,
+    quietForMs: 1_000,
+    keyed: sealsOf(of).digest,
+  });
 }
 
 function counted(names: readonly string[]): Record<string, number> {
