@@ -50,10 +50,11 @@ export const EFFECTS: readonly Invariant[] = [
       WHERE a.not_sent_at IS NOT NULL OR (g.state = 'execution_error' AND g.reason = 'not_sent')`,
   },
   {
+    // Whoever notes a fault counts in milliseconds, too.
     name: 'an outcome is unknown only where a fault fell between the permit and the end',
     needs: 'faults',
     sql: `SELECT g.id, i.began_at, g.ended_at FROM gateway.gated_call g JOIN gateway.invocation i ON i.gated_call_id = g.id
-      WHERE g.state = 'outcome_unknown'
-        AND NOT EXISTS (SELECT 1 FROM fault f WHERE f.began_at <= g.ended_at AND f.ended_at >= i.began_at)`,
+      WHERE g.state = 'outcome_unknown' AND NOT EXISTS (SELECT 1 FROM fault f
+        WHERE f.began_at <= g.ended_at AND f.ended_at >= date_trunc('milliseconds', i.began_at))`,
   },
 ];
