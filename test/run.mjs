@@ -23,7 +23,8 @@ try {
   });
   const failedChecks = chosen.length === 0 ? await step('checks', runChecks) : [];
   const tests = await step('tests', runJest);
-  if (tests.skipped > 0) console.log(`${tests.skipped} skipped or left to write`);
+  if (tests.skipped.length > 0)
+    console.log([`${tests.skipped.length} skipped or left to write:`, ...tests.skipped].join('\n  '));
   if (failedChecks.length > 0) console.log(`checks that failed: ${failedChecks.join(', ')}`);
   if (failedChecks.length > 0 || tests.failed > 0 || tests.code !== 0) process.exitCode = 1;
   console.log(`${tests.passed} passed, ${tests.failed} failed`);
@@ -42,7 +43,10 @@ async function step(name, work) {
   return result;
 }
 
-/** Runs jest and counts. A file that could not be run at all counts as one failure: its tests are in no other number. */
+/**
+ * Runs jest and counts; of what was skipped it answers the names. A file that could not be run at all counts as one failure:
+ * its tests are in no other number.
+ */
 async function runJest() {
   const folder = await mkdtemp(join(tmpdir(), 'jest-report-'));
   try {
@@ -54,12 +58,15 @@ async function runJest() {
     ];
     const code = await run(process.execPath, [...jest, '--json', `--outputFile=${report}`, ...chosen]);
     const counts = await readFile(report, 'utf8').then(JSON.parse, () => undefined);
-    if (counts === undefined) return { code, passed: 0, failed: 1, skipped: 0 };
+    if (counts === undefined) return { code, passed: 0, failed: 1, skipped: [] };
     return {
       code,
       passed: counts.numPassedTests,
       failed: counts.numFailedTests + counts.numRuntimeErrorTestSuites,
-      skipped: counts.numPendingTests + counts.numTodoTests,
+      skipped: counts.testResults
+        .flatMap(({ assertionResults }) => assertionResults)
+        .filter(({ status }) => status === 'pending' || status === 'todo')
+        .map(({ fullName }) => fullName),
     };
   } finally {
     await rm(folder, { recursive: true, force: true });
