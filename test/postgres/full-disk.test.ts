@@ -7,22 +7,25 @@ import { expectInvariants } from '../invariants/check-invariants.ts';
 import { anOpening } from '../support/gated-calls.ts';
 import { lives, type Held } from '../support/lives.ts';
 import { withOperator } from '../support/postgres-faults.ts';
-import { canHaveSmallDisks, SmallDiskPostgres } from '../support/small-disk-postgres.ts';
+import { times } from '../support/regime.ts';
+import { SmallDiskPostgres, whyNoSmallDisks } from '../support/small-disk-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const onSmallDisk: (name: string, test: () => Promise<void>, timeoutMs: number) => void = canHaveSmallDisks()
-  ? it
-  : (name, ...test) => it.skip(`${name} (not tried: a disk of its own takes root and unshare)`, ...test);
-const postgres = new SmallDiskPostgres();
+const obstacle = whyNoSmallDisks();
+/** Where it cannot be tried it is skipped, and its name says why. */
+const onSmallDisk = (name: string, test: () => Promise<void>) =>
+  obstacle === undefined ? it(name, test, 180_000) : it.skip(`${name} (not tried here: ${obstacle})`, test);
+let postgres!: SmallDiskPostgres;
 let pool: Pool;
 beforeAll(async () => {
-  if (!canHaveSmallDisks()) return;
+  if (obstacle !== undefined) return;
+  postgres = new SmallDiskPostgres();
   await postgres.start();
   pool = createPool(postgres.url, { applicationName: 'calls', durable: true });
 }, 120_000);
 afterAll(async () => {
   await pool?.end();
-  await postgres.stop();
+  await postgres?.stop();
 });
 
 /** Opens calls until the server cannot any more; answers why. */
@@ -57,7 +60,7 @@ onSmallDisk(
       },
     });
     const held: Held[] = [];
-    for (let count = 0; count < 5; count += 1) held.push(await world.open());
+    for (let count = 0; count < times(5, 50); count += 1) held.push(await world.open());
     const driving = Promise.all(held.map((call) => world.drive(call)));
     await waitFor(() => reachedTheTool === held.length);
 
@@ -79,7 +82,6 @@ onSmallDisk(
     expect(postgres.log).toMatch(/No space left on device/);
     await expectInvariants(pool, { seenTaskIds: held.map(({ taskId }) => taskId) });
   },
-  180_000,
 );
 
 onSmallDisk(
@@ -106,5 +108,4 @@ onSmallDisk(
     }
     await expectInvariants(pool, { seenTaskIds: calls.map(({ taskId }) => taskId) });
   },
-  180_000,
 );

@@ -36,9 +36,14 @@ exec unshare --user --map-user=65534 --map-group=65534 -- sh -c '
   done' sh "$1" "$2" "$3" "$4"
 `;
 
-/** Whether this machine lets a process have a disk of its own. */
-export const canHaveSmallDisks = (): boolean =>
-  spawnSync('unshare', ['--user', '--map-root-user', '--mount', '--', 'true']).status === 0;
+/** Why this machine lets no process have a disk of its own, in words; undefined where it does. */
+export function whyNoSmallDisks(): string | undefined {
+  const mount = 'mount -t tmpfs -o size=1m tmpfs /tmp';
+  const asked = ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', mount];
+  const { status, error, stderr } = spawnSync('unshare', asked, { encoding: 'utf8' });
+  if (status === 0) return undefined;
+  return error === undefined ? stderr.trim().replaceAll('\n', ', ') : `unshare cannot be run (${error.message})`;
+}
 
 /** A migrated PostgreSQL server whose two disks can be filled: one for the data, one for the write-ahead log. */
 export class SmallDiskPostgres {
