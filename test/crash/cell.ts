@@ -76,7 +76,7 @@ export function endsOf(plan: Plan, cell: Cell): readonly string[] {
 /** A worker that dies takes with it what it knew of calls that were under way; so does a step whose answer is lost. */
 function mayBeUnknown(cell: Cell): boolean {
   const { label, action } = cell;
-  if (isDeadly(cell)) return stepOf(label).process === 'worker';
+  if (isDeadly(cell)) return stepOf(label).processes.includes('worker');
   return label === 'E6b' && action !== 'kill';
 }
 
@@ -84,6 +84,6 @@ function mayBeUnknown(cell: Cell): boolean {
 function mayBeUnsent(cell: Cell): boolean {
   const { label, action } = cell;
   if (stepOf(label).ledBy === 'E6a') return true;
-  if (isDeadly(cell)) return stepOf(label).process === 'worker' && !keepsClaims(cell);
+  if (isDeadly(cell)) return stepOf(label).processes.includes('worker') && !keepsClaims(cell);
   return (label === 'E6a' && action === 'throw') || (action === 'hang' && ['E4b', 'E4c'].includes(label));
 }

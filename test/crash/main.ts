@@ -48,7 +48,7 @@ const program = new Command('npm run test:crash --')
   .option('--only <names...>', 'labels (E4b), steps (E4) or single cells (E4b/kill)', cellsNamed)
   .option('--shard <i/n>', 'one of several parts of the matrix', shard)
   .option('--resume <file>', 'file of results, one JSON object a line: what is in it is not run again')
-  .option('--rigs <count>', 'rigs side by side', count, 2)
+  .option('--rigs <count>', 'rigs side by side', count, 3)
   .option('--json', 'results as JSON lines on stdout instead of the matrix')
   .showHelpAfterError();
 

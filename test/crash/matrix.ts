@@ -52,9 +52,9 @@ export function matrixText(results: readonly Result[]): string {
     return runs.length === 0 ? '-' : `${runs.length}/${broken}`;
   };
   const line = (label: Label) => {
-    const { process, at } = stepOf(label);
+    const { processes, at } = stepOf(label);
     const columns = ACTIONS.map((action) => cell({ label, action }).padStart(8)).join('');
-    return `${label.padEnd(5)}${columns}   ${process.padEnd(9)} ${at}`;
+    return `${label.padEnd(5)}${columns}   ${processes.join(', ').padEnd(15)} ${at}`;
   };
   const labels = LABELS.filter((label) => results.some((result) => result.label === label));
   const head = `${''.padEnd(5)}${ACTIONS.map((action) => action.padStart(8)).join('')}   (runs/runs with violations)`;

@@ -124,12 +124,15 @@ async function decide(rig: Rig, exchange: Exchange): Promise<void> {
   }
 }
 
-/** Votes on the access request of this generation as soon as there is one. */
+/**
+ * Votes on the access request of this generation as soon as there is one. A vote of which the answer was lost counts: then
+ * the next generation may be there before it is repeated.
+ */
 async function vote(rig: Rig, { taskId }: Exchange, verdict: Verdict, generation = 1): Promise<void> {
   await patiently(
     async () => {
       const request = await requestOf({ database: rig.database, secrets: rig.secrets.secrets }, taskId);
-      if (request.generation !== generation) return false;
+      if (request.generation !== generation) return request.generation > generation;
       // Both ways in are used: by message, and as the inbox does it.
       const isMessage = verdict === 'approve' && generation === 1;
       const answer = await (isMessage ? voteByMessage : voteInTheInbox)(rig, { taskId, request, verdict });

@@ -14,8 +14,8 @@ export const VICTIMS = ['gateway', 'worker', 'pdp', 'approvals'] as const;
 export type Victim = (typeof VICTIMS)[number];
 
 export interface Step {
-  /** Which process takes the step, and so is the victim. */
-  readonly process: Victim;
+  /** Which processes take the step: whichever comes to it first is the victim. */
+  readonly processes: readonly Victim[];
   /** A prepared statement by its name, a port and its method, or an answer on its way out. */
   readonly at: string;
   /** What the step is for. */
@@ -68,7 +68,7 @@ export const STEPS = {
   X1: deciding('gateway', 'statement cancel', 'a cancellation is committed'),
   X2: deciding('worker', 'AccessRequestService.cancel', 'an access request is given up'),
   A5: deciding('approvals', 'statement approvals-cancel', 'that is committed'),
-  X3: deciding('worker', 'statement expire', 'a deadline is carried out'),
+  X3: deciding(['gateway', 'worker'], 'statement expire', 'a deadline is carried out'),
   X4: deciding('worker', 'statement end-unclaimed', 'a denial is committed'),
   Q1: deciding('gateway', 'statement find-task', 'a task is read'),
   Q2: deciding('gateway', 'answer to tasks/get', 'a task is shown'),
@@ -96,14 +96,17 @@ export function endsProcess(label: Label, action: Action): boolean {
 
 /** The steps of a process that are statements, by the statement's name. */
 export function statementsOf(process: Victim): ReadonlyMap<string, StepName> {
-  const own = Object.entries(STEPS).filter(([, step]) => step.process === process && step.at.startsWith(STATEMENT));
+  const own = Object.entries(STEPS).filter(
+    ([, step]) => step.processes.includes(process) && step.at.startsWith(STATEMENT),
+  );
   return new Map(own.map(([name, step]) => [step.at.slice(STATEMENT.length), name as StepName]));
 }
 
 const STATEMENT = 'statement ';
 
-function opening(process: Victim, at: string, what: string, ledBy?: string): Step {
-  return { process, at, what, armedAt: 'opening', ...(ledBy !== undefined && { ledBy }) };
+function opening(process: Victim | readonly Victim[], at: string, what: string, ledBy?: string): Step {
+  const processes = typeof process === 'string' ? [process] : process;
+  return { processes, at, what, armedAt: 'opening', ...(ledBy !== undefined && { ledBy }) };
 }
 
 function deciding(...of: Parameters<typeof opening>): Step {

@@ -27,7 +27,7 @@ describe('twenty calls at once, with a fault in their way', () => {
 
   const cells = chosenCells(CHOSEN).map((cell) => ({
     cell,
-    when: `${cell.action} in the ${stepOf(cell.label).process}`,
+    when: `${cell.action} in the ${stepOf(cell.label).processes.join(' or ')}`,
     where: { a: 'before', b: 'with the answer lost of', c: 'after' }[cell.label.slice(-1)],
     step: STEPS[cell.label.slice(0, -1) as keyof typeof STEPS].at,
   }));
