@@ -6,7 +6,7 @@ import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestAgain } from './request-again.ts';
 import { sha256 } from './sha256.ts';
-import type { CallProgress, StoredCall } from './stores/stored-call.ts';
+import { databaseNow, type CallProgress, type StoredCall } from './stores/stored-call.ts';
 import { waitWithin } from './wait.ts';
 
 const RETRY_MIN_MS = 500;
@@ -35,13 +35,13 @@ export function createReEvaluate(
   return async (call) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
-      // Two questions that do not wait for each other; an answer to the second counts only with the right one to the first.
-      const [tool, decision] = await Promise.all([
-        deps.upstreams.find(call.binding.tool, { live: true }),
-        deps.pdp.evaluate(call.binding.evaluation, call.approval),
-      ]);
+      const tool = await deps.upstreams.find(call.binding.tool, { live: true });
       if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
-      const decisionId = await store.recordDecision(call, decision);
+      // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
+      // the decision, must not make an old answer count as a fresh one.
+      const askedAtMs = databaseNow(call);
+      const decision = await deps.pdp.evaluate(call.binding.evaluation, call.approval);
+      const decisionId = await store.recordDecision(call, decision, askedAtMs);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
       if (decision.kind === 'deny') return await deny(call, 'policy_denied');

@@ -75,19 +75,21 @@ async function requestAgain(
 export function decisionSteps({ pool, seals }: StepContext) {
   return {
     /**
-     * Records what the PDP answered, stamped by the database's clock. Answers the decision's id. The commit does not wait
+     * Records what the PDP answered to a question of this instant of the database's clock (`databaseNow`): a decision is as
+     * old as its question, however long it takes to be written down. Answers the decision's id. The commit does not wait
      * for the disk: whatever is done on the strength of the decision is committed after it, and takes it along.
      */
     async recordDecision(
       call: { gatedCallId: string; generation: number; binding: { callDigest: string } },
       decision: Decision,
+      evaluatedAtMs: number,
     ): Promise<string> {
       const id = randomUUID();
       await query(
         pool,
         'record-decision',
-        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
-         SELECT $1, $2, $3, $4, $5, $6, $7 FROM ${WITHOUT_FLUSH}`,
+        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at)
+         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000) FROM ${WITHOUT_FLUSH}`,
         [
           id,
           call.gatedCallId,
@@ -96,6 +98,7 @@ export function decisionSteps({ pool, seals }: StepContext) {
           'reason' in decision ? (decision.reason ?? null) : null,
           decision.evaluationId ?? null,
           seals.digest(call.binding.callDigest),
+          evaluatedAtMs,
         ],
       );
       return id;

@@ -26,7 +26,16 @@ export interface CallProgress {
   readonly remainingMs: number;
   /** Milliseconds since the call came into its state, by the database's clock. */
   readonly inStateMs: number;
+  /** When this was read, in milliseconds: by the database's clock since 1970, and by the clock that only goes forward here. */
+  readonly readAt: { readonly databaseMs: number; readonly localMs: number };
 }
+
+/**
+ * What the database's clock says, in milliseconds since 1970, reckoned from when the call was read. Never later than it is,
+ * whatever this process waited for meanwhile.
+ */
+export const databaseNow = ({ readAt }: Pick<CallProgress, 'readAt'>): number =>
+  readAt.databaseMs + (performance.now() - readAt.localMs);
 
 /** A gated call with everything its next step needs. */
 export interface StoredCall extends CallProgress {
@@ -44,6 +53,7 @@ interface CallRow {
   claim_id: string | null;
   remaining_ms: number;
   in_state_ms: number;
+  read_at_ms: number;
   invocation_id: string | null;
   upstream_key: string | null;
   tool: string;
@@ -63,7 +73,8 @@ const LOAD = `
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
-    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms
+    (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms,
+    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS read_at_ms
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.data_key k ON k.gated_call_id = g.id
@@ -109,6 +120,7 @@ function progressOf(row: CallRow): CallProgress {
     upstream: row.upstream,
     remainingMs: row.remaining_ms,
     inStateMs: row.in_state_ms,
+    readAt: { databaseMs: row.read_at_ms, localMs: performance.now() },
   };
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 
 /** How long a step says to wait; fails when it says something else. */
@@ -84,6 +86,39 @@ describe('the steps of a gated call', () => {
         [call.gatedCallId],
       );
       expect(rows).toEqual([{ kind: 'allow' }]);
+    });
+
+    it('asks the PDP when it has seen the tool, since that may take long', async () => {
+      const call = await own.fixture.granted();
+      let [isLookedAt, asked] = [false, 0];
+      let see: () => void = () => undefined;
+      const seen = new Promise<void>((resolve) => (see = resolve));
+      const found = steps({
+        get seen() {
+          isLookedAt = true;
+          return seen;
+        },
+        get decision(): Decision {
+          asked += 1;
+          return { kind: 'allow' };
+        },
+      }).claimExecution(call);
+      await waitFor(() => isLookedAt);
+      await new Promise(setImmediate);
+      expect(asked).toBe(0);
+      see();
+      expect(await found).toMatchObject({ kind: 'claimed' });
+      expect(asked).toBe(1);
+    });
+
+    it('does not claim by an answer that was asked for six seconds ago, however late it was written down', async () => {
+      const call = await own.fixture.granted();
+      const load = async (gatedCallId: string) => {
+        const found = await own.fixture.lifecycle.load(gatedCallId);
+        return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
+      };
+      expect(waitOf(await steps({ store: { load } }).claimExecution(call))).toBeGreaterThanOrEqual(0);
+      expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
 
     it('finds its own claim again when it is repeated', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { sha256 } from '../../activities/sha256.ts';
+import { databaseNow } from '../../activities/stores/stored-call.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import type { Attempt, Generation, Operation, Row } from './row.ts';
@@ -82,7 +83,8 @@ export function createStoredRow(client: PoolClient) {
 
   /** The decision stays fresh for the test, which takes longer than the five seconds, and is dated now when it is used. */
   async function allow(generation: Generation): Promise<void> {
-    const decisionId = await lifecycle.recordDecision({ ...(await lifecycle.load(id)), generation }, { kind: 'allow' });
+    const call = await lifecycle.load(id);
+    const decisionId = await lifecycle.recordDecision({ ...call, generation }, { kind: 'allow' }, databaseNow(call));
     await client.query(unfenced(`${DATED} ${AHEAD} WHERE id = '${decisionId}'`));
   }
 

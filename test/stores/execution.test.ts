@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { databaseNow } from '../../activities/stores/stored-call.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -93,16 +94,11 @@ describe('execution fences', () => {
         claimId: randomUUID(),
         executionTimeoutMs: 1_000,
       });
-    const denied = await own.fixture.lifecycle.recordDecision(call, { kind: 'deny' });
+    const denied = await own.fixture.lifecycle.recordDecision(call, { kind: 'deny' }, databaseNow(call));
     expect(await claimWith(denied)).toBe('stale');
     const foreign = await own.fixture.allow((await own.fixture.granted()).gatedCallId);
     expect(await claimWith(foreign)).toBe('stale');
-    const old = randomUUID();
-    await own.db.pool.query(
-      `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, call_digest, evaluated_at)
-       VALUES ($1, $2, 1, 'allow', $3, clock_timestamp() - interval '6 s')`,
-      [old, gatedCallId, call.binding.callDigest],
-    );
+    const old = await own.fixture.lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call) - 5_001);
     expect(await claimWith(old)).toBe('stale');
     expect(await stateOf(gatedCallId)).toBe('granted');
   });

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { sha256 } from '../../activities/sha256.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { databaseNow } from '../../activities/stores/stored-call.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
@@ -101,7 +102,8 @@ export function gatedCallFixture(
   }
   /** A fresh allow decision for the call. */
   async function allow(gatedCallId: string) {
-    return lifecycle.recordDecision(await lifecycle.load(gatedCallId), { kind: 'allow' });
+    const call = await lifecycle.load(gatedCallId);
+    return lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call));
   }
   async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 60_000) {
     const decisionId = await allow(gatedCallId);

@@ -28,6 +28,8 @@ export interface World {
   decision?: Decision | Error;
   /** The decision is given when this is over. */
   decided?: Promise<void>;
+  /** The tool is seen when this is over. */
+  seen?: Promise<void>;
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
   invocation?: InvocationResult;
@@ -74,7 +76,10 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     upstreams: {
       tools: async () => [],
       async find(name) {
-        if (name !== `${TOOL.upstream}__${PROBE}`) return answer(world.tool ?? TOOL);
+        if (name !== `${TOOL.upstream}__${PROBE}`) {
+          await world.seen;
+          return answer(world.tool ?? TOOL);
+        }
         const said = 'probeTool' in world ? world.probeTool : { definition: { annotations: { readOnlyHint: true } } };
         return said && { ...TOOL, ...said };
       },
