@@ -9,6 +9,7 @@ import { expectInvariants } from '../invariants/check-invariants.ts';
 import { endOf } from '../soak/lives.ts';
 import { decisionBody } from '../support/decisions.ts';
 import { allowFileServer, loseFileServer } from '../support/file-server.ts';
+import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { everySoOften, setting } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { shortenLeases } from '../support/shorten-leases.ts';
@@ -164,9 +165,7 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   }
   expect(new Set(tasks).size).toBe(tasks.length);
   const database = await stack.database();
-  // The first question may go out on a connection that the last restart broke.
-  const toDo = () => database.query('SELECT FROM gateway.outbox LIMIT 1').catch(() => undefined);
-  await waitFor(async () => (await toDo())?.rowCount === 0, { timeoutMs: 2 * MINUTE_MS });
+  await outboxesAreEmpty(database, { timeoutMs: 2 * MINUTE_MS });
   await expectInvariants(database, { seenTaskIds: tasks });
 }, 1_800_000);
 

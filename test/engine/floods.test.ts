@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { callAt, goOn } from '../support/engine-stages.ts';
-import type { WorldCall } from '../support/engine-world.ts';
-import { startEngine, type Engine } from '../support/engine.ts';
+import { lengthsOfRuns, startEngine, type Engine } from '../support/engine.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { testTemporal } from '../support/temporal.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -40,7 +39,7 @@ describe(`${POKES} pokes`, () => {
       await engine.workflows.poke(call.gatedCallId);
       expect(await world.ended(call, 120_000)).toBe('executed');
       await engine.closed(call, 120_000);
-      const lengths = await lengthsOfRuns(call);
+      const lengths = await lengthsOfRuns(engine, call);
       process.stderr.write(`      ${POKES} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
       expect(world.arrivalsOf(call)).toBe(1);
       expect(looks).toBeLessThan(60);
@@ -50,18 +49,3 @@ describe(`${POKES} pokes`, () => {
     400_000,
   );
 });
-
-/** How many events each run of the call's workflow has, once all are in the engine's list as closed. */
-async function lengthsOfRuns(call: WorldCall): Promise<number[]> {
-  const { workflowId } = await engine.handle(call).describe();
-  return waitFor(
-    async () => {
-      const found: number[] = [];
-      for await (const run of engine.client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
-        found.push(run.historyLength ?? 0);
-      }
-      return found.length > 0 && found.every((length) => length > 0) ? found : undefined;
-    },
-    { timeoutMs: 120_000 },
-  );
-}

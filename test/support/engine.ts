@@ -17,6 +17,7 @@ import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
+import { outboxesAreEmpty } from './outboxes.ts';
 import { waitFor } from './wait-for.ts';
 
 export interface EngineOptions {
@@ -118,10 +119,25 @@ export async function statusOf(handle: WorkflowHandle): Promise<string> {
   }
 }
 
+/** How many events each run of the call's workflow has, once all are closed and in the engine's list. */
+export function lengthsOfRuns({ client, handle }: Engine, call: WorldCall): Promise<number[]> {
+  const { workflowId } = handle(call);
+  return waitFor(
+    async () => {
+      const lengths: number[] = [];
+      for await (const run of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) {
+        lengths.push(run.status.name === 'RUNNING' ? 0 : (run.historyLength ?? 0));
+      }
+      return lengths.length > 0 && lengths.every((length) => length > 0) ? lengths : undefined;
+    },
+    { timeoutMs: 120_000 },
+  );
+}
+
 /** Waits until the outbox is empty. What would be tried again later is tried again now. */
 async function nothingIsToBeDone({ pool }: TestDatabase): Promise<void> {
   await pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
-  await waitFor(async () => (await pool.query('SELECT FROM gateway.outbox LIMIT 1')).rowCount === 0);
+  await outboxesAreEmpty(pool, { timeoutMs: 30_000 });
 }
 
 async function startWorker(of: {

@@ -1,9 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sha256 } from '../../activities/sha256.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Arrival } from '../invariants/invariant.ts';
+import { arrivalOf } from './arrivals.ts';
 import { timesLogged } from './artefacts.ts';
 import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
@@ -23,10 +22,12 @@ export function allowFileServer(stack: Stack): void {
   rmSync(down(stack), { force: true });
 }
 
-/** Every call that reached the file server, as it was noted there before it ran. One without a key has no permit either. */
+/** Every call that reached the file server, as it was noted there before it ran. */
 export const arrivalsAt = (stack: Stack): Arrival[] =>
-  stack.upstreamCalls().map(({ at, name, arguments: args, _meta: meta }) => ({
-    upstreamKey: meta?.['dev.countersign/idempotency-key'] as string,
-    argumentsDigest: callDigest({ tool: `files__${name}`, arguments: args as JsonObject }, sha256),
+  stack.upstreamCalls().map(({ at, name, arguments: args, _meta: meta = {} }) => ({
+    ...arrivalOf({
+      ...{ upstream: 'files', upstreamTool: name },
+      ...{ arguments: args as JsonObject, meta: meta as JsonObject },
+    }),
     at: new Date(at).toISOString(),
   }));
