@@ -29,7 +29,7 @@ import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
 import { createGatewayApp } from './http.ts';
 import { createServer } from './server.ts';
-import { createArgumentCheck } from './upstreams/argument-check.ts';
+import { createArgumentCheck } from './tools/argument-check.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [

@@ -1,5 +1,5 @@
 import type { Result } from '@modelcontextprotocol/server';
-import type { ToolCallAnswer } from '../enforce.ts';
+import type { ToolCallAnswer } from '../tools/tool-call.ts';
 import {
   renderDenial,
   renderInvalidArguments,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createArgumentCheck } from '../../../apps/gateway/upstreams/argument-check.ts';
+import { createArgumentCheck } from '../../../apps/gateway/tools/argument-check.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
 const check = createArgumentCheck();

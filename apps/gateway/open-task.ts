@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
+import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
+import type { EnsureSubmitted, GatedCalls } from '../../workflows/domain/ports.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { randomText } from '../shared/random-text.ts';
+import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
+
+export interface TaskOpeningDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findTask'>;
+  readonly ensureSubmitted: EnsureSubmitted;
+  readonly settings: SubmissionSettings;
+  readonly log: Logger;
+}
+
+type Requestable = Extract<Decision, { kind: 'requestable' }>;
+
+/**
+ * Opens the gated call, or joins the open one for the same call, and hands its task out only when the access request
+ * service has given its handle. Nothing is opened for a caller that has gone. One that goes later changes nothing: what is
+ * opened is submitted, and a repeated call finds the same task.
+ */
+export async function openTask(
+  deps: TaskOpeningDeps,
+  { signal }: Pick<ToolCall, 'signal'>,
+  { binding, decision }: { binding: CallBinding; decision: Requestable },
+): Promise<ToolCallAnswer | undefined> {
+  const { accessRequestsUrl } = deps.settings;
+  const { evaluation, caller } = binding;
+  if (decision.offer.endpoint !== undefined && decision.offer.endpoint !== accessRequestsUrl) {
+    deps.log.error('a denial names a submission address that is not the configured one; it is not requestable');
+    return { kind: 'denied' };
+  }
+  const submission = newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText);
+  const opened = await deps.gatedCalls.open({ binding, decision, submission }, signal);
+  if (opened.kind === 'gone') return undefined;
+  if (opened.kind === 'too_many') return { kind: 'too_many' };
+  if (opened.kind === 'unwanted') return { kind: 'not_sent', cause: 'the caller has gone' };
+  try {
+    const view =
+      (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller)));
+    return view && { kind: 'task', view };
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    if (error.code === 'ERR_NOT_REQUESTABLE') return { kind: 'denied' };
+    if (error.code === 'ERR_DENIAL_EXPIRED') return undefined;
+    throw error;
+  }
+}

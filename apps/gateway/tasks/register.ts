@@ -1,0 +1,34 @@
+import type { Result, Server, ServerContext } from '@modelcontextprotocol/server';
+import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+import { cancelTask } from './cancel.ts';
+import { getTask } from './get.ts';
+import { updateTask } from './update.ts';
+import type { TaskRendering } from '../wire/render-task.ts';
+import { anyParams } from '../wire/schemas.ts';
+import { missingTasksCapability, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import type { Session } from '../session.ts';
+
+export interface TaskMethodDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel'>;
+  readonly rendering: TaskRendering;
+}
+
+type TaskMethod = (deps: TaskMethodDeps, caller: Principal, params: unknown) => Promise<Result>;
+const TASK_METHODS: Readonly<Record<string, TaskMethod>> = {
+  'tasks/get': getTask,
+  'tasks/update': updateTask,
+  'tasks/cancel': cancelTask,
+};
+
+/** The methods of the tasks extension. A request that does not declare it is told so, whatever else is wrong with it. */
+export function registerTaskMethods(server: Server, deps: TaskMethodDeps, { caller, guarded }: Session): void {
+  for (const [method, handle] of Object.entries(TASK_METHODS)) {
+    server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
+      guarded(method, async () => {
+        if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
+        return handle(deps, caller, params);
+      }),
+    );
+  }
+}

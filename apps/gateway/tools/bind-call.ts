@@ -1,0 +1,44 @@
+import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
+import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import { evaluationRequest } from '../evaluation-request.ts';
+import type { ToolCall } from './tool-call.ts';
+import type { ArgumentCheck } from './argument-check.ts';
+
+/** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
+const MAX_DEPTH = 64;
+
+/** Captures the call before anything is asked about it: what is decided on is what will run. */
+export function bindCall(
+  call: Pick<ToolCall, 'caller' | 'arguments'>,
+  tool: UpstreamTool,
+  checkArguments: ArgumentCheck,
+): CallBinding | { readonly problem: string } {
+  let text: string;
+  if (!isNestedWithin(call.arguments, MAX_DEPTH))
+    return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
+  try {
+    text = canonicalJson(call.arguments);
+  } catch {
+    return { problem: 'they have no canonical JSON form (a number out of range or a broken character)' };
+  }
+  const problem = checkArguments(tool, call.arguments);
+  if (problem !== undefined) return { problem };
+  const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
+  return {
+    tool: tool.name,
+    upstream: tool.upstream,
+    upstreamTool: tool.upstreamTool,
+    arguments: text,
+    callDigest: digest,
+    toolDigest: tool.digest,
+    caller: call.caller,
+    evaluation: evaluationRequest(call.caller, tool, { arguments: call.arguments, callDigest: digest }),
+  };
+}
+
+function isNestedWithin(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return true;
+  return levels > 0 && Object.values(value).every((member: Json) => isNestedWithin(member, levels - 1));
+}

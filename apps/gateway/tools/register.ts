@@ -1,0 +1,40 @@
+import type { CallToolResult, Server } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Upstreams } from '../../../workflows/domain/ports.ts';
+import type { Enforce } from '../enforce.ts';
+import { listTools } from './list-tools.ts';
+import { renderAnswer } from '../wire/render-answer.ts';
+import type { TaskRendering } from '../wire/render-task.ts';
+import { requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import { forwardedMeta } from '../wire/upstream-result.ts';
+import type { Session } from '../session.ts';
+
+export interface ToolMethodDeps {
+  readonly enforce: Enforce;
+  readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly rendering: TaskRendering;
+}
+
+/** `tools/list` and `tools/call`. */
+export function registerToolMethods(
+  server: Server,
+  deps: ToolMethodDeps,
+  { caller, isModern, guarded }: Session,
+): void {
+  server.setRequestHandler('tools/list', () =>
+    guarded('tools/list', async () => ({ tools: (await listTools(deps.upstreams)) as never })),
+  );
+  server.setRequestHandler('tools/call', ({ params }, ctx) =>
+    guarded('tools/call', async () => {
+      const answer = await deps.enforce({
+        caller,
+        tool: params.name,
+        arguments: (params.arguments ?? {}) as JsonObject,
+        meta: forwardedMeta(params._meta),
+        acceptsTask: isModern && requestDeclaresTasks(ctx),
+        signal: ctx.mcpReq.signal,
+      });
+      return renderAnswer(answer, deps.rendering) as CallToolResult;
+    }),
+  );
+}

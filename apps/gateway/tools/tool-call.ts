@@ -1,0 +1,26 @@
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { GatedCallView, InvocationResult } from '../../../workflows/domain/ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+
+/** One `tools/call` of an authenticated caller. */
+export interface ToolCall {
+  readonly caller: Principal;
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  /** What of the call's metadata the upstream may see. */
+  readonly meta?: JsonObject | undefined;
+  /** Whether this request can be answered with a task. */
+  readonly acceptsTask: boolean;
+  /** Fires when the caller has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** What became of a call. */
+export type ToolCallAnswer =
+  | InvocationResult
+  | { readonly kind: 'task'; readonly view: GatedCallView }
+  | { readonly kind: 'denied' }
+  | { readonly kind: 'too_many' }
+  /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */
+  | { readonly kind: 'needs_tasks' }
+  | { readonly kind: 'invalid_arguments'; readonly problem: string };
