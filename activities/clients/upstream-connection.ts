@@ -1,8 +1,8 @@
 import { Client, type PriorDiscovery } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
-import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { UpstreamList } from './upstream-list.ts';
 import { createTransport, withIdempotencyKey, type UpstreamServer } from './upstream-transport.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
@@ -21,14 +21,8 @@ const STABLE_MS = 30_000;
 const IDLE_MS = 1_000;
 /** Changes of the list of tools that are announced within this time are read together. */
 const REFRESH_MS = 50;
-const MAX_PAGES = 100;
 /** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-
-const toolsPage = z.looseObject({
-  tools: z.array(z.looseObject({ name: z.string().min(1) })),
-  nextCursor: z.string().optional(),
-});
 
 /** Accepts everything and changes nothing: what the upstream says arrives complete. */
 const asItIs = {
@@ -52,8 +46,6 @@ interface Live {
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
-  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
-  tools: readonly JsonObject[] | undefined;
   readonly #server: UpstreamServer;
   readonly #log: Logger;
   readonly #onTools: () => void;
@@ -66,9 +58,7 @@ export class UpstreamConnection {
   #timer: NodeJS.Timeout | undefined;
   #refreshTimer: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Lists that were asked for, and which of them `tools` is. */
-  #lists = 0;
-  #shown = 0;
+  readonly #tools = new UpstreamList('tools/list', 'tools', 'name');
 
   /** `onTools` is called after each new list of tools. */
   constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
@@ -80,6 +70,11 @@ export class UpstreamConnection {
   /** For how long, in milliseconds, the attempt to connect that is under way has been. 0 when there is none. */
   get connectingMs(): number {
     return this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
+  }
+
+  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
+  get tools(): readonly JsonObject[] | undefined {
+    return this.#tools.items;
   }
 
   get isConnected(): boolean {
@@ -169,30 +164,14 @@ export class UpstreamConnection {
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
-    const turn = (this.#lists += 1);
-    const tools: JsonObject[] = [];
-    let cursor: string | undefined;
-    try {
-      for (let page = 0; page < MAX_PAGES; page += 1) {
-        const params = cursor === undefined ? {} : { cursor };
-        const answer = await this.request(client, 'tools/list', params, { timeoutMs: LIST_TIMEOUT_MS });
-        const parsed = toolsPage.parse(answer);
-        tools.push(...(parsed.tools as unknown as JsonObject[]));
-        cursor = parsed.nextCursor;
-        if (cursor === undefined) break;
-      }
-    } catch (cause) {
+    const ask = (method: string, params: JsonObject) =>
+      this.request(client, method, params, { timeoutMs: LIST_TIMEOUT_MS });
+    const { items, isNewest } = await this.#tools.read(ask).catch((cause: unknown) => {
       this.discard(client);
       throw unavailable('it does not list its tools', cause);
-    }
-    // A list that was asked for earlier may arrive later: it does not replace the newer one. Whoever asked finds its own
-    // list, or one that was asked for after it.
-    if (turn > this.#shown) {
-      this.#shown = turn;
-      this.tools = tools;
-      this.#onTools();
-    }
-    return tools;
+    });
+    if (isNewest) this.#onTools();
+    return items;
   }
 
   /** The first notice sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */

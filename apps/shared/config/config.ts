@@ -1,27 +1,15 @@
 import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
 import { isLoopbackHttp } from '../http/loopback.ts';
+import { gatewaySettings } from './gateway-settings.ts';
+import { port, seconds } from './units.ts';
+import { upstreamSettings } from './upstream-settings.ts';
 
 /** Who answers at the issuer's address gives out identities: nobody else may be able to. */
 const isTrustworthy = (url: string) => /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
 export const CALLBACK_PATH = '/callbacks/access-requests';
-
-const port = z.number().int().min(1).max(65_535);
-const seconds = z.number().int().positive();
-
-const stdioUpstream = z.strictObject({
-  command: z.string().min(1),
-  args: z.array(z.string()).default([]),
-  env: z.record(z.string(), z.string()).default({}),
-  cwd: z.string().optional(),
-});
-const httpUpstream = z.strictObject({
-  type: z.enum(['http', 'streamable-http']).optional(),
-  url: z.url(),
-  headers: z.record(z.string(), z.string()).default({}),
-});
 
 const person = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore'),
@@ -35,43 +23,8 @@ export const configSchema = z.strictObject({
   mode: z.enum(['development', 'production']).default('development'),
   /** Interface all servers listen on. */
   host: z.string().default('127.0.0.1'),
-  /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names. */
-  mcpServers: z
-    .record(
-      z
-        .string()
-        .regex(/^[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}$/, 'letters, digits, dash, single underscores; at most 32'),
-      z.union([stdioUpstream, httpUpstream]),
-    )
-    .default({}),
-  /**
-   * For a tool, by its public name: the name, at the same upstream, of a read-only tool that says what became of an
-   * execution whose answer was lost. It gets `{ "idempotency_key": … }`, and answers `{ "outcome": "done" | "never" }`.
-   */
-  outcomeProbes: z.record(z.string().min(1), z.string().min(1)).default({}),
-  gateway: z
-    .strictObject({
-      port: port.default(4100),
-      /** Public address; the MCP endpoint is `/mcp` below it. Default: `http://host:port`. */
-      url: z.url().optional(),
-      /** What `tasks/get` tells the client to wait between two polls. */
-      pollIntervalMs: z.number().int().min(100).default(1_000),
-      /** How long a gated call may wait for a resolution when the access request service names no earlier deadline. */
-      requestTtlSeconds: seconds.default(7 * 86_400),
-      /** How long a result can be read with `tasks/get` after the gated call ended. */
-      resultRetentionSeconds: seconds.default(7 * 86_400),
-      /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
-      executionTimeoutSeconds: seconds.default(60),
-      /** Open gated calls one caller may have; more are refused, not queued. */
-      maxOpenPerCaller: z.number().int().positive().default(100),
-      /** Largest request body accepted, in bytes. */
-      maxBodyBytes: z
-        .number()
-        .int()
-        .positive()
-        .default(4 * 1024 * 1024),
-    })
-    .prefault({}),
+  ...upstreamSettings,
+  gateway: gatewaySettings,
   worker: z
     .strictObject({
       /**
@@ -148,7 +101,6 @@ export const configSchema = z.strictObject({
 });
 
 export type ConfigFile = z.infer<typeof configSchema>;
-export type UpstreamConfig = z.infer<typeof stdioUpstream> | z.infer<typeof httpUpstream>;
 export type Person = z.infer<typeof person>;
 
 /** The validated configuration with every address resolved. Plain data, frozen, safe to log. */

@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import { port, seconds } from './units.ts';
+
+/** Settings of the MCP front end, and of the gated calls that it opens. */
+export const gatewaySettings = z
+  .strictObject({
+    port: port.default(4100),
+    /** Public address; the MCP endpoint is `/mcp` below it. Default: `http://host:port`. */
+    url: z.url().optional(),
+    /** What `tasks/get` tells the client to wait between two polls. */
+    pollIntervalMs: z.number().int().min(100).default(1_000),
+    /** How long a gated call may wait for a resolution when the access request service names no earlier deadline. */
+    requestTtlSeconds: seconds.default(7 * 86_400),
+    /** How long a result can be read with `tasks/get` after the gated call ended. */
+    resultRetentionSeconds: seconds.default(7 * 86_400),
+    /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
+    executionTimeoutSeconds: seconds.default(60),
+    /** Open gated calls one caller may have; more are refused, not queued. */
+    maxOpenPerCaller: z.number().int().positive().default(100),
+    /** Largest request body accepted, in bytes. */
+    maxBodyBytes: z
+      .number()
+      .int()
+      .positive()
+      .default(4 * 1024 * 1024),
+  })
+  .prefault({});
