@@ -18,6 +18,8 @@ export interface SignedIn {
 interface As {
   readonly audience: Audience;
   readonly name?: string | undefined;
+  /** Separated by blanks. Default: all that the service knows. */
+  readonly scope?: string | undefined;
   /** What the person must be; without a name it is the first who has this role. */
   readonly role?: Person['roles'][number];
 }
@@ -36,7 +38,7 @@ export async function signIn(io: Io, config: Config, as: As): Promise<SignedIn> 
   const { name } = findPerson(people, as);
   const { urls } = await requireStack(config);
   const secrets = await loadDevelopmentSecrets(config.stateDir);
-  const { accessToken } = await requestPersonToken({ urls }, secrets, { name, audience: as.audience });
+  const { accessToken } = await requestPersonToken({ ...config, urls }, secrets, { ...as, name });
   return { token: accessToken, urls };
 }
 

@@ -1,21 +1,19 @@
-import {
-  getOAuthProtectedResourceMetadataUrl,
-  hostHeaderValidation,
-  originValidation,
-  requireBearerAuth,
-} from '@modelcontextprotocol/express';
+import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/express';
 import {
   buildOAuthProtectedResourceMetadata,
+  getOAuthProtectedResourceMetadataUrl,
   localhostAllowedHostnames,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
+import { allScopes } from '../shared/auth/resources.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { unfaithful } from '../shared/http/faithful-json.ts';
-import { bearerVerifier, type TokenVerifier } from './caller.ts';
+import { authenticate, demandScopes } from './authentication.ts';
+import type { TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
 
@@ -23,7 +21,7 @@ const MCP_PATH = '/mcp';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {
-  readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway'>;
+  readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools'>;
   readonly handler: McpHttpHandler;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
@@ -41,18 +39,17 @@ export function createGatewayApp({ config, handler, verifier, receiveCallback, l
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
 
   const resource = new URL(config.urls.mcp);
-  const metadataUrl = getOAuthProtectedResourceMetadataUrl(resource);
   const metadata = resourceMetadata(config, resource);
-  app.get(new URL(metadataUrl).pathname, (_request, response) => void response.json(metadata));
+  app.get(
+    new URL(getOAuthProtectedResourceMetadataUrl(resource)).pathname,
+    (_request, response) => void response.json(metadata),
+  );
 
   app.all(
     MCP_PATH,
-    requireBearerAuth({
-      verifier: bearerVerifier(verifier, resource, log),
-      resourceMetadataUrl: metadataUrl,
-      expectedResource: resource,
-    }),
+    authenticate({ config, verifier, log }),
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
+    demandScopes({ config }),
     serveProtocol(handler),
   );
   app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
@@ -77,10 +74,12 @@ function allowedHosts({ host, urls }: GatewayHttp['config']): string[] {
 }
 
 /** Tells clients which authorization server issues tokens for this resource. @see RFC 9728 */
-function resourceMetadata({ mode, urls }: GatewayHttp['config'], resource: URL) {
+function resourceMetadata(config: GatewayHttp['config'], resource: URL) {
+  const { mode, urls } = config;
   return buildOAuthProtectedResourceMetadata({
     resourceServerUrl: resource,
     resourceName: 'Countersign',
+    scopesSupported: [...allScopes(config)],
     // Only the issuer is published; clients read its endpoints from the issuer itself.
     oauthMetadata: {
       issuer: urls.issuer,

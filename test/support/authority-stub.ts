@@ -32,6 +32,7 @@ export async function anAuthority() {
       const now = Math.floor(Date.now() / 1_000);
       return new SignJWT({
         client_id: 'agent-7',
+        scope: 'mcp',
         iat: now,
         exp: now + 300,
         sub: 'alice',

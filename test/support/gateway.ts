@@ -159,11 +159,13 @@ class FakeWorld {
   };
 
   tokensFail: Error | undefined;
+  /** What every token may be used for. */
+  scopes: readonly string[] = ['mcp'];
   /** As new, but for the listeners, which are the gateway's. */
   reset(): void {
-    const { decision, opened, view, invocation, callbackVerdict } = new FakeWorld();
+    const { decision, opened, view, invocation, callbackVerdict, scopes } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined };
-    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, ...failures });
+    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, scopes, ...failures });
     const { evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
     for (const seen of [evaluations, openings, submitted, invocations, lookups, cancelled, callbacks]) seen.length = 0;
   }
@@ -173,9 +175,15 @@ class FakeWorld {
       if (this.tokensFail !== undefined) throw this.tokensFail;
       const principal = TOKENS.get(token);
       if (principal === undefined) throw new CountersignError('ERR_TOKEN_INVALID', 'canary');
-      return { principal, scopes: [], expiresAt: Math.floor(Date.now() / 1_000) + 60 };
+      return { principal, scopes: this.scopes, expiresAt: Math.floor(Date.now() / 1_000) + 60 };
     },
   };
+}
+
+interface Settings {
+  readonly maxBodyBytes?: number;
+  readonly scopes?: readonly string[];
+  readonly tools?: Readonly<Record<string, { readonly scopes: readonly string[] }>>;
 }
 
 /** The real gateway on a free port, over fake ports. */
@@ -183,11 +191,11 @@ export class GatewayUnderTest {
   readonly world = new FakeWorld();
   /** Every text the gateway logged. */
   readonly logged: string[] = [];
-  readonly #settings: { maxBodyBytes?: number };
+  readonly #settings: Settings;
   #urls: Config['urls'] | undefined;
   #running: Running | undefined;
 
-  constructor(settings: { maxBodyBytes?: number } = {}) {
+  constructor(settings: Settings = {}) {
     this.#settings = settings;
   }
 
@@ -199,8 +207,9 @@ export class GatewayUnderTest {
   }
 
   async start(): Promise<void> {
-    const gateway = { port: await freePort(), pollIntervalMs: 250, ...this.#settings };
-    const config = parseConfig({ gateway }, { baseDir: '/', stateDir: '/' });
+    const { tools = {}, ...settings } = this.#settings;
+    const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
+    const config = parseConfig({ gateway, tools }, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...this.world, log });
     this.#urls = config.urls;

@@ -7,6 +7,7 @@ import { AUDIENCES, signIn, type Audience } from '../people.ts';
 interface TokenOptions {
   readonly as: string;
   readonly audience: Audience;
+  readonly scope?: string;
   readonly json?: boolean;
 }
 
@@ -16,10 +17,15 @@ export function tokenCommand(io: Io): Command {
     .description('print an access token of one of the people of the running development stack')
     .requiredOption('--as <name>', 'whose token')
     .addOption(new Option('--audience <service>', 'what it is for').choices(AUDIENCES).default('mcp'))
+    .option('--scope <scopes>', 'scopes of the token, separated by blanks (default: all that the service knows)')
     .option('--json', 'print { token, audience }')
     .action(async (options: TokenOptions, command: Command) => {
       const { config } = readConfig(io, command);
-      const { token, urls } = await signIn(io, config, { audience: options.audience, name: options.as });
+      const { token, urls } = await signIn(io, config, {
+        audience: options.audience,
+        name: options.as,
+        scope: options.scope,
+      });
       io.out(options.json ? json({ token, audience: urls[options.audience] }) : token);
     });
 }

@@ -3,16 +3,25 @@ import { clientSecretOf, type DevelopmentSecrets } from '../config/development-s
 import { requestToken, type IssuedToken } from './client-credentials.ts';
 import { resourcesOf } from './resources.ts';
 
+/** Whose token it is, and what for. */
+export interface PersonToken {
+  readonly name: string;
+  readonly audience: keyof ReturnType<typeof resourcesOf>;
+  /** Separated by blanks. Default: all that the service knows. */
+  readonly scope?: string | undefined;
+}
+
 /** A token of one of the people of the embedded identity provider, for one service. Fails as `requestToken` does. */
 export function requestPersonToken(
-  { urls }: Pick<Config, 'urls'>,
+  config: Pick<Config, 'urls' | 'gateway' | 'tools'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
-  { name, audience }: { name: string; audience: keyof ReturnType<typeof resourcesOf> },
+  { name, audience, scope }: PersonToken,
 ): Promise<IssuedToken> {
+  const resource = resourcesOf(config)[audience];
   return requestToken({
-    issuer: urls.issuer,
+    issuer: config.urls.issuer,
     clientId: name,
     clientSecret: clientSecretOf(identity, name),
-    resource: resourcesOf({ urls })[audience],
+    resource: scope === undefined ? resource : { ...resource, scope },
   });
 }

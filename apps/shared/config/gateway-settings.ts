@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { port, seconds } from './units.ts';
+import { port, scope, seconds } from './units.ts';
 
 /** Settings of the MCP front end, and of the gated calls that it opens. */
 export const gatewaySettings = z
@@ -7,6 +7,8 @@ export const gatewaySettings = z
     port: port.default(4100),
     /** Public address; the MCP endpoint is `/mcp` below it. Default: `http://host:port`. */
     url: z.url().optional(),
+    /** Scopes that an access token needs for whatever it is used. */
+    scopes: z.array(scope).default(['mcp']),
     /** What `tasks/get` tells the client to wait between two polls. */
     pollIntervalMs: z.number().int().min(100).default(1_000),
     /** How long a gated call may wait for a resolution when the access request service names no earlier deadline. */

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { CALLBACK_SECRET, GatewayUnderTest } from '../../support/gateway.ts';
 import { post, send, transfer } from '../../support/gateway-wire.ts';
@@ -29,11 +30,23 @@ describe('the access token', () => {
   });
 
   it('cannot be checked: the client is not told that its token is bad, nor what is wrong here', async () => {
+    gateway.world.tokensFail = new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', 'canary');
+    const { status, headers, body, text } = await post(gateway, '{}', ALICE);
+    expect([status, headers.get('www-authenticate'), headers.get('retry-after')]).toEqual([503, null, '5']);
+    expect(body.error?.message).toBe('Your token cannot be checked now. The request may be repeated later.');
+    expect(text).not.toMatch(/canary/);
+  });
+
+  it('cannot be checked for a reason that nobody thought of: the same, without a promise', async () => {
     gateway.world.tokensFail = new Error('canary');
     const { status, headers, text } = await post(gateway, '{}', ALICE);
-    expect(status).toBe(500);
-    expect(headers.get('www-authenticate')).toBeNull();
+    expect([status, headers.get('www-authenticate')]).toEqual([500, null]);
     expect(text).not.toMatch(/canary/);
+  });
+
+  it('in the address counts for nothing', async () => {
+    const { status } = await post({ mcpUrl: `${gateway.mcpUrl}?access_token=token-of-alice` }, '{}', {});
+    expect(status).toBe(401);
   });
 
   it('is issued by the server that the resource metadata names', async () => {

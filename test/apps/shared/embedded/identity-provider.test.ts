@@ -28,7 +28,7 @@ let provider: Running;
 beforeAll(async () => {
   stateDir = mkdtempSync(join(tmpdir(), 'identity-'));
   secrets = await loadDevelopmentSecrets(stateDir);
-  config = await testConfig({ baseDir: stateDir, stateDir });
+  config = await testConfig({ baseDir: stateDir, stateDir }, { tools: { files__write: { scopes: ['files:write'] } } });
   provider = await startIdentityProvider(config, secrets, log);
 });
 
@@ -59,6 +59,13 @@ describe('tokens for programs', () => {
       name: 'Bob Approver',
       roles: ['approver', 'agent'],
     });
+  });
+
+  it('have every scope that the service knows, or those that were asked for', async () => {
+    const scopeOf = ({ accessToken }: { accessToken: string }) => decodeJwt(accessToken)['scope'];
+    expect(scopeOf(await tokenFor('agent'))).toBe('mcp files:write');
+    const less = requestPersonToken(config, secrets, { name: 'agent', audience: 'mcp', scope: 'mcp' });
+    expect(scopeOf(await less)).toBe('mcp');
   });
 
   it('are for the MCP endpoint when no resource is named', async () => {

@@ -1,0 +1,92 @@
+import {
+  bearerAuthChallengeResponse,
+  getOAuthProtectedResourceMetadataUrl,
+  OAuthError,
+  OAuthErrorCode,
+  verifyBearerToken,
+  type AuthInfo,
+} from '@modelcontextprotocol/server';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { scopesFor } from '../shared/auth/resources.ts';
+import type { Config } from '../shared/config/config.ts';
+import { bearerVerifier, type TokenVerifier } from './caller.ts';
+import { INTERNAL_ERROR } from './wire/identifiers.ts';
+
+type Authenticated = Request & { auth?: AuthInfo };
+
+export interface AuthenticationDeps {
+  readonly config: Pick<Config, 'urls' | 'gateway' | 'tools'>;
+  readonly verifier: TokenVerifier;
+  readonly log: Logger;
+}
+
+/** Seconds after which a client may ask again when the issuer's keys could not be read. */
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Lets only requests with a good access token on, before anything of their body is read. It is taken from the
+ * `Authorization` header alone: a token in an address would stand in logs. @see RFC 6750, section 3
+ */
+export function authenticate({ config, verifier, log }: AuthenticationDeps): RequestHandler {
+  const resource = new URL(config.urls.mcp);
+  const options = {
+    verifier: bearerVerifier(verifier, resource, log),
+    resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resource),
+    expectedResource: resource,
+    requiredScopes: [...config.gateway.scopes],
+  };
+  return async (request, response, next) => {
+    try {
+      (request as Authenticated).auth = await verifyBearerToken(request.headers.authorization, options);
+    } catch (error) {
+      if (error instanceof OAuthError) return challenge(response, error, options);
+      return unavailable(response, error);
+    }
+    next();
+  };
+}
+
+/**
+ * Refuses a call whose tool needs scopes that the token lacks, with one challenge that names all scopes of the call: a
+ * client that was told of one after the other would have to ask its user for each. @see MCP authorization, scope challenge
+ */
+export function demandScopes({ config }: Pick<AuthenticationDeps, 'config'>): RequestHandler {
+  const resourceMetadataUrl = getOAuthProtectedResourceMetadataUrl(new URL(config.urls.mcp));
+  return (request, response, next) => {
+    const held = new Set((request as Authenticated).auth?.scopes);
+    const needed = [...new Set(toolsCalledBy(request.body).flatMap((tool) => scopesFor(config, tool)))];
+    if (needed.every((scope) => held.has(scope))) return next();
+    const error = new OAuthError(OAuthErrorCode.InsufficientScope, 'The access token lacks a scope for this call');
+    return challenge(response, error, { resourceMetadataUrl, requiredScopes: needed });
+  };
+}
+
+/** The tools that the message, or one of a batch of earlier revisions, is to call. */
+function toolsCalledBy(body: unknown): string[] {
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
+  return messages.flatMap((message) => {
+    const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
+    return method === 'tools/call' && typeof params?.name === 'string' ? [params.name] : [];
+  });
+}
+
+function challenge(
+  response: Response,
+  error: OAuthError,
+  options: { readonly requiredScopes: string[]; readonly resourceMetadataUrl: string },
+): void {
+  const { status, headers } = bearerAuthChallengeResponse(error, options);
+  const header = headers.get('WWW-Authenticate');
+  if (header !== null) response.set('WWW-Authenticate', header);
+  response.status(status).json(error.toResponseObject());
+}
+
+/** Not the token's fault: the client is to keep it, and to come back. */
+function unavailable(response: Response, error: unknown): void {
+  const isAway = error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE';
+  const message = isAway ? 'Your token cannot be checked now. The request may be repeated later.' : 'Internal error';
+  if (isAway) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
+  response.status(isAway ? 503 : 500).json({ jsonrpc: '2.0', id: null, error: { code: INTERNAL_ERROR, message } });
+}

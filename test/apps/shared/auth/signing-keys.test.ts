@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose';
+import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
+import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
+import { serve } from '../../../support/serve.ts';
+
+const AUDIENCE = 'https://gateway.test/mcp';
+/** After this long the keys are read anew for a key that is not among them. */
+const KEYS_REST_MS = 30_000;
+
+let issuer!: HttpServer;
+let published: JWK[] = [];
+let reads = 0;
+beforeEach(async () => {
+  [published, reads] = [[], 0];
+  issuer = await serve((request, response) => {
+    const isKeys = request.url === '/jwks';
+    reads += isKeys ? 1 : 0;
+    const metadata = { issuer: issuer.url, jwks_uri: `${issuer.url}/jwks` };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(isKeys ? { keys: published } : metadata));
+  });
+});
+afterEach(async () => {
+  jest.useRealTimers();
+  await issuer.close();
+});
+
+const verifier = () => createAccessTokenVerifier({ issuer: issuer.url, audience: AUDIENCE, rolesClaim: 'roles' });
+const later = (ms: number) =>
+  jest.useFakeTimers({
+    now: Date.now() + ms,
+    doNotFake: [
+      'nextTick',
+      'setTimeout',
+      'setImmediate',
+      'setInterval',
+      'clearTimeout',
+      'clearImmediate',
+      'clearInterval',
+      'performance',
+      'queueMicrotask',
+      'hrtime',
+    ],
+  });
+
+/** A key of the issuer, which is published, and what signs with it. */
+async function newKey(kid: string) {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' };
+  published.push(jwk);
+  const sign = (alg = 'ES256', key: CryptoKey | Uint8Array = privateKey) =>
+    new SignJWT({ scope: 'mcp' })
+      .setProtectedHeader({ alg, kid })
+      .setIssuer(issuer.url)
+      .setAudience(AUDIENCE)
+      .setSubject('alice')
+      .setExpirationTime('1h')
+      .sign(key);
+  return { jwk, sign };
+}
+
+it('a token signed with a key that the issuer began to use is taken; one of a key that it withdrew is not, in time', async () => {
+  const verify = verifier();
+  const first = await newKey('first');
+  expect(await verify(await first.sign())).toMatchObject({ principal: { subject: 'alice' } });
+  const second = await newKey('second');
+  later(KEYS_REST_MS + 1_000);
+  expect(await verify(await second.sign())).toMatchObject({ principal: { subject: 'alice' } });
+  expect(reads).toBe(2);
+  published.shift();
+  later(11 * 60_000);
+  expect(await verify(await first.sign())).toBeUndefined();
+  expect(await verify(await second.sign())).toBeDefined();
+});
+
+it('tokens with keys that nobody knows have the keys read once in a while, not each time', async () => {
+  const verify = verifier();
+  await newKey('first');
+  const unknown = await newKey('unknown');
+  published.pop();
+  const tokens = await Promise.all(Array.from({ length: 20 }, () => unknown.sign()));
+  for (const token of tokens) expect(await verify(token)).toBeUndefined();
+  expect(reads).toBe(1);
+});
+
+it('a token signed with the public key, as if that were a shared secret, is not taken', async () => {
+  const { jwk, sign } = await newKey('first');
+  const verify = verifier();
+  for (const secret of [JSON.stringify(jwk), jwk.x ?? '']) {
+    expect(await verify(await sign('HS256', new TextEncoder().encode(secret.padEnd(32, '='))))).toBeUndefined();
+  }
+});
