@@ -85,6 +85,7 @@ async function send(
       upstream: call.binding.upstream,
       upstreamTool: call.binding.upstreamTool,
       arguments: JSON.parse(call.binding.arguments) as JsonObject,
+      caller: call.binding.caller,
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
       idempotencyKey: permit.upstreamKey,
     },

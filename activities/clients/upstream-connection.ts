@@ -2,8 +2,9 @@ import { Client, type PriorDiscovery } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { UpstreamList } from './upstream-list.ts';
-import { createTransport, withIdempotencyKey, type UpstreamServer } from './upstream-transport.ts';
+import { createTransport, withHeaders, type UpstreamServer } from './upstream-transport.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
@@ -32,7 +33,8 @@ const asItIs = {
 interface Limits {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
-  readonly idempotencyKey?: string;
+  /** Of the one HTTP request, its credentials among them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface Live {
@@ -46,6 +48,8 @@ interface Live {
  * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
  */
 export class UpstreamConnection {
+  /** What it knows us by. */
+  readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #log: Logger;
   readonly #onTools: () => void;
@@ -63,6 +67,7 @@ export class UpstreamConnection {
   /** `onTools` is called after each new list of tools. */
   constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
     this.#server = server;
+    this.credentials = 'url' in server ? createCredentials(server) : NO_CREDENTIALS;
     this.#log = log;
     this.#onTools = onTools;
   }
@@ -102,11 +107,10 @@ export class UpstreamConnection {
 
   /** Sends one request and hands back the result as it came. Never repeats. */
   async request(client: Client, method: string, params: JsonObject, limits: Limits): Promise<unknown> {
-    const { signal, timeoutMs = NO_TIMEOUT_MS, idempotencyKey } = limits;
+    const { signal, timeoutMs = NO_TIMEOUT_MS, headers } = limits;
     const options = { ...(signal && { signal }), timeout: timeoutMs, allowInputRequired: true };
-    const result = await withIdempotencyKey(idempotencyKey, () =>
-      client.request({ method, params: { ...params } }, asItIs, options),
-    );
+    const send = () => client.request({ method, params: { ...params } }, asItIs, options);
+    const result = await (headers === undefined ? send() : withHeaders(headers, send));
     if (this.#live?.client === client) this.#live.usedAt = performance.now();
     return result;
   }
@@ -142,7 +146,7 @@ export class UpstreamConnection {
     // Only its name: the texts of these errors may quote whole messages, with arguments and results.
     client.onerror = ({ name }) => this.#log.debug({ error: name }, 'upstream connection reports an error');
     try {
-      const transport = createTransport(this.#server, this.#log);
+      const transport = createTransport(this.#server, this.credentials, this.#log);
       await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(this.#prior && { prior: this.#prior }) });
       const now = performance.now();
       const live = { client, since: now, usedAt: now };

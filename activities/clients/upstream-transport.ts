@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprot
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { Agent, request } from 'undici';
+import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
 import { toResponse } from './upstream-response.ts';
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
@@ -15,16 +16,15 @@ export type UpstreamServer =
       readonly env: Readonly<Record<string, string>>;
       readonly cwd?: string | undefined;
     }
-  | { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  | HttpUpstream;
 
 const MAX_LOGGED_CHARS = 2_000;
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
-export function createTransport(server: UpstreamServer, log: Logger): Transport {
+export function createTransport(server: UpstreamServer, credentials: Credentials, log: Logger): Transport {
   if ('url' in server) {
     return new StreamableHTTPClientTransport(new URL(server.url), {
-      requestInit: { headers: { ...server.headers } },
-      fetch: fetchOnce,
+      fetch: (url, init) => fetchOnce(url, init, credentials),
     });
   }
   const transport = new StdioClientTransport({
@@ -38,11 +38,11 @@ export function createTransport(server: UpstreamServer, log: Logger): Transport 
   return transport;
 }
 
-const idempotencyKeys = new AsyncLocalStorage<string>();
+const headersOfCall = new AsyncLocalStorage<Readonly<Record<string, string>>>();
 
-/** Sends one request whose HTTP form carries this `Idempotency-Key`; the transport has no headers of single requests. */
-export function withIdempotencyKey<T>(key: string | undefined, send: () => Promise<T>): Promise<T> {
-  return key === undefined ? send() : idempotencyKeys.run(key, send);
+/** Sends one request whose HTTP form carries these headers, and no credentials but those among them. */
+export function withHeaders<T>(headers: Readonly<Record<string, string>>, send: () => Promise<T>): Promise<T> {
+  return headersOfCall.run(headers, send);
 }
 
 /** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
@@ -53,12 +53,11 @@ const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
  * place nobody configured, or send the call twice. Lets go of the transport's signal, which lives as long as the
  * connection, when the answer has been read; the built-in `fetch` keeps listening until garbage is collected.
  */
-async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Response> {
+async function fetchOnce(url: string | URL, init: RequestInit = {}, credentials: Credentials): Promise<Response> {
   if (init.signal) setMaxListeners(0, init.signal);
   const sent: Record<string, string> = { 'accept-encoding': 'identity' };
-  new Headers(init.headers).forEach((value, name) => (sent[name] = value));
-  const key = idempotencyKeys.getStore();
-  if (key !== undefined) sent['idempotency-key'] = key;
+  const own = headersOfCall.getStore() ?? (await credentials.headers());
+  for (const part of [own, init.headers]) new Headers(part).forEach((value, name) => (sent[name] = value));
   const answer = await request(url, {
     method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
     headers: sent,
@@ -66,6 +65,7 @@ async function fetchOnce(url: string | URL, init: RequestInit = {}): Promise<Res
     signal: init.signal ?? null,
     dispatcher: agent,
   });
+  if (answer.statusCode === 401) credentials.refused();
   if (answer.statusCode >= 300 && answer.statusCode < 400) {
     answer.body.destroy();
     throw new TypeError('the upstream server redirects, which is not followed');

@@ -123,19 +123,20 @@ async function callOnce(
   { sendBy = Infinity, ...options }: Parameters<Upstreams['call']>[1],
 ): Promise<InvocationResult> {
   if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
-  let client;
+  let client, credentials;
   try {
     client = await orAborted(connection.connect(), options.signal);
+    credentials = await orAborted(connection.credentials.headers(call.caller), options.signal);
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
-  // Here and not earlier: connecting may take long, and the process may have stood still meanwhile.
+  // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
   if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   const { upstreamTool: name, arguments: args, meta, idempotencyKey } = call;
   const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
   try {
-    const limits = { ...options, ...(idempotencyKey !== undefined && { idempotencyKey }) };
-    return readToolResult(await connection.request(client, 'tools/call', params, limits));
+    const headers = { ...credentials, ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }) };
+    return readToolResult(await connection.request(client, 'tools/call', params, { ...options, headers }));
   } catch (error) {
     const outcome = readFailure(error);
     if (outcome.kind === 'not_sent') connection.discard(client);

@@ -52,9 +52,10 @@ async function decideAndAct(
 }
 
 function forward(deps: EnforcementDeps, call: ToolCall, binding: CallBinding): Promise<InvocationResult> {
-  const { upstream, upstreamTool } = binding;
+  const { upstream, upstreamTool, caller } = binding;
+  const { arguments: args, meta } = call;
   return deps.upstreams.call(
-    { upstream, upstreamTool, arguments: call.arguments, ...(call.meta !== undefined && { meta: call.meta }) },
+    { upstream, upstreamTool, arguments: args, caller, ...(meta !== undefined && { meta }) },
     { signal: call.signal, timeoutMs: deps.settings.executionTimeoutMs },
   );
 }

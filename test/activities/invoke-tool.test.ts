@@ -31,6 +31,7 @@ describe('invoking the tool', () => {
       upstream: 'files',
       upstreamTool: 'write_file',
       arguments: JSON.parse(binding.arguments),
+      caller: binding.caller,
     });
     expect(state).toBe('executed');
   });

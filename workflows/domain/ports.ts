@@ -3,6 +3,7 @@ import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
+import type { Principal } from './principal.ts';
 
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
 export interface PolicyDecisionPoint {
@@ -121,10 +122,18 @@ export interface Upstreams {
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
    * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
-   * by HTTP.
+   * by HTTP. An upstream that
+   * wants to know for whom it works is told the caller; a call without one is our own.
    */
   call(
-    call: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject; idempotencyKey?: string },
+    call: {
+      upstream: string;
+      upstreamTool: string;
+      arguments: JsonObject;
+      caller?: Principal;
+      meta?: JsonObject;
+      idempotencyKey?: string;
+    },
     options: { signal: AbortSignal; timeoutMs?: number; sendBy?: number },
   ): Promise<InvocationResult>;
 }

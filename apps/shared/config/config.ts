@@ -1,12 +1,8 @@
 import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
-import { isLoopbackHttp } from '../http/loopback.ts';
 import { gatewaySettings } from './gateway-settings.ts';
-import { port, seconds } from './units.ts';
+import { isTrustworthy, port, seconds } from './units.ts';
 import { upstreamSettings } from './upstream-settings.ts';
-
-/** Who answers at the issuer's address gives out identities: nobody else may be able to. */
-const isTrustworthy = (url: string) => /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
 export const CALLBACK_PATH = '/callbacks/access-requests';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isLoopbackHttp } from '../http/loopback.ts';
 
 export const port = z.number().int().min(1).max(65_535);
 /** A duration, at least one second. */
@@ -7,3 +8,7 @@ export const seconds = z.number().int().positive();
 export const scope = z
   .string()
   .regex(/^[\u0021\u0023-\u005B\u005D-\u007E]+$/, 'printable characters without blanks and quotes');
+
+/** Who answers at the issuer's address gives out identities: nobody else may be able to. */
+export const isTrustworthy = (url: string) =>
+  /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { scope } from './units.ts';
+import { isTrustworthy, scope } from './units.ts';
 
 const stdioUpstream = z.strictObject({
   command: z.string().min(1),
@@ -7,10 +7,35 @@ const stdioUpstream = z.strictObject({
   env: z.record(z.string(), z.string()).default({}),
   cwd: z.string().optional(),
 });
+/** A secret as it is written, or a file whose content it is, read whenever it is used. */
+const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
+/** How access tokens for the upstream are got. @see RFC 6749, section 4.4; RFC 8693 */
+const auth = z
+  .strictObject({
+    /** OpenID provider that issues them, by https. */
+    issuer: z.url().refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone'),
+    clientId: z.string().min(1),
+    /** One of the two. The key is a private ES256 key as a JWK in JSON. */
+    clientSecret: secret.optional(),
+    privateKey: secret.optional(),
+    scope: z.string().min(1).optional(),
+    /** What the tokens are for. Default: the address of the upstream. */
+    resource: z.url().optional(),
+    /** Makes calls with a token that names their caller, by token exchange. Needs `privateKey`. */
+    onBehalfOfCaller: z.boolean().default(false),
+  })
+  .refine(({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined), {
+    message: 'either clientSecret or privateKey, not both',
+  })
+  .refine(({ onBehalfOfCaller, privateKey }) => !onBehalfOfCaller || privateKey !== undefined, {
+    message: 'onBehalfOfCaller needs privateKey, with which it is said who calls',
+  });
 const httpUpstream = z.strictObject({
   type: z.enum(['http', 'streamable-http']).optional(),
   url: z.url(),
-  headers: z.record(z.string(), z.string()).default({}),
+  /** Sent with every request. */
+  headers: z.record(z.string(), secret).default({}),
+  auth: auth.optional(),
 });
 
 const tool = z.strictObject({

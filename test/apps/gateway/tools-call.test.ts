@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { ALICE, GatewayUnderTest, requestable } from '../../support/gateway.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest();
@@ -30,7 +30,7 @@ describe('an allowed call', () => {
       },
     ]);
     expect(world.invocations).toEqual([
-      { upstream: 'bank', upstreamTool: 'transfer', arguments: { to: 'acct-1', amount: 5 } },
+      { upstream: 'bank', upstreamTool: 'transfer', arguments: { to: 'acct-1', amount: 5 }, caller: ALICE },
     ]);
     expect(world.openings).toEqual([]);
   });

@@ -152,6 +152,19 @@ identity:
     },
   );
 
+  it.each([
+    ['issuer: "http://id.example", clientId: a, clientSecret: b', /mcpServers\.bank/],
+    ['issuer: "https://id.example", clientId: a', /either clientSecret or privateKey/],
+    ['issuer: "https://id.example", clientId: a, clientSecret: b, privateKey: c', /either clientSecret or privateKey/],
+    ['issuer: "https://id.example", clientId: a, clientSecret: b, onBehalfOfCaller: true', /needs privateKey/],
+  ])('takes no credentials for an upstream that cannot work or be trusted: %s', (auth, problem) => {
+    const bank = (how: string) => `mcpServers: { bank: { url: "https://bank.example/mcp", auth: { ${how} } } }`;
+    write(bank(auth));
+    expect(problems().join('\n')).toMatch(problem);
+    write(bank('issuer: "https://id.example", clientId: a, privateKey: { file: key.json }, onBehalfOfCaller: true'));
+    expect(load({}).config.mcpServers).toHaveProperty('bank');
+  });
+
   it('demands in production what development starts by itself', () => {
     write('mode: production');
     expect(problems()).toEqual([

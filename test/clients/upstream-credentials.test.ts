@@ -1,0 +1,186 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
+import express from 'express';
+import { jwtVerify, type JWK, type JWTPayload } from 'jose';
+import { pino } from 'pino';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { HttpUpstream, UpstreamAuth } from '../../activities/clients/upstream-credentials.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import type { Principal } from '../../workflows/domain/principal.ts';
+import { serve } from '../support/serve.ts';
+import { BY_KEY, BY_SECRET, keyPair, startTokenServer, TOKEN_EXCHANGE, UNKNOWN } from '../support/token-server.ts';
+
+const SECRET = 'a secret of thirty-two characters';
+const ALICE: Principal = { issuer: 'https://idp.test', subject: 'alice', clientId: 'agent-7' };
+const BOB: Principal = { issuer: 'https://idp.test', subject: 'bob' };
+
+let tokens!: Awaited<ReturnType<typeof startTokenServer>>;
+let privateJwk!: JWK;
+let upstream!: HttpServer;
+let folder!: string;
+/** By method, who asked with what. */
+let asked: { method: string; claims?: JWTPayload | undefined; headers: Record<string, unknown> }[] = [];
+let logged: string[] = [];
+let isLockedOut = false;
+let pool: UpstreamPool | undefined;
+
+beforeAll(async () => {
+  const key = await keyPair('client');
+  ({ privateJwk } = key);
+  folder = mkdtempSync(join(tmpdir(), 'credentials-'));
+  tokens = await startTokenServer(SECRET, key.publicJwk);
+  upstream = await serve(protectedServer());
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await Promise.all([tokens.close(), upstream.close()]);
+});
+beforeEach(() => {
+  [asked, logged, isLockedOut] = [[], [], false];
+  tokens.seen.grants.length = 0;
+  tokens.seen.subjects.length = 0;
+});
+afterEach(async () => {
+  await pool?.close();
+  pool = undefined;
+});
+
+const url = () => `${upstream.url}/mcp`;
+/** A server on the official package that wants to know who asks, and does not let everybody in. */
+function protectedServer() {
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'protected', version: '1.0.0' });
+    server.registerTool('act', {}, async () => ({ content: [{ type: 'text', text: 'done' }] }));
+    return server;
+  });
+  const app = express();
+  app.use(express.json());
+  const node = toNodeHandler(handler);
+  app.all('/mcp', async (request, response) => {
+    const { method = '' } = (request.body ?? {}) as { method?: string };
+    const token = request.headers.authorization?.replace('Bearer ', '') ?? '';
+    const verified = await jwtVerify(token, tokens.publicKey, { issuer: tokens.url, audience: url() }).catch(
+      () => undefined,
+    );
+    asked.push({ method, claims: verified?.payload, headers: request.headers });
+    if (isLockedOut) return void response.status(401).end();
+    await node(request, response, request.body);
+  });
+  return app;
+}
+
+const connect = (how: Partial<HttpUpstream> & { auth?: UpstreamAuth } = {}) => {
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  pool = createUpstreams({ bank: { url: url(), headers: {}, ...how } }, log);
+  return pool;
+};
+const bySecret = (): UpstreamAuth => ({
+  issuer: tokens.url,
+  clientId: BY_SECRET,
+  clientSecret: SECRET,
+  onBehalfOfCaller: false,
+});
+const byKey = (onBehalfOfCaller: boolean): UpstreamAuth => ({
+  issuer: tokens.url,
+  clientId: BY_KEY,
+  privateKey: JSON.stringify(privateJwk),
+  scope: 'use',
+  onBehalfOfCaller,
+});
+const act = (caller?: Principal) =>
+  pool?.call(
+    { upstream: 'bank', upstreamTool: 'act', arguments: {}, ...(caller && { caller }) },
+    { signal: AbortSignal.timeout(20_000) },
+  );
+const DONE = { kind: 'result', result: { content: [{ type: 'text', text: 'done' }] } };
+const callsSeen = () => asked.filter(({ method }) => method === 'tools/call');
+
+describe('the credential of the gateway itself', () => {
+  it.each([
+    ['a secret', bySecret],
+    ['a key', () => byKey(false)],
+  ])('is got with %s when it is first needed, for this upstream alone, and used until it ends', async (_, auth) => {
+    connect({ auth: auth() });
+
+    for (const caller of [ALICE, BOB]) expect(await act(caller)).toMatchObject(DONE);
+
+    expect(tokens.seen.grants).toEqual(['client_credentials']);
+    expect(new Set(asked.map(({ claims }) => claims?.['client_id']))).toEqual(new Set([auth().clientId]));
+  });
+
+  it('is got anew after the upstream refused it; the call that was refused is not repeated', async () => {
+    connect({ auth: bySecret() });
+    expect(await act()).toMatchObject(DONE);
+    isLockedOut = true;
+    expect(await act()).toMatchObject({ kind: 'error', message: expect.stringContaining('401') as unknown });
+    expect(callsSeen()).toHaveLength(2);
+    isLockedOut = false;
+    expect(await act()).toMatchObject(DONE);
+    expect(tokens.seen.grants).toEqual(['client_credentials', 'client_credentials']);
+  });
+
+  it('is read from its file whenever it is used', async () => {
+    const file = join(folder, 'api-key');
+    writeFileSync(file, 'first\n');
+    connect({ headers: { 'x-api-key': { file }, 'x-plain': 'as it is' } });
+    await act();
+    writeFileSync(file, 'second\n');
+    await act();
+    expect(callsSeen().map(({ headers }) => [headers['x-api-key'], headers['x-plain']])).toEqual([
+      ['first', 'as it is'],
+      ['second', 'as it is'],
+    ]);
+  });
+});
+
+describe('a token on behalf of the caller', () => {
+  it('names the caller of each call, and is got for it alone; what is no call of theirs is ours', async () => {
+    connect({ auth: byKey(true) });
+    for (const caller of [ALICE, BOB, ALICE, undefined]) expect(await act(caller)).toMatchObject(DONE);
+    expect(callsSeen().map(({ claims }) => claims?.sub)).toEqual(['alice', 'bob', 'alice', BY_KEY]);
+    expect(tokens.seen.grants.filter((grant) => grant === TOKEN_EXCHANGE)).toHaveLength(3);
+    const others = asked.filter(({ method }) => method !== 'tools/call');
+    expect(new Set(others.map(({ claims }) => claims?.sub))).toEqual(new Set([BY_KEY]));
+  });
+
+  it('is asked for with who calls, from which issuer and by which client, for a minute', async () => {
+    connect({ auth: byKey(true) });
+    await act(ALICE);
+    const [said] = tokens.seen.subjects;
+    expect(said).toMatchObject({
+      iss: BY_KEY,
+      sub: 'alice',
+      client_id: 'agent-7',
+      sub_id: { format: 'iss_sub', iss: 'https://idp.test', sub: 'alice' },
+    });
+    expect(Number(said?.['exp']) - Number(said?.['iat'])).toBe(60);
+  });
+});
+
+describe('without a credential', () => {
+  it.each([
+    ['the secret is wrong', () => ({ auth: { ...bySecret(), clientSecret: 'canary-secret' } })],
+    [
+      'the issuer is away',
+      () => ({ auth: { ...bySecret(), issuer: 'http://127.0.0.1:9', clientSecret: 'canary-secret' } }),
+    ],
+    ['the file is not there', () => ({ headers: { 'x-api-key': { file: join(folder, 'nothing') } } })],
+  ])('because %s, nothing is sent, and nothing secret is logged', async (_, how) => {
+    connect(how());
+    expect(await act(ALICE)).toEqual({ kind: 'not_sent', cause: 'ERR_UPSTREAM_UNAVAILABLE' });
+    expect(asked).toEqual([]);
+    expect(logged.join('')).not.toContain('canary-secret');
+  });
+
+  it('for its caller a call is not sent, whatever was got for others', async () => {
+    connect({ auth: byKey(true) });
+    expect(await act(ALICE)).toMatchObject(DONE);
+    const before = asked.length;
+    expect(await act({ ...BOB, subject: UNKNOWN })).toEqual({ kind: 'not_sent', cause: 'ERR_UPSTREAM_UNAVAILABLE' });
+    expect(asked).toHaveLength(before);
+  });
+});
