@@ -6,6 +6,7 @@ import type {
   PolicyDecisionPoint,
   Upstreams,
 } from '../workflows/domain/ports.ts';
+import type { RequirementChecks } from '../workflows/domain/tools/requirements.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
 /** Everything the activities reach the world through. Durations in milliseconds. */
@@ -15,6 +16,7 @@ export interface ActivityDeps {
   readonly accessRequests: AccessRequestService;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
+  readonly requirements: RequirementChecks;
   /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
   readonly clocksAgree: () => boolean;
   readonly log: Logger;

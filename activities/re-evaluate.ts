@@ -35,8 +35,9 @@ export function createReEvaluate(
   return async (call) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
-      const tool = await deps.upstreams.find(call.binding.tool, { live: true });
-      if (tool?.digest !== call.binding.toolDigest) return await deny(call, 'tool_changed');
+      const tool = await lookAtTool(deps, call);
+      if (tool === 'tool_changed' || tool === 'requirement_unmet') return await deny(call, tool);
+      if (tool === 'undecided') return putOff(call);
       // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
       // the decision, must not make an old answer count as a fresh one.
       const askedAtMs = databaseNow(call);
@@ -53,6 +54,26 @@ export function createReEvaluate(
       return putOff(call);
     }
   };
+}
+
+/**
+ * Whether the tool is the one that the call was made for, and everything it requires is the case now. `undecided`: that
+ * cannot be looked at at the moment.
+ */
+async function lookAtTool(
+  { upstreams, requirements: checks, log }: ActivityDeps,
+  { gatedCallId, binding }: StoredCall,
+): Promise<'fit' | 'undecided' | Extract<EndReason, 'tool_changed' | 'requirement_unmet'>> {
+  const tool = await upstreams.find(binding.tool, { live: true });
+  if (tool?.digest !== binding.toolDigest) return 'tool_changed';
+  const { requirements } = tool.facts;
+  const { caller, claims = {} } = binding;
+  const { unmet, undecided } = await checks.check({ requirements, tool: binding.tool, caller, claims });
+  if (unmet.length > 0) {
+    log.warn({ gatedCallId, unmet }, 'a gated call is denied because requirements of its tool are not met');
+    return 'requirement_unmet';
+  }
+  return undecided.length > 0 ? 'undecided' : 'fit';
 }
 
 /** Never past the approval: when that ends, so does the waiting. */

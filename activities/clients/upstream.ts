@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import { toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { sha256 } from '../sha256.ts';
 import { atMost, orAborted } from './patience.ts';
 import { readFailure, readToolResult } from './upstream-answer.ts';
@@ -24,13 +25,20 @@ export interface UpstreamPool extends Upstreams {
   close(): Promise<void>;
 }
 
+/** What the operator says of tools, by their public names. */
+type SettingsByTool = Readonly<Record<string, ToolSettings>>;
+
 /** Connects to upstreams when they are first needed. The keys of `servers` are the prefixes of the tool names. */
-export function createUpstreams(servers: Readonly<Record<string, UpstreamServer>>, log: Logger): UpstreamPool {
+export function createUpstreams(
+  servers: Readonly<Record<string, UpstreamServer>>,
+  log: Logger,
+  settings: SettingsByTool = {},
+): UpstreamPool {
   const listeners = new Set<() => void>();
   let known: ReadonlyMap<string, UpstreamTool> = new Map();
   const connections = new Map<string, UpstreamConnection>();
   const onTools = () => {
-    known = publicTools(connections, log);
+    known = publicTools(connections, log, settings);
     for (const listener of listeners) listener();
   };
   for (const [prefix, server] of Object.entries(servers)) {
@@ -86,12 +94,16 @@ function candidatesFor(name: string, connections: ReadonlyMap<string, UpstreamCo
 }
 
 /** Public names and digests. A name that two tools claim belongs to neither: nobody could know which one was approved. */
-function publicTools(connections: ReadonlyMap<string, UpstreamConnection>, log: Logger): Map<string, UpstreamTool> {
+function publicTools(
+  connections: ReadonlyMap<string, UpstreamConnection>,
+  log: Logger,
+  settings: SettingsByTool,
+): Map<string, UpstreamTool> {
   const tools = new Map<string, UpstreamTool>();
   const claimedTwice = new Set<string>();
   for (const [upstream, { tools: definitions = [] }] of connections) {
     for (const definition of definitions) {
-      const tool = describe(upstream, definition);
+      const tool = describe(upstream, definition, settings);
       if (tool === undefined) log.error({ upstream }, 'a tool has no canonical description and is left out');
       else if (tools.has(tool.name)) claimedTwice.add(tool.name);
       else tools.set(tool.name, tool);
@@ -107,11 +119,13 @@ function publicTools(connections: ReadonlyMap<string, UpstreamConnection>, log: 
   return tools;
 }
 
-function describe(upstream: string, definition: JsonObject): UpstreamTool | undefined {
+function describe(upstream: string, definition: JsonObject, settings: SettingsByTool): UpstreamTool | undefined {
   const upstreamTool = definition['name'] as string;
+  const name = publicName(upstream, upstreamTool);
   try {
     const digest = `sha-256:${sha256(canonicalJson(definition))}`;
-    return { upstream, upstreamTool, name: publicName(upstream, upstreamTool), definition, digest };
+    const facts = toolFacts(definition, Object.hasOwn(settings, name) ? settings[name] : undefined);
+    return { upstream, upstreamTool, name, definition, digest, facts };
   } catch {
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { OAuthError, OAuthErrorCode, type AuthInfo, type OAuthTokenVerifier } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 
@@ -7,6 +8,8 @@ import type { Principal } from '../../workflows/domain/principal.ts';
 export interface VerifiedToken {
   readonly principal: Principal;
   readonly scopes: readonly string[];
+  /** Everything that the token says. */
+  readonly claims: JsonObject;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
 }
@@ -20,14 +23,14 @@ export interface TokenVerifier {
 export function bearerVerifier(verifier: TokenVerifier, resource: URL, log: Logger): OAuthTokenVerifier {
   return {
     async verifyAccessToken(token) {
-      const { principal, scopes, expiresAt } = await verified(verifier, token, log);
+      const { principal, scopes, claims, expiresAt } = await verified(verifier, token, log);
       return {
         token,
         clientId: principal.clientId ?? '',
         scopes: [...scopes],
         expiresAt,
         resource,
-        extra: { principal },
+        extra: { principal, claims },
       };
     },
   };
@@ -51,4 +54,9 @@ export function callerOf(auth: AuthInfo | undefined): Principal {
   const principal = auth?.extra?.['principal'];
   if (principal === undefined) throw new Error('a request without an authenticated caller reached the protocol layer');
   return principal as Principal;
+}
+
+/** What the token of a request that passed authentication says. */
+export function claimsOf(auth: AuthInfo | undefined): JsonObject {
+  return (auth?.extra?.['claims'] ?? {}) as JsonObject;
 }

@@ -1,6 +1,7 @@
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
-import type { InvocationResult, PolicyDecisionPoint, Upstreams } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import { openTask, type TaskOpeningDeps } from './open-task.ts';
 import type { ArgumentCheck } from './tools/argument-check.ts';
 import { bindCall } from './tools/bind-call.ts';
@@ -9,6 +10,7 @@ import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 export interface EnforcementDeps extends TaskOpeningDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
+  readonly requirements: RequirementChecks;
   readonly checkArguments: ArgumentCheck;
   readonly settings: TaskOpeningDeps['settings'] & {
     /** Limit on one forwarded call. */
@@ -23,12 +25,27 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
   return async (call) => {
     const tool = await deps.upstreams.find(call.tool);
     if (tool === undefined) throw new CountersignError('ERR_TOOL_NOT_FOUND', 'no upstream has this tool');
-    const bound = bindCall(call, tool, deps.checkArguments);
+    const bound = bindCall(call, tool, {
+      checkArguments: deps.checkArguments,
+      claimNames: deps.requirements.claimNames,
+    });
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
+    const missing = await missingRequirements(deps, call, tool);
+    if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };
     const answer = await decideAndAct(deps, call, bound);
     // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
     return answer ?? (await decideAndAct(deps, call, bound)) ?? busy();
   };
+}
+
+/** Requirements that are not met, or that cannot be looked at. While there is one, nothing is asked about the call (REQ-014). */
+async function missingRequirements(
+  { requirements: checks }: EnforcementDeps,
+  { caller, claims }: ToolCall,
+  { name, facts: { requirements } }: UpstreamTool,
+): Promise<readonly string[]> {
+  const { unmet, undecided } = await checks.check({ requirements, tool: name, caller, claims });
+  return requirements.filter((one) => unmet.includes(one) || undecided.includes(one));
 }
 
 /** `undefined` when the decision has to be taken again. */

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
@@ -16,6 +17,7 @@ import type {
   GatedCalls,
   PolicyDecisionPoint,
 } from '../../workflows/domain/ports.ts';
+import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -54,6 +56,7 @@ export interface GatewayPorts {
   readonly gatedCalls: GatedCalls;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: UpstreamPool;
+  readonly requirements: RequirementChecks;
   readonly verifier: TokenVerifier;
   readonly log: Logger;
 }
@@ -67,7 +70,8 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 }
 
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
-export const connectUpstreams = (config: Config, log: Logger): UpstreamPool => createUpstreams(config.mcpServers, log);
+export const connectUpstreams = (config: Config, log: Logger): UpstreamPool =>
+  createUpstreams(config.mcpServers, log, config.tools);
 
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
 export function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {
@@ -104,6 +108,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
     upstreams,
+    requirements: createRequirementChecks(config.requirements, log),
     verifier: createTokenVerifier(config, urls.mcp),
     log,
     async close() {

@@ -1,6 +1,6 @@
 import type { McpRequestContext, Server } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { callerOf } from './caller.ts';
+import { callerOf, claimsOf } from './caller.ts';
 import { guard } from './guard.ts';
 import type { Session } from './session.ts';
 import { registerTaskMethods, type TaskMethodDeps } from './tasks/register.ts';
@@ -25,7 +25,12 @@ export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps {
 /** Builds the MCP server that answers one request. Tasks exist in the present revision only. */
 export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
   const isModern = era === 'modern';
-  const session: Session = { caller: callerOf(authInfo), isModern, guarded: guard(deps.log) };
+  const session: Session = {
+    caller: callerOf(authInfo),
+    claims: claimsOf(authInfo),
+    isModern,
+    guarded: guard(deps.log),
+  };
   const server = new VerbatimServer(SERVER_INFO, {
     instructions: INSTRUCTIONS,
     capabilities: { tools: isModern ? { listChanged: true } : {}, ...(isModern && { extensions: extensions() }) },

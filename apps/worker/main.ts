@@ -4,6 +4,7 @@ import { createActivities } from '../../activities/index.ts';
 import { createLook } from '../../activities/look.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
@@ -21,6 +22,7 @@ import type {
   PolicyDecisionPoint,
   Upstreams,
 } from '../../workflows/domain/ports.ts';
+import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -62,6 +64,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly sealingKeyIds: readonly string[];
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly requirements: RequirementChecks;
   readonly clocks: OtherClocks;
   readonly workflows: GatedCallWorkflows;
   close(): Promise<void>;
@@ -103,6 +106,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       accessRequestsUrl: accessRequests,
       log: deps.log,
     }),
+    requirements: createRequirementChecks(config.requirements, deps.log),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,
       restMs: config.gateway.requestTtlSeconds * 1_000,
@@ -197,7 +201,7 @@ function activitySettings(config: Config) {
 if (isEntryScript(import.meta.url)) {
   await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-    const upstreams = createUpstreams(config.mcpServers, deps.log);
+    const upstreams = createUpstreams(config.mcpServers, deps.log, config.tools);
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
     return { ...worker, stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });

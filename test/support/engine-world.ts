@@ -9,7 +9,9 @@ import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { GatedCallView, InvocationResult, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival, Evidence } from '../invariants/invariant.ts';
+import { ALL_MET } from './all-met.ts';
 import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture, TEST_SEALS } from './gated-calls.ts';
@@ -193,6 +195,7 @@ function createDeps(world: {
       },
     },
     ensureSubmitted: () => Promise.reject(new Error('not expected')),
+    requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },
     accessRequests: {
@@ -211,6 +214,7 @@ function createDeps(world: {
       find: async (name) => ({
         ...{ upstream: 'files', upstreamTool: 'write_file', name, definition: {} },
         digest: 'sha-256:tool',
+        facts: toolFacts({}),
       }),
       async call(call) {
         const path = pathIn(call.arguments);

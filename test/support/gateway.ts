@@ -17,7 +17,13 @@ import type {
   PolicyDecisionPoint,
   UpstreamTool,
 } from '../../workflows/domain/ports.ts';
+import type {
+  RequirementChecks,
+  RequirementQuestion,
+  RequirementVerdict,
+} from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import { ANYTHING, TRANSFER } from './tools.ts';
 
 export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
 export const TASK_ID = 'tsk_0123456789abcdef0123456789abcdef';
@@ -61,33 +67,6 @@ export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
   ...changes,
 });
 
-const TRANSFER: UpstreamTool = {
-  upstream: 'bank',
-  upstreamTool: 'transfer',
-  name: 'bank__transfer',
-  digest: 'sha-256:1111',
-  definition: {
-    name: 'transfer',
-    description: 'Moves money.',
-    inputSchema: {
-      type: 'object',
-      properties: { to: { type: 'string' }, amount: { type: 'integer', minimum: 1 } },
-      required: ['to', 'amount'],
-      additionalProperties: false,
-    },
-    annotations: { destructiveHint: true },
-    execution: { taskSupport: 'required', requirements: ['env:test'] },
-    'x-vendor': { kept: true },
-  },
-};
-const ANYTHING: UpstreamTool = {
-  ...TRANSFER,
-  upstreamTool: 'anything',
-  name: 'bank__anything',
-  digest: 'sha-256:2222',
-  definition: { name: 'anything', inputSchema: { type: 'object' } },
-};
-
 /** Fake ports that a test steers and looks into. */
 class FakeWorld {
   decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
@@ -98,9 +77,12 @@ class FakeWorld {
     isError: false,
     result: { content: [{ type: 'text', text: 'booked' }] },
   };
+  listed: readonly UpstreamTool[] = [TRANSFER, ANYTHING];
+  verdict: RequirementVerdict = { unmet: [], undecided: [] };
   submission: CountersignError | undefined;
   failure: Error | undefined;
   callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
+  readonly questions: RequirementQuestion[] = [];
   readonly evaluations: EvaluationRequest[] = [];
   readonly openings: Opening[] = [];
   readonly submitted: string[] = [];
@@ -115,6 +97,14 @@ class FakeWorld {
       this.evaluations.push(request);
       if (this.decision instanceof CountersignError) throw this.decision;
       return typeof this.decision === 'function' ? this.decision() : this.decision;
+    },
+  };
+
+  readonly requirements: RequirementChecks = {
+    claimNames: ['roles'],
+    check: async (question) => {
+      this.questions.push(question);
+      return this.verdict;
     },
   };
 
@@ -145,8 +135,8 @@ class FakeWorld {
   };
 
   readonly upstreams: UpstreamPool = {
-    tools: async () => [TRANSFER, ANYTHING],
-    find: async (name) => [TRANSFER, ANYTHING].find((tool) => tool.name === name),
+    tools: async () => this.listed,
+    find: async (name) => this.listed.find((tool) => tool.name === name),
     call: async (call) => {
       this.invocations.push(call);
       return this.invocation;
@@ -163,11 +153,12 @@ class FakeWorld {
   scopes: readonly string[] = ['mcp'];
   /** As new, but for the listeners, which are the gateway's. */
   reset(): void {
-    const { decision, opened, view, invocation, callbackVerdict, scopes } = new FakeWorld();
+    const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined };
-    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, scopes, ...failures });
-    const { evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
-    for (const seen of [evaluations, openings, submitted, invocations, lookups, cancelled, callbacks]) seen.length = 0;
+    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict, ...failures });
+    const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
+    for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
+      seen.length = 0;
   }
 
   readonly verifier: TokenVerifier = {
@@ -175,7 +166,12 @@ class FakeWorld {
       if (this.tokensFail !== undefined) throw this.tokensFail;
       const principal = TOKENS.get(token);
       if (principal === undefined) throw new CountersignError('ERR_TOKEN_INVALID', 'canary');
-      return { principal, scopes: this.scopes, expiresAt: Math.floor(Date.now() / 1_000) + 60 };
+      return {
+        principal,
+        scopes: this.scopes,
+        claims: { roles: ['teller'], email: 'canary-mail' },
+        expiresAt: Math.floor(Date.now() / 1_000) + 60,
+      };
     },
   };
 }
@@ -183,7 +179,7 @@ class FakeWorld {
 interface Settings {
   readonly maxBodyBytes?: number;
   readonly scopes?: readonly string[];
-  readonly tools?: Readonly<Record<string, { readonly scopes: readonly string[] }>>;
+  readonly tools?: Readonly<Record<string, object>>;
 }
 
 /** The real gateway on a free port, over fake ports. */

@@ -13,7 +13,9 @@ import type { AccessRequestHandle } from '../../workflows/domain/gated-call/subm
 import type { GatedCallView, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
+import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival } from '../invariants/invariant.ts';
+import { ALL_MET } from './all-met.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
 
@@ -70,6 +72,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     store,
     accessRequests,
     ensureSubmitted,
+    requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: {
       evaluate: async ({ context }, approval) => {
@@ -83,11 +86,9 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     upstreams: {
       tools: async () => [],
       find: async (name) => ({
-        upstream: 'files',
-        upstreamTool: 'write_file',
-        name,
-        definition: {},
+        ...{ upstream: 'files', upstreamTool: 'write_file', name, definition: {} },
         digest: 'sha-256:tool',
+        facts: toolFacts({}),
       }),
       call: async (call) => {
         const path = call.arguments['path'] as string;

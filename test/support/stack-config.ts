@@ -37,5 +37,7 @@ export async function stackConfig(
     approvals: section('approvals'),
     audit: section('audit'),
     identity: section('identity'),
+    tools: config['tools'] ?? {},
+    requirements: config['requirements'] ?? {},
   };
 }

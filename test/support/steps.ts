@@ -2,6 +2,7 @@ import pino from 'pino';
 import type { ActivityDeps } from '../../activities/deps.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { ALL_MET } from './all-met.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import type {
@@ -10,6 +11,7 @@ import type {
   ResolutionStatus,
   UpstreamTool,
 } from '../../workflows/domain/ports.ts';
+import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
 export const TOOL: UpstreamTool = {
@@ -18,6 +20,7 @@ export const TOOL: UpstreamTool = {
   name: 'files__write_file',
   definition: {},
   digest: 'sha-256:tool',
+  facts: toolFacts({}),
 };
 
 const PROBE = 'was_written';
@@ -32,6 +35,8 @@ export interface World {
   seen?: Promise<void>;
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
+  /** Absent: the tool requires nothing. */
+  requirements?: ActivityDeps['requirements'];
   invocation?: InvocationResult;
   /** Whether they do. Absent: they do. */
   clocksAgree?: boolean;
@@ -94,6 +99,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
         return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
       },
     },
+    requirements: world.requirements ?? ALL_MET,
     clocksAgree: () => world.clocksAgree ?? true,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {

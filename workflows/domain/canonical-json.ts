@@ -19,6 +19,11 @@ export function canonicalJson(value: Json): string {
 }
 
 const isArray = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+/** The value itself when it is an object, else an empty one. */
+export const objectOf = (value: Json | undefined): JsonObject =>
+  typeof value === 'object' && value !== null && !isArray(value) ? value : {};
+
 const UNPAIRED_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
 
 function quote(text: string): string {

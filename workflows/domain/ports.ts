@@ -4,6 +4,7 @@ import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 import type { Principal } from './principal.ts';
+import type { ToolFacts } from './tools/tool-facts.ts';
 
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
 export interface PolicyDecisionPoint {
@@ -97,6 +98,8 @@ export interface UpstreamTool {
   readonly definition: JsonObject;
   /** Digest over the definition: a tool whose meaning changed has another. */
   readonly digest: string;
+  /** What is known of it, with the operator's word. */
+  readonly facts: ToolFacts;
 }
 
 /** How one invocation of an upstream tool ended. */

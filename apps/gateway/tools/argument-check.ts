@@ -11,7 +11,7 @@ const OPTIONS: Options = { strict: false, logger: false, addUsedSchema: false };
 const CACHE_LIMIT = 2_000;
 
 /** The first thing that is wrong with the arguments, without any value; `undefined` when they fit. */
-export type ArgumentCheck = (tool: UpstreamTool, args: JsonObject) => string | undefined;
+export type ArgumentCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, args: JsonObject) => string | undefined;
 
 /**
  * Checks arguments against a tool's input schema in the dialect that the schema names (2020-12 when it names none).

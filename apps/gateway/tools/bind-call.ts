@@ -1,4 +1,4 @@
-import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import { sha256 } from '../../shared/sha256.ts';
@@ -11,9 +11,9 @@ const MAX_DEPTH = 64;
 
 /** Captures the call before anything is asked about it: what is decided on is what will run. */
 export function bindCall(
-  call: Pick<ToolCall, 'caller' | 'arguments'>,
+  call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
   tool: UpstreamTool,
-  checkArguments: ArgumentCheck,
+  { checkArguments, claimNames }: { checkArguments: ArgumentCheck; claimNames: readonly string[] },
 ): CallBinding | { readonly problem: string } {
   let text: string;
   if (!isNestedWithin(call.arguments, MAX_DEPTH))
@@ -34,8 +34,15 @@ export function bindCall(
     callDigest: digest,
     toolDigest: tool.digest,
     caller: call.caller,
+    ...keptClaims(call.claims, claimNames),
     evaluation: evaluationRequest(call.caller, tool, { arguments: call.arguments, callDigest: digest }),
   };
+}
+
+/** Of what the token says, no more is kept than will be looked at. */
+function keptClaims(claims: JsonObject, names: readonly string[]): { readonly claims?: JsonObject } {
+  const kept = names.flatMap((name) => (Object.hasOwn(claims, name) ? [[name, claims[name] ?? null] as const] : []));
+  return kept.length > 0 ? { claims: Object.fromEntries(kept) } : {};
 }
 
 function isNestedWithin(value: Json, levels: number): boolean {

@@ -19,7 +19,7 @@ export interface ToolMethodDeps {
 export function registerToolMethods(
   server: Server,
   deps: ToolMethodDeps,
-  { caller, isModern, guarded }: Session,
+  { caller, claims, isModern, guarded }: Session,
 ): void {
   server.setRequestHandler('tools/list', () =>
     guarded('tools/list', async () => ({ tools: (await listTools(deps.upstreams)) as never })),
@@ -28,6 +28,7 @@ export function registerToolMethods(
     guarded('tools/call', async () => {
       const answer = await deps.enforce({
         caller,
+        claims,
         tool: params.name,
         arguments: (params.arguments ?? {}) as JsonObject,
         meta: forwardedMeta(params._meta),

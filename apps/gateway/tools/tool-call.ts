@@ -5,6 +5,8 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 /** One `tools/call` of an authenticated caller. */
 export interface ToolCall {
   readonly caller: Principal;
+  /** Of the caller's token. */
+  readonly claims: JsonObject;
   readonly tool: string;
   readonly arguments: JsonObject;
   /** What of the call's metadata the upstream may see. */
@@ -23,4 +25,6 @@ export type ToolCallAnswer =
   | { readonly kind: 'too_many' }
   /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */
   | { readonly kind: 'needs_tasks' }
-  | { readonly kind: 'invalid_arguments'; readonly problem: string };
+  | { readonly kind: 'invalid_arguments'; readonly problem: string }
+  /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
+  | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

@@ -15,9 +15,15 @@ export const DISPOSITION_META_ALIAS = 'net.openid.authzen/disposition';
 export const IMMEDIATE_RESPONSE_META = 'io.modelcontextprotocol/model-immediate-response';
 export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
 export const NEXT_STEP_META = 'dev.countersign/next-step';
+/** In a tool's definition: what `execution.requirements` says. */
+export const REQUIREMENTS_META = 'dev.countersign/requirements';
+/** In a refusal: the requirements that are not met. */
+export const UNMET_REQUIREMENTS_META = 'dev.countersign/unmet-requirements';
 
+/** `_meta` keys that only we write. */
+export const OWN_META_PREFIX = 'dev.countersign/';
 /** `_meta` keys that only we or the protocol may write: an upstream could otherwise forge a denial or a disposition. */
-export const RESERVED_META_PREFIXES = ['io.modelcontextprotocol/', 'net.openid.authzen/', 'dev.countersign/'] as const;
+export const RESERVED_META_PREFIXES = ['io.modelcontextprotocol/', 'net.openid.authzen/', OWN_META_PREFIX] as const;
 
 /** `_meta` keys of a client's call that are handed on to an upstream: trace context, which carries no authority. */
 export const FORWARDED_META = ['traceparent', 'tracestate'] as const;

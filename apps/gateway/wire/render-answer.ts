@@ -7,6 +7,7 @@ import {
   renderNeedsTasks,
   renderNoAnswer,
   renderNotSent,
+  renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderCreatedTask, type TaskRendering } from './render-task.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
@@ -32,5 +33,7 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: TaskRendering): 
       return renderNeedsTasks();
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);
+    case 'requirements_unmet':
+      return renderUnmetRequirements(answer.requirements);
   }
 }

@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { AUTHORIZATION_META, NEXT_STEP_META, TASKS_EXTENSION } from './identifiers.ts';
+import { AUTHORIZATION_META, NEXT_STEP_META, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
 
 /** The authorization envelope. Hints only ever accompany `available`. @see SEP-2643, Envelope */
 export const AWAITING_ENVELOPE = {
@@ -48,6 +48,12 @@ export function renderNeedsTasks(): CallToolResult {
 /** Arguments that the tool's schema, or JSON itself, does not take. `problem` holds no values. */
 export function renderInvalidArguments(problem: string): CallToolResult {
   return refusal(`The tool did not run. Its arguments are not valid: ${problem}.`);
+}
+
+/** A call that was not decided on, because something that the tool needs is not the case. No approval can cure that. */
+export function renderUnmetRequirements(requirements: readonly string[]): CallToolResult {
+  const unmet = `Unmet requirement${requirements.length === 1 ? '' : 's'}: ${requirements.join(', ')}`;
+  return refusal(`The tool did not run. ${unmet}`, { [UNMET_REQUIREMENTS_META]: requirements });
 }
 
 /** An allowed call that provably did not reach the tool. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
@@ -18,6 +19,8 @@ export interface AccessToken {
   readonly principal: Principal;
   readonly scopes: readonly string[];
   readonly roles: readonly string[];
+  /** Everything that the token says. */
+  readonly claims: JsonObject;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
 }
@@ -52,6 +55,7 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: Acce
       principal: { issuer, subject: sub, ...(typeof clientId === 'string' && { clientId }) },
       scopes: typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [],
       roles: rolesOf(payload[rolesClaim]),
+      claims: payload as JsonObject,
       expiresAt: exp,
     };
   }

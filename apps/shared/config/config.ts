@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
+import { withAbsoluteFiles } from './tool-settings.ts';
 import { upstreamSettings } from './upstream-settings.ts';
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
@@ -131,6 +132,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     ...file,
     baseDir: at.baseDir,
     stateDir: at.stateDir,
+    requirements: withAbsoluteFiles(file.requirements, at.baseDir),
     pdp: {
       ...file.pdp,
       policies: isAbsolute(file.pdp.policies) ? file.pdp.policies : resolve(at.baseDir, file.pdp.policies),

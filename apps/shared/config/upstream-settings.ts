@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { isTrustworthy, scope } from './units.ts';
+import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
 const stdioUpstream = z.strictObject({
   command: z.string().min(1),
@@ -41,6 +42,7 @@ const httpUpstream = z.strictObject({
 const tool = z.strictObject({
   /** Scopes that an access token needs for calls of the tool, beside those of the gateway. */
   scopes: z.array(scope).default([]),
+  ...toolFactSettings,
 });
 
 /** What the configuration says of upstream servers and of their tools. */
@@ -56,6 +58,7 @@ export const upstreamSettings = {
     .default({}),
   /** What an operator says of a tool, by its public name. */
   tools: z.record(z.string().min(1), tool).default({}),
+  requirements: requirementSettings,
   /**
    * For a tool, by its public name: the name, at the same upstream, of a read-only tool that says what became of an
    * execution whose answer was lost. It gets `{ "idempotency_key": … }`, and answers `{ "outcome": "done" | "never" }`.

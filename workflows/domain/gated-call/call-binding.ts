@@ -17,6 +17,8 @@ export interface CallBinding {
   /** Digest of the tool's description and schemas as they stood when the call was made. */
   readonly toolDigest: string;
   readonly caller: Principal;
+  /** Claims of the caller's token that requirements of tools are about, as they were when the call was made. */
+  readonly claims?: JsonObject;
   /** What the PDP was asked, without any approval; sent again unchanged at re-evaluation. */
   readonly evaluation: EvaluationRequest;
 }

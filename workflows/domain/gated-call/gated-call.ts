@@ -52,6 +52,7 @@ export const END_REASONS = [
   'chain_limit',
   'binding_integrity',
   'tool_changed',
+  'requirement_unmet',
   'client_cancelled',
   'request_cancelled',
   'abandoned',

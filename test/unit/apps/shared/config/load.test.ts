@@ -62,6 +62,15 @@ describe('loadConfig, finding the file', () => {
     expect(load({ COUNTERSIGN_STATE: 'elsewhere' }).config.stateDir).toBe(join(cwd, 'elsewhere'));
   });
 
+  it('starts the files of flags in the folder of the file, too', () => {
+    write('requirements: { a: { flagsFile: flags.yaml }, b: { flagsFile: /etc/flags.yaml }, c: { met: true } }');
+    expect(load().config.requirements).toEqual({
+      a: { flagsFile: join(cwd, 'flags.yaml') },
+      b: { flagsFile: '/etc/flags.yaml' },
+      c: { met: true },
+    });
+  });
+
   it('takes an empty file for the defaults', () => {
     write('# nothing yet\n');
     expect(load().config.gateway.port).toBe(4100);

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
+import { sendHttp } from './http.ts';
+
+/** Short, because a decision that was got meanwhile gets old. */
+const TIMEOUT_MS = 2_000;
+
+/** How one requirement is looked at. */
+export type RequirementSetting =
+  /** By the configuration itself. */
+  | { readonly met: boolean }
+  /** By a claim of the caller's token, which is this value or a list that has it. */
+  | { readonly claim: string; readonly value: string | number | boolean }
+  /** By a file in YAML or JSON: an object in which the requirement is `true`. Read anew each time. */
+  | { readonly flagsFile: string }
+  /** By a service that is sent the requirement, the tool and the caller, and answers `{ "met": true | false }`. */
+  | { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+
+type Answer = 'met' | 'unmet' | 'undecided';
+
+const flags = z.record(z.string(), z.boolean());
+const serviceAnswer = z.looseObject({ met: z.boolean() });
+
+/** Checks by the configuration: one way for each requirement, which is found by its exact text. */
+export function createRequirementChecks(
+  settings: Readonly<Record<string, RequirementSetting>>,
+  log: Logger,
+): RequirementChecks {
+  // No requirement is called like a member that every object has.
+  const known = new Map(Object.entries(settings));
+
+  async function look(requirement: string, question: RequirementQuestion): Promise<Answer> {
+    const setting = known.get(requirement);
+    if (setting === undefined) return 'unmet';
+    try {
+      return (await isMet(setting, requirement, question)) ? 'met' : 'unmet';
+    } catch (err) {
+      log.warn({ requirement, tool: question.tool, err }, 'a requirement cannot be looked at; it counts as not met');
+      return 'undecided';
+    }
+  }
+
+  return {
+    claimNames: [...new Set([...known.values()].flatMap((setting) => ('claim' in setting ? [setting.claim] : [])))],
+    async check(question) {
+      const answers = await Promise.all(question.requirements.map((one) => look(one, question)));
+      const having = (answer: Answer) => question.requirements.filter((_, index) => answers[index] === answer);
+      return { unmet: having('unmet'), undecided: having('undecided') };
+    },
+  };
+}
+
+/** Rejects when it cannot be told. */
+async function isMet(
+  setting: RequirementSetting,
+  requirement: string,
+  question: RequirementQuestion,
+): Promise<boolean> {
+  if ('met' in setting) return setting.met;
+  if ('claim' in setting) return holds(question.claims, setting);
+  if ('flagsFile' in setting) {
+    const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
+    return Object.hasOwn(all, requirement) && all[requirement] === true;
+  }
+  return askService(setting, requirement, question);
+}
+
+function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
+  const held = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  // Scopes are the one list that tokens write as a text. @see RFC 6749, section 3.3
+  if (claim === 'scope' && typeof held === 'string') return held.split(' ').some((scope) => scope === value);
+  return Array.isArray(held) ? held.includes(value) : held === value;
+}
+
+async function askService(
+  { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
+  requirement: string,
+  { tool, caller }: RequirementQuestion,
+): Promise<boolean> {
+  const { issuer, subject, clientId } = caller;
+  const answer = await sendHttp(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify({ requirement, tool, caller: { issuer, subject, client_id: clientId } }),
+    timeoutMs: TIMEOUT_MS,
+  });
+  if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
+  return serviceAnswer.parse(JSON.parse(answer.text)).met;
+}

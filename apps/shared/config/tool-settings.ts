@@ -1,0 +1,36 @@
+import { isAbsolute, resolve } from 'node:path';
+import * as z from 'zod';
+
+const requirement = z.string().min(1).max(256);
+
+/** How one requirement is looked at: each has exactly one way. */
+const requirementSetting = z.union([
+  /** Said here. */
+  z.strictObject({ met: z.boolean() }),
+  /** A claim of the caller's token that is this value, or a list that has it. */
+  z.strictObject({ claim: z.string().min(1), value: z.union([z.string(), z.number(), z.boolean()]) }),
+  /** A file, in YAML or JSON, with `requirement: true`. Relative to the configuration file; read anew for each call. */
+  z.strictObject({ flagsFile: z.string().min(1) }),
+  /** A service that is asked by POST, and answers `{ "met": true | false }`. */
+  z.strictObject({ url: z.url(), headers: z.record(z.string(), z.string()).default({}) }),
+]);
+
+/** What the operator says of a tool, beside what its upstream says. */
+export const toolFactSettings = {
+  /** What has to be the case for a call, beside what the upstream demands. The texts mean nothing but themselves. */
+  requirements: z.array(requirement).optional(),
+};
+
+/** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */
+export const requirementSettings = z.record(requirement, requirementSetting).default({});
+
+type RequirementSettings = z.infer<typeof requirementSettings>;
+
+/** The same, with files that are found wherever the process was started. */
+export function withAbsoluteFiles(requirements: RequirementSettings, baseDir: string): RequirementSettings {
+  const entries = Object.entries(requirements).map(([name, setting]): [string, RequirementSettings[string]] => {
+    if (!('flagsFile' in setting) || isAbsolute(setting.flagsFile)) return [name, setting];
+    return [name, { flagsFile: resolve(baseDir, setting.flagsFile) }];
+  });
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import type { RequirementQuestion, RequirementVerdict } from '../../workflows/domain/tools/requirements.ts';
+import { anOpening, CALLER } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
+import { stepsIn, TOOL, type World } from '../support/steps.ts';
+
+const REQUIRED = ['env:production', 'feature:new'];
+
+describe('a granted call whose tool requires something', () => {
+  const own = ownCalls();
+  const asked: RequirementQuestion[] = [];
+
+  /** What becomes of a granted call when the requirements of its tool are like this now. */
+  async function claimWith(verdict: RequirementVerdict, more: World = {}) {
+    const opening = anOpening();
+    const call = await own.fixture.granted({
+      ...opening,
+      submission: opening.submission,
+      binding: { ...opening.binding, claims: { roles: ['teller'] } },
+    });
+    const check = async (question: RequirementQuestion) => {
+      asked.push(question);
+      return verdict;
+    };
+    const tool = { ...TOOL, facts: { ...TOOL.facts, requirements: REQUIRED } };
+    const world: World = { tool, requirements: { claimNames: ['roles'], check }, ...more };
+    const found = await stepsIn(world, own.fixture.lifecycle).claimExecution(call);
+    const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(
+      'SELECT state, reason FROM gateway.gated_call WHERE id = $1',
+      [call.gatedCallId],
+    );
+    return { kind: found.kind, ...rows[0] };
+  }
+
+  it('is asked again with the claims that were kept, and claimed when everything is the case (REQ-014)', async () => {
+    const found = await claimWith({ unmet: [], undecided: [] });
+    expect(found).toEqual({ kind: 'claimed', state: 'claimed', reason: null });
+    const claims = { roles: ['teller'] };
+    expect(asked.at(-1)).toEqual({ requirements: REQUIRED, tool: TOOL.name, caller: CALLER, claims });
+  });
+
+  it('is denied when one is not the case any more, whatever the policy says (REQ-015)', async () => {
+    const denied = { kind: 'ended', state: 'denied', reason: 'requirement_unmet' };
+    expect(await claimWith({ unmet: ['feature:new'], undecided: [] })).toEqual(denied);
+    expect(await claimWith({ unmet: ['feature:new'], undecided: ['env:production'] })).toEqual(denied);
+  });
+
+  it('waits while one cannot be looked at (REQ-015)', async () => {
+    const found = await claimWith({ unmet: [], undecided: ['env:production'] });
+    expect(found).toEqual({ kind: 'wait', state: 'granted', reason: null });
+  });
+});

@@ -1,0 +1,37 @@
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import { toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+
+/** A tool of the upstream `bank`, as it describes it, with what the operator says of it. */
+export function aTool(
+  definition: JsonObject & { readonly name: string },
+  of: { digest?: string; settings?: ToolSettings } = {},
+): UpstreamTool {
+  return {
+    upstream: 'bank',
+    upstreamTool: definition.name,
+    name: `bank__${definition.name}`,
+    definition,
+    digest: of.digest ?? 'sha-256:0000',
+    facts: toolFacts(definition, of.settings),
+  };
+}
+
+export const TRANSFER = aTool(
+  {
+    name: 'transfer',
+    description: 'Moves money.',
+    inputSchema: {
+      type: 'object',
+      properties: { to: { type: 'string' }, amount: { type: 'integer', minimum: 1 } },
+      required: ['to', 'amount'],
+      additionalProperties: false,
+    },
+    annotations: { destructiveHint: true },
+    execution: { taskSupport: 'required', requirements: ['env:test'] },
+    'x-vendor': { kept: true },
+    _meta: { 'com.example/kept': 1, 'dev.countersign/forged': 'canary-forged' },
+  },
+  { digest: 'sha-256:1111' },
+);
+export const ANYTHING = aTool({ name: 'anything', inputSchema: { type: 'object' } }, { digest: 'sha-256:2222' });
