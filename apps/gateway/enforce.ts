@@ -2,6 +2,8 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { InvocationResult, PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
+import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
+import type { Redaction } from './redaction.ts';
 import { openTask, type TaskOpeningDeps } from './open-task.ts';
 import type { ArgumentCheck } from './tools/argument-check.ts';
 import { bindCall } from './tools/bind-call.ts';
@@ -11,6 +13,7 @@ export interface EnforcementDeps extends TaskOpeningDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
   readonly requirements: RequirementChecks;
+  readonly redaction: Pick<Redaction, 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
   readonly settings: TaskOpeningDeps['settings'] & {
     /** Limit on one forwarded call. */
@@ -32,9 +35,10 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
     const missing = await missingRequirements(deps, call, tool);
     if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };
-    const answer = await decideAndAct(deps, call, bound);
+    const onTool = { tool, binding: bound };
+    const answer = await decideAndAct(deps, call, onTool);
     // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
-    return answer ?? (await decideAndAct(deps, call, bound)) ?? busy();
+    return answer ?? (await decideAndAct(deps, call, onTool)) ?? busy();
   };
 }
 
@@ -48,16 +52,22 @@ async function missingRequirements(
   return requirements.filter((one) => unmet.includes(one) || undecided.includes(one));
 }
 
+/** The tool as it is known now, and the call of it. */
+interface BoundTool {
+  readonly tool: UpstreamTool;
+  readonly binding: CallBinding;
+}
+
 /** `undefined` when the decision has to be taken again. */
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  binding: CallBinding,
+  { tool, binding }: BoundTool,
 ): Promise<ToolCallAnswer | undefined> {
   const decision = await deps.pdp.evaluate(binding.evaluation);
   switch (decision.kind) {
     case 'allow':
-      return forward(deps, call, binding);
+      return forward(deps, call, { tool, binding });
     case 'requestable':
       return call.acceptsTask ? openTask(deps, call, { binding, decision }) : { kind: 'needs_tasks' };
     case 'deny':
@@ -68,12 +78,28 @@ async function decideAndAct(
   }
 }
 
-function forward(deps: EnforcementDeps, call: ToolCall, binding: CallBinding): Promise<InvocationResult> {
+async function forward(deps: EnforcementDeps, call: ToolCall, { tool, binding }: BoundTool): Promise<InvocationResult> {
   const { upstream, upstreamTool, caller } = binding;
   const { arguments: args, meta } = call;
-  return deps.upstreams.call(
+  const result = await deps.upstreams.call(
     { upstream, upstreamTool, arguments: args, caller, ...(meta !== undefined && { meta }) },
     { signal: call.signal, timeoutMs: deps.settings.executionTimeoutMs },
+  );
+  noteAllowedCall(deps, binding, { facts: tool.facts, result });
+  return deps.redaction.ofResult(tool.facts, result);
+}
+
+/** The only trace of a call that needed no approval. How loud it is depends on what the tool does (HINT-009). */
+function noteAllowedCall(
+  { log }: EnforcementDeps,
+  { tool, caller }: CallBinding,
+  { facts, result }: { facts: ToolFacts; result: InvocationResult },
+): void {
+  const { subject, clientId } = caller;
+  const outcome = result.kind === 'result' && result.isError ? 'tool_error' : result.kind;
+  log[facts.auditLevel](
+    { audit: 'allowed_call', tool, effect: facts.hints.effect, subject, clientId, outcome },
+    'a call was allowed',
   );
 }
 

@@ -17,6 +17,7 @@ export function evaluationRequest(
   tool: UpstreamTool,
   call: { arguments: JsonObject; callDigest: string },
 ): EvaluationRequest {
+  // As the upstream gave them. What hints make of them is for clients to read, and no part of any decision (HINT-004).
   const annotations = tool.definition['annotations'];
   return {
     subject: { type: SUBJECT_TYPE, id: caller.subject },

@@ -30,6 +30,7 @@ import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
 import { createGatewayApp } from './http.ts';
+import { createRedaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
 
@@ -164,9 +165,11 @@ export async function serveGateway(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
-  const { gatedCalls, upstreams, verifier, log } = ports;
+  const { upstreams, verifier, log } = ports;
+  const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
+  const gatedCalls = redaction.ofTasks(ports.gatedCalls);
   const enforce = createEnforcement({
-    ...ports,
+    ...{ ...ports, gatedCalls, redaction },
     checkArguments: createArgumentCheck(),
     settings: {
       accessRequestsUrl: config.urls.accessRequests,
@@ -176,7 +179,7 @@ export async function serveGateway(
   });
   const rendering = { pollIntervalMs: config.gateway.pollIntervalMs };
   const handler = createMcpHandler(
-    (context) => createServer({ enforce, gatedCalls, upstreams, rendering, log }, context),
+    (context) => createServer({ enforce, gatedCalls, upstreams, redaction, rendering, log }, context),
     {
       maxRequestBodySize: config.gateway.maxBodyBytes,
       onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),

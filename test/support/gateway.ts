@@ -22,6 +22,7 @@ import type {
   RequirementQuestion,
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
+import type { Sensitivity } from '../../workflows/domain/tools/hints.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
@@ -136,7 +137,10 @@ class FakeWorld {
 
   readonly upstreams: UpstreamPool = {
     tools: async () => this.listed,
-    find: async (name) => this.listed.find((tool) => tool.name === name),
+    find: async (name) => {
+      if (this.findFails !== undefined) throw this.findFails;
+      return this.listed.find((tool) => tool.name === name);
+    },
     call: async (call) => {
       this.invocations.push(call);
       return this.invocation;
@@ -149,12 +153,13 @@ class FakeWorld {
   };
 
   tokensFail: Error | undefined;
+  findFails: Error | undefined;
   /** What every token may be used for. */
   scopes: readonly string[] = ['mcp'];
   /** As new, but for the listeners, which are the gateway's. */
   reset(): void {
     const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
-    const failures = { submission: undefined, failure: undefined, tokensFail: undefined };
+    const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
     Object.assign(this, { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict, ...failures });
     const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
     for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
@@ -178,6 +183,7 @@ class FakeWorld {
 
 interface Settings {
   readonly maxBodyBytes?: number;
+  readonly redactAbove?: Sensitivity;
   readonly scopes?: readonly string[];
   readonly tools?: Readonly<Record<string, object>>;
 }

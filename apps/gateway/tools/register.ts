@@ -2,6 +2,7 @@ import type { CallToolResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Upstreams } from '../../../workflows/domain/ports.ts';
 import type { Enforce } from '../enforce.ts';
+import type { Redaction } from '../redaction.ts';
 import { listTools } from './list-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import type { TaskRendering } from '../wire/render-task.ts';
@@ -12,6 +13,7 @@ import type { Session } from '../session.ts';
 export interface ToolMethodDeps {
   readonly enforce: Enforce;
   readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly redaction: Pick<Redaction, 'withholds'>;
   readonly rendering: TaskRendering;
 }
 
@@ -22,7 +24,7 @@ export function registerToolMethods(
   { caller, claims, isModern, guarded }: Session,
 ): void {
   server.setRequestHandler('tools/list', () =>
-    guarded('tools/list', async () => ({ tools: (await listTools(deps.upstreams)) as never })),
+    guarded('tools/list', async () => ({ tools: (await listTools(deps.upstreams, deps.redaction)) as never })),
   );
   server.setRequestHandler('tools/call', ({ params }, ctx) =>
     guarded('tools/call', async () => {

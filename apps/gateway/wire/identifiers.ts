@@ -1,4 +1,8 @@
-/** Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out. */
+/**
+ * Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out, but for
+ * those that are read from upstreams as well.
+ */
+export { HINT_META } from '../../../workflows/domain/tools/wire-names.ts';
 
 /** Keys of `capabilities.extensions`. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

@@ -1,29 +1,47 @@
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
-import { OWN_META_PREFIX, REQUIREMENTS_META } from './identifiers.ts';
+import type { ToolHints } from '../../../workflows/domain/tools/hints.ts';
+import { HINT_META, OWN_META_PREFIX, REQUIREMENTS_META } from './identifiers.ts';
 import { verbatimTool } from './sdk-overlay.ts';
 
 /**
  * A tool as clients see it: as its upstream describes it, under its public name, with what is known of it. Requirements stand
  * a second time in `_meta`, because the official clients drop `execution`. An upstream speaks of its own tasks, which an
- * agent that talks to the gateway cannot use.
+ * agent that talks to the gateway cannot use. Of results that are withheld no form is promised.
  */
-export function publishedTool({ name, definition, facts }: UpstreamTool): Record<string, unknown> {
-  const { execution, _meta, ...rest } = definition;
+export function publishedTool({ name, definition, facts }: UpstreamTool, isWithheld: boolean): Record<string, unknown> {
+  const { execution, annotations: _annotations, outputSchema, _meta, ...rest } = definition;
   const { taskSupport: _taskSupport, requirements: _declared, ...others } = objectOf(execution);
-  const { requirements } = facts;
+  const { requirements, hints, annotations } = facts;
   const isDemanding = requirements.length > 0;
   return verbatimTool({
     ...rest,
     name,
+    ...(outputSchema !== undefined && !isWithheld && { outputSchema }),
     ...present('execution', { ...others, ...(isDemanding && { requirements }) }),
-    ...present('_meta', { ...withoutOwn(objectOf(_meta)), ...(isDemanding && { [REQUIREMENTS_META]: requirements }) }),
+    ...present('annotations', annotations),
+    ...present('_meta', {
+      ...withoutOwn(objectOf(_meta)),
+      ...hintMeta(hints),
+      ...(isDemanding && { [REQUIREMENTS_META]: requirements }),
+    }),
   });
 }
 
 const present = (key: string, value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.keys(value).length > 0 ? { [key]: value } : {};
 
-/** What only we say of a tool, an upstream cannot say in our name. */
+function hintMeta(hints: ToolHints): Record<string, unknown> {
+  const names = Object.keys(HINT_META) as (keyof typeof HINT_META)[];
+  return Object.fromEntries(
+    names.flatMap((name) => (hints[name] === undefined ? [] : [[HINT_META[name], hints[name]]])),
+  );
+}
+
+const WRITTEN_BY_US: readonly string[] = Object.values(HINT_META);
+
+/** What only we say of a tool, an upstream cannot say in our name; and of its hints we repeat those that mean something. */
 const withoutOwn = (meta: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith(OWN_META_PREFIX)));
+  Object.fromEntries(
+    Object.entries(meta).filter(([key]) => !key.startsWith(OWN_META_PREFIX) && !WRITTEN_BY_US.includes(key)),
+  );

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
 import { port, scope, seconds } from './units.ts';
 
 /** Settings of the MCP front end, and of the gated calls that it opens. */
@@ -19,6 +20,11 @@ export const gatewaySettings = z
     executionTimeoutSeconds: seconds.default(60),
     /** Open gated calls one caller may have; more are refused, not queued. */
     maxOpenPerCaller: z.number().int().positive().default(100),
+    /**
+     * Results of tools that are marked as more sensitive than this are withheld from clients, and with them from the model.
+     * Default: no result is withheld.
+     */
+    redactAbove: z.enum(SENSITIVITIES).optional(),
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
+import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
 
 const requirement = z.string().min(1).max(256);
 
@@ -19,6 +20,14 @@ const requirementSetting = z.union([
 export const toolFactSettings = {
   /** What has to be the case for a call, beside what the upstream demands. The texts mean nothing but themselves. */
   requirements: z.array(requirement).optional(),
+  /** What it mainly does. Corrects the annotations that go with it, and says how loud the log is about its calls. */
+  effect: z.enum(EFFECTS).optional(),
+  /** Whether the same call has the same result. */
+  idempotent: z.boolean().optional(),
+  /** Advice for clients to ask before they call. It holds no call: policies do. */
+  requiresConfirmation: z.boolean().optional(),
+  /** How much it matters who sees its results. See `gateway.redactAbove`. */
+  resultSensitivity: z.enum(SENSITIVITIES).optional(),
 };
 
 /** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */

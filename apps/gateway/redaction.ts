@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { GatedCalls, GatedCallView, InvocationResult, Upstreams } from '../../workflows/domain/ports.ts';
+import { isAbove, type Sensitivity } from '../../workflows/domain/tools/hints.ts';
+import type { ToolFacts, ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+
+const WITHHELD =
+  "The tool's result is withheld: it is marked as more sensitive than what may be shown here. " +
+  'Whoever operates this server can see to it.';
+const WITHHELD_ERROR = "The tool's server answered with an error, whose text is withheld as too sensitive.";
+
+/** Keeps results of sensitive tools from clients, and so from models. @see advisory policy hints (HINT-012) */
+export interface Redaction {
+  /** Whether results of a tool like this are withheld. One that says nothing of its results is taken for public. */
+  withholds(facts: ToolFacts): boolean;
+  /** The result of a call that was allowed, as the client may see it. */
+  ofResult(facts: ToolFacts, result: InvocationResult): InvocationResult;
+  /** The same records, in which results of sensitive tools are withheld from whoever reads a task. */
+  ofTasks(gatedCalls: GatedCalls): GatedCalls;
+}
+
+/** Without a ceiling nothing is withheld. `settings`: what the operator says of tools, also of those that are gone. */
+export function createRedaction(
+  ceiling: Sensitivity | undefined,
+  settings: Readonly<Record<string, ToolSettings>>,
+  upstreams: Pick<Upstreams, 'find'>,
+): Redaction {
+  const exceeds = (sensitivity: Sensitivity | undefined) =>
+    ceiling !== undefined && isAbove(sensitivity ?? 'public', ceiling);
+  const withholds = ({ hints }: ToolFacts) => exceeds(hints.resultSensitivity);
+
+  /** A tool that cannot be looked up may be one whose results are sensitive. */
+  async function isWithheld(tool: string): Promise<boolean> {
+    const own = Object.hasOwn(settings, tool) ? settings[tool]?.resultSensitivity : undefined;
+    if (own !== undefined) return exceeds(own);
+    const found = await upstreams.find(tool).catch(unlessUnreachable);
+    return found === undefined || withholds(found.facts);
+  }
+
+  return {
+    withholds,
+    ofResult: (facts, result) => (withholds(facts) ? withheld(result) : result),
+    ofTasks(gatedCalls) {
+      if (ceiling === undefined) return gatedCalls;
+      return {
+        ...gatedCalls,
+        async findTask(taskId, owner) {
+          const view = await gatedCalls.findTask(taskId, owner);
+          if (view?.result === undefined || !(await isWithheld(view.tool))) return view;
+          return { ...view, result: JSON.stringify(PLACEHOLDER) } satisfies GatedCallView;
+        },
+      };
+    },
+  };
+}
+
+const PLACEHOLDER: JsonObject = { content: [{ type: 'text', text: WITHHELD }] };
+
+function withheld(result: InvocationResult): InvocationResult {
+  if (result.kind === 'result') {
+    return { ...result, result: { ...PLACEHOLDER, ...(result.isError && { isError: true }) } };
+  }
+  // What a server writes into an error may be what its tool would have answered.
+  return result.kind === 'error' ? { ...result, message: WITHHELD_ERROR } : result;
+}
+
+function unlessUnreachable(error: unknown): undefined {
+  if (error instanceof CountersignError && error.code === 'ERR_UPSTREAM_UNAVAILABLE') return undefined;
+  throw error;
+}
