@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
-import { toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { sha256 } from '../sha256.ts';
 import { atMost, orAborted } from './patience.ts';
 import { readFailure, readToolResult } from './upstream-answer.ts';
@@ -14,12 +14,23 @@ const LIST_PATIENCE_MS = 15_000;
 /** How long a call waits for the first list of tools of the upstream it names. */
 const FIND_PATIENCE_MS = 15_000;
 const SEPARATOR = '__';
+const CLAIMED_TWICE = 'two upstream tools have this name; rename an upstream to tell them apart';
 
 /** The name under which agents know the tool of an upstream. */
 export const publicName = (upstream: string, upstreamTool: string) => `${upstream}${SEPARATOR}${upstreamTool}`;
 
+/** A tool that an upstream lists, and that is not offered. */
+export interface RefusedTool {
+  readonly upstream: string;
+  /** Public name. */
+  readonly name: string;
+  readonly reason: string;
+}
+
 /** The upstream MCP servers, with their connections. */
 export interface UpstreamPool extends Upstreams {
+  /** What the upstreams listed last, and is not offered. */
+  refused(): readonly RefusedTool[];
   /** Calls back whenever the tools may have changed. Answers how to stop that. */
   onChange(listener: () => void): () => void;
   close(): Promise<void>;
@@ -36,9 +47,10 @@ export function createUpstreams(
 ): UpstreamPool {
   const listeners = new Set<() => void>();
   let known: ReadonlyMap<string, UpstreamTool> = new Map();
+  let refused: readonly RefusedTool[] = [];
   const connections = new Map<string, UpstreamConnection>();
   const onTools = () => {
-    known = publicTools(connections, log, settings);
+    ({ known, refused } = sortOut(connections, log, settings));
     for (const listener of listeners) listener();
   };
   for (const [prefix, server] of Object.entries(servers)) {
@@ -61,6 +73,8 @@ export function createUpstreams(
       }
       return known.get(name);
     },
+
+    refused: () => refused,
 
     call: (call, options) => callOnce(connections.get(call.upstream), call, options),
 
@@ -93,30 +107,29 @@ function candidatesFor(name: string, connections: ReadonlyMap<string, UpstreamCo
   return [...connections].flatMap(([prefix, connection]) => (name.startsWith(prefix + SEPARATOR) ? [connection] : []));
 }
 
-/** Public names and digests. A name that two tools claim belongs to neither: nobody could know which one was approved. */
-function publicTools(
+/** What is offered and what is not. A name that two tools claim belongs to neither: nobody could know which one was approved. */
+function sortOut(
   connections: ReadonlyMap<string, UpstreamConnection>,
   log: Logger,
   settings: SettingsByTool,
-): Map<string, UpstreamTool> {
-  const tools = new Map<string, UpstreamTool>();
-  const claimedTwice = new Set<string>();
+): { known: Map<string, UpstreamTool>; refused: RefusedTool[] } {
+  const known = new Map<string, UpstreamTool>();
+  const refused = new Map<string, RefusedTool>();
   for (const [upstream, { tools: definitions = [] }] of connections) {
     for (const definition of definitions) {
       const tool = describe(upstream, definition, settings);
-      if (tool === undefined) log.error({ upstream }, 'a tool has no canonical description and is left out');
-      else if (tools.has(tool.name)) claimedTwice.add(tool.name);
-      else tools.set(tool.name, tool);
+      if (tool === undefined) {
+        log.error({ upstream }, 'a tool has no canonical description and is left out');
+        continue;
+      }
+      const { name } = tool;
+      const reason = known.delete(name) || refused.has(name) ? CLAIMED_TWICE : refusalOf(tool.facts);
+      if (reason === undefined) known.set(name, tool);
+      else refused.set(name, { upstream, name, reason });
     }
   }
-  for (const name of claimedTwice) {
-    tools.delete(name);
-    log.error(
-      { tool: name },
-      'two upstream tools have this name; neither is offered. Rename an upstream to tell them apart',
-    );
-  }
-  return tools;
+  for (const { name, reason } of refused.values()) log.error({ tool: name, reason }, 'a tool is not offered');
+  return { known, refused: [...refused.values()] };
 }
 
 function describe(upstream: string, definition: JsonObject, settings: SettingsByTool): UpstreamTool | undefined {

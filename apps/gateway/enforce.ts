@@ -69,6 +69,8 @@ async function decideAndAct(
     case 'allow':
       return forward(deps, call, { tool, binding });
     case 'requestable':
+      // Whoever runs a tool before each prompt waits for nobody's approval (PRE-009).
+      if (tool.facts.preprocessor) return { kind: 'denied' };
       return call.acceptsTask ? openTask(deps, call, { binding, decision }) : { kind: 'needs_tasks' };
     case 'deny':
       return { kind: 'denied' };

@@ -149,6 +149,7 @@ class FakeWorld {
       this.changeListeners.add(listener);
       return () => void this.changeListeners.delete(listener);
     },
+    refused: () => [],
     close: async () => undefined,
   };
 

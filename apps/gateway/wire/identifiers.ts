@@ -21,6 +21,8 @@ export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
 export const NEXT_STEP_META = 'dev.countersign/next-step';
 /** In a tool's definition: what `execution.requirements` says. */
 export const REQUIREMENTS_META = 'dev.countersign/requirements';
+/** In a tool's definition: what `preprocessor` says. */
+export const PREPROCESSOR_META = 'dev.countersign/preprocessor';
 /** In a refusal: the requirements that are not met. */
 export const UNMET_REQUIREMENTS_META = 'dev.countersign/unmet-requirements';
 

@@ -1,22 +1,23 @@
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import type { ToolHints } from '../../../workflows/domain/tools/hints.ts';
-import { HINT_META, OWN_META_PREFIX, REQUIREMENTS_META } from './identifiers.ts';
+import { HINT_META, OWN_META_PREFIX, PREPROCESSOR_META, REQUIREMENTS_META } from './identifiers.ts';
 import { verbatimTool } from './sdk-overlay.ts';
 
 /**
- * A tool as clients see it: as its upstream describes it, under its public name, with what is known of it. Requirements stand
- * a second time in `_meta`, because the official clients drop `execution`. An upstream speaks of its own tasks, which an
+ * A tool as clients see it: as its upstream describes it, under its public name, with what is known of it. What the
+ * official clients drop (`execution` and `preprocessor`) stands a second time in `_meta`. An upstream speaks of its own tasks, which an
  * agent that talks to the gateway cannot use. Of results that are withheld no form is promised.
  */
 export function publishedTool({ name, definition, facts }: UpstreamTool, isWithheld: boolean): Record<string, unknown> {
-  const { execution, annotations: _annotations, outputSchema, _meta, ...rest } = definition;
+  const { execution, annotations: _annotations, preprocessor: _flag, outputSchema, _meta, ...rest } = definition;
   const { taskSupport: _taskSupport, requirements: _declared, ...others } = objectOf(execution);
-  const { requirements, hints, annotations } = facts;
+  const { requirements, hints, annotations, preprocessor } = facts;
   const isDemanding = requirements.length > 0;
   return verbatimTool({
     ...rest,
     name,
+    ...(preprocessor && { preprocessor }),
     ...(outputSchema !== undefined && !isWithheld && { outputSchema }),
     ...present('execution', { ...others, ...(isDemanding && { requirements }) }),
     ...present('annotations', annotations),
@@ -24,6 +25,7 @@ export function publishedTool({ name, definition, facts }: UpstreamTool, isWithh
       ...withoutOwn(objectOf(_meta)),
       ...hintMeta(hints),
       ...(isDemanding && { [REQUIREMENTS_META]: requirements }),
+      ...(preprocessor && { [PREPROCESSOR_META]: preprocessor }),
     }),
   });
 }

@@ -28,6 +28,8 @@ export const toolFactSettings = {
   requiresConfirmation: z.boolean().optional(),
   /** How much it matters who sees its results. See `gateway.redactAbove`. */
   resultSensitivity: z.enum(SENSITIVITIES).optional(),
+  /** Whether clients are to run it before every prompt. It has to be a tool that only reads. */
+  preprocessor: z.boolean().optional(),
 };
 
 /** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */

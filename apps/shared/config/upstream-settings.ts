@@ -39,11 +39,16 @@ const httpUpstream = z.strictObject({
   auth: auth.optional(),
 });
 
-const tool = z.strictObject({
-  /** Scopes that an access token needs for calls of the tool, beside those of the gateway. */
-  scopes: z.array(scope).default([]),
-  ...toolFactSettings,
-});
+const tool = z
+  .strictObject({
+    /** Scopes that an access token needs for calls of the tool, beside those of the gateway. */
+    scopes: z.array(scope).default([]),
+    ...toolFactSettings,
+  })
+  .refine(({ preprocessor, effect = 'read' }) => preprocessor !== true || effect === 'read', {
+    path: ['preprocessor'],
+    message: 'a preprocessor only reads: its effect cannot be another',
+  });
 
 /** What the configuration says of upstream servers and of their tools. */
 export const upstreamSettings = {

@@ -1,11 +1,13 @@
 import type { JsonObject } from '../canonical-json.ts';
-import { annotationsOf, declaredHints, type Effect, type ToolHints } from './hints.ts';
+import { annotationsOf, declaredHints, hasNoEffect, type Effect, type ToolHints } from './hints.ts';
 import { declaredRequirements } from './requirements.ts';
 
 /** What the operator says of one tool. */
 export interface ToolSettings extends ToolHints {
   /** Beside those that the upstream declares. */
   readonly requirements?: readonly string[] | undefined;
+  /** Whether clients are to run it before every prompt. */
+  readonly preprocessor?: boolean | undefined;
 }
 
 /** How much an allowed call matters to whoever reads the log. */
@@ -20,11 +22,13 @@ export interface ToolFacts {
   /** As they are published: in keeping with the effect. */
   readonly annotations: JsonObject;
   readonly auditLevel: AuditLevel;
+  /** Whether clients run it before every prompt. Its calls never wait for anybody. */
+  readonly preprocessor: boolean;
 }
 
 /** Throws a `RangeError` when the definition has no canonical form. */
 export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): ToolFacts {
-  const { requirements = [], ...own } = settings;
+  const { requirements = [], preprocessor, ...own } = settings;
   const declared = declaredHints(definition);
   return {
     // A union: neither side can take away what the other demands.
@@ -37,7 +41,17 @@ export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): 
     },
     annotations: annotationsOf(definition, { declared, own }),
     auditLevel: auditLevelOf(declared.effect, own.effect),
+    preprocessor: preprocessor ?? definition['preprocessor'] === true,
   };
+}
+
+/**
+ * Why a tool is not offered; undefined when it is. A preprocessor runs without anybody choosing it, so it has to be certain
+ * that nothing comes of that (PRE-010).
+ */
+export function refusalOf({ preprocessor, hints, annotations }: ToolFacts): string | undefined {
+  if (!preprocessor || hasNoEffect(hints.effect, annotations)) return undefined;
+  return 'it is a preprocessor, and not one that only reads: its effect has to be "read", and readOnlyHint true';
 }
 
 const LEVELS = { read: 'debug', write: 'info', external: 'info', delete: 'warn' } as const satisfies Record<

@@ -174,6 +174,13 @@ identity:
     expect(load({}).config.mcpServers).toHaveProperty('bank');
   });
 
+  it('takes no preprocessor that does more than read', () => {
+    write('tools: { a__b: { preprocessor: true, effect: write }, a__c: { preprocessor: true, effect: read } }');
+    expect(problems()).toEqual([
+      'countersign.yaml: tools.a__b.preprocessor: a preprocessor only reads: its effect cannot be another',
+    ]);
+  });
+
   it('demands in production what development starts by itself', () => {
     write('mode: production');
     expect(problems()).toEqual([

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import { GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { AUTHORIZATION, metaOf, send } from '../../support/gateway-wire.ts';
+import { aTool } from '../../support/tools.ts';
+
+const gateway = new GatewayUnderTest();
+const { world } = gateway;
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+beforeEach(() => gateway.reset());
+
+const READS = { 'mcp.dev/effect': 'read' };
+const tool = (more: JsonObject, settings: ToolSettings = {}) =>
+  aTool({ name: 'recall', inputSchema: { type: 'object' }, _meta: READS, ...more }, { settings });
+const listed = async () => ((await send(gateway, 'tools/list')).body.result?.['tools'] as Record<string, unknown>[])[0];
+const call = (options = {}) => send(gateway, 'tools/call', { name: 'bank__recall', arguments: {} }, options);
+const MIRROR = 'dev.countersign/preprocessor';
+
+describe('the flag of a preprocessor', () => {
+  it('is listed, and a second time where official clients keep it (PRE-001, PRE-007)', async () => {
+    world.listed = [tool({ preprocessor: true })];
+    expect(await listed()).toMatchObject({ preprocessor: true, _meta: { [MIRROR]: true, ...READS } });
+  });
+
+  it.each([
+    [{}, {}],
+    [{ preprocessor: false }, {}],
+    [{ preprocessor: 'true' }, {}],
+    [{ preprocessor: 1 }, {}],
+    [{ preprocessor: true }, { preprocessor: false }],
+    [{ _meta: { ...READS, [MIRROR]: true } }, {}],
+  ])('is not there for %j with %j', async (definition, settings) => {
+    world.listed = [tool(definition, settings)];
+    const shown = await listed();
+    expect(shown).not.toHaveProperty('preprocessor');
+    expect(shown?.['_meta']).toEqual(READS);
+  });
+
+  it('can be given by the operator', async () => {
+    world.listed = [tool({}, { preprocessor: true })];
+    expect(await listed()).toMatchObject({ preprocessor: true });
+  });
+});
+
+describe('a call of a preprocessor', () => {
+  beforeEach(() => (world.listed = [tool({ preprocessor: true })]));
+
+  it('is decided by policy like any other', async () => {
+    expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
+    expect(world.evaluations).toHaveLength(1);
+  });
+
+  it.each([[undefined], [{}]])(
+    'that could be requested is plainly denied, to clients with tasks and without (PRE-009)',
+    async (capabilities) => {
+      world.decision = requestable();
+      const { result } = (await call({ capabilities })).body;
+      expect(result).toMatchObject({ resultType: 'complete', isError: true });
+      expect(metaOf(result)[AUTHORIZATION]).toEqual({
+        reason: 'insufficient_authorization',
+        remediation: 'unavailable',
+      });
+      expect(metaOf(result)).not.toHaveProperty('dev.countersign/next-step');
+      expect([world.openings, world.invocations]).toEqual([[], []]);
+    },
+  );
+});
+
+describe('a tool that is to be a preprocessor', () => {
+  const refusal = (definition: JsonObject, settings: ToolSettings = {}) =>
+    refusalOf(toolFacts({ preprocessor: true, ...definition }, settings));
+
+  it('is offered when it only reads (PRE-010)', () => {
+    expect(refusal({ _meta: READS })).toBeUndefined();
+    expect(refusal({ _meta: READS, annotations: { readOnlyHint: true } })).toBeUndefined();
+    expect(refusal({ annotations: { readOnlyHint: false } }, { effect: 'read' })).toBeUndefined();
+    expect(refusal({ preprocessor: false, _meta: { 'mcp.dev/effect': 'delete' } })).toBeUndefined();
+  });
+
+  it.each([
+    [{}, {}],
+    [{ annotations: { readOnlyHint: true } }, {}],
+    [{ _meta: READS, annotations: { readOnlyHint: false } }, {}],
+    [{ _meta: READS, annotations: { readOnlyHint: 'true' } }, {}],
+    [{ _meta: { 'mcp.dev/effect': 'write' }, annotations: { readOnlyHint: true } }, {}],
+    [{ _meta: READS }, { effect: 'external' as const }],
+    [{ preprocessor: false }, { preprocessor: true }],
+  ])('is not offered as %j with %j', (definition, settings) => {
+    expect(refusal(definition as JsonObject, settings)).toMatch(/effect has to be "read", and readOnlyHint true/);
+  });
+});

@@ -1,0 +1,60 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+
+const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
+const program = (...args: string[]) => ({ command: process.execPath, args: [crashing, ...args], env: {} });
+
+let pool: UpstreamPool | undefined;
+let lines: Record<string, unknown>[] = [];
+afterEach(async () => {
+  await pool?.close();
+  lines = [];
+});
+const open = (servers: Parameters<typeof createUpstreams>[0], settings: Record<string, ToolSettings>) => {
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  return (pool = createUpstreams(servers, log, settings));
+};
+
+describe('what is known of a tool', () => {
+  it('is what its upstream and the operator say, by its public name', async () => {
+    const upstreams = open(
+      { crash: program() },
+      { crash__pid: { requirements: ['env:a'], effect: 'read' }, pid: { requirements: ['env:b'] } },
+    );
+    const facts = async (name: string) => (await upstreams.find(name))?.facts;
+    expect(await facts('crash__pid')).toMatchObject({ requirements: ['env:a'], hints: { effect: 'read' } });
+    expect(await facts('crash__odd')).toMatchObject({ requirements: [], hints: {} });
+  });
+
+  it('does not change the digest by which a call finds its tool again', async () => {
+    const digest = async (settings: Record<string, ToolSettings>) => {
+      const found = await open({ crash: program() }, settings).find('crash__pid');
+      await pool?.close();
+      return found?.digest;
+    };
+    expect(await digest({ crash__pid: { effect: 'read' } })).toBe(await digest({}));
+  });
+
+  it('keeps a preprocessor that does not only read from being offered, and says so (PRE-010)', async () => {
+    const upstreams = open(
+      { crash: program() },
+      { crash__pid: { preprocessor: true }, crash__odd: { preprocessor: true, effect: 'read' } },
+    );
+    const names = (await upstreams.tools()).map(({ name }) => name);
+    expect(names).toContain('crash__odd');
+    expect(names).not.toContain('crash__pid');
+    expect(await upstreams.find('crash__pid')).toBeUndefined();
+    const refused = { upstream: 'crash', name: 'crash__pid', reason: expect.stringMatching(/is a preprocessor/) };
+    expect(upstreams.refused()).toEqual([refused]);
+    expect(lines).toContainEqual(expect.objectContaining({ level: 50, tool: 'crash__pid', reason: refused.reason }));
+  });
+
+  it('is nothing where two upstreams have the tool', async () => {
+    const upstreams = open({ a: program('_odd'), a_: program() }, {});
+    expect((await upstreams.tools()).map(({ name }) => name)).toContain('a___pid');
+    expect(upstreams.refused()).toMatchObject([{ name: 'a___odd', reason: expect.stringMatching(/two upstream tools/) }]);
+    expect(await upstreams.find('a___odd')).toBeUndefined();
+  });
+});
