@@ -6,6 +6,7 @@ import { startFailure } from '../shared/start-failure.ts';
 import { auditCommand } from './commands/audit.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { lintCommand } from './commands/lint.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
 import { requestsCommand } from './commands/requests.ts';
@@ -56,6 +57,7 @@ function createProgram(io: Io): Command {
     upCommand,
     demoCommand,
     doctorCommand,
+    lintCommand,
     migrateCommand,
     tokenCommand,
     requestsCommand,

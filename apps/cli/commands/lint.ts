@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { pino } from 'pino';
+import { readConfig } from '../context.ts';
+import type { Io } from '../io.ts';
+import { CliError, json, table, visible } from '../output.ts';
+import { lintTools, type Finding } from './lint/rules.ts';
+import { HEADINGS, safetyOf, safetyRow } from './lint/safety.ts';
+
+/** `lint`: what is known of every tool, and what is wrong with it. Connects to the upstreams, and calls no tool. */
+export function lintCommand(io: Io): Command {
+  return new Command('lint')
+    .description('print what is known of the safety of every tool. Exit code 1 when something about one is wrong')
+    .option('--json', 'print the tools and the findings as JSON')
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const { config } = readConfig(io, command);
+      // Loaded only now: it brings the clients of everything with it.
+      const { connectUpstreams } = await import('../../gateway/main.ts');
+      // Whatever a log would say about a tool is a finding here.
+      const upstreams = connectUpstreams(config, pino({ enabled: false }));
+      try {
+        const tools = await upstreams.tools();
+        const findings = lintTools(config, { tools, refused: upstreams.refused() });
+        if (options.json) io.out(json({ tools: tools.map(safetyOf), findings }));
+        else print(io, tools.map(safetyRow), findings);
+        const wrong = findings.filter(({ severity }) => severity === 'error').length;
+        if (wrong > 0) throw new CliError(`${wrong} ${wrong === 1 ? 'thing is' : 'things are'} wrong with the tools`);
+      } finally {
+        await upstreams.close();
+      }
+    });
+}
+
+function print(io: Io, rows: readonly (readonly string[])[], findings: readonly Finding[]): void {
+  io.out(table(HEADINGS, rows));
+  for (const { severity, about, message } of findings) io.out(`${severity}  ${visible(about)}: ${visible(message)}`);
+}

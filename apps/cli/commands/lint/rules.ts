@@ -1,0 +1,72 @@
+import type { UpstreamTool } from '../../../../workflows/domain/ports.ts';
+import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
+import type { Config } from '../../../shared/config/config.ts';
+
+/** Something about a tool, or about what the configuration says of tools, that is not as it should be. */
+export interface Finding {
+  /** An `error` makes the command fail. */
+  readonly severity: 'error' | 'warning';
+  readonly rule: 'asks' | 'contradiction' | 'refused' | 'no-such-tool' | 'no-tools' | 'unknown-requirement' | 'namespace';
+  /** Name of a tool, an upstream or a requirement. */
+  readonly about: string;
+  readonly message: string;
+}
+
+/** What the upstreams list: tools that are offered, and those that are refused. */
+interface Found {
+  readonly tools: readonly UpstreamTool[];
+  readonly refused: readonly { readonly name: string; readonly upstream: string; readonly reason: string }[];
+}
+
+/** Everything that is wrong, in the order of the rules. */
+export function lintTools(
+  config: Pick<Config, 'mcpServers' | 'tools' | 'requirements'>,
+  { tools, refused }: Found,
+): Finding[] {
+  return [
+    ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(upstream, { tools, refused })),
+    ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
+    ...refused.map(({ name, reason }): Finding => ({ severity: 'error', rule: 'refused', about: name, message: reason })),
+    ...tools.flatMap(checkHints),
+    ...checkRequirements(config, tools),
+  ];
+}
+
+/** An upstream that is not there has tools of which nothing is known. */
+function checkListed(upstream: string, { tools, refused }: Found): Finding[] {
+  if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
+  const message = 'it cannot be reached, or lists no tools';
+  return [{ severity: 'error', rule: 'no-tools', about: upstream, message }];
+}
+
+/** What the operator says under a wrong name is said of nothing, and demands nothing. */
+function checkNamed(name: string, { tools, refused }: Found): Finding[] {
+  if ([...tools, ...refused].some((tool) => tool.name === name)) return [];
+  const message = 'the configuration says something of this tool, and no upstream has it';
+  return [{ severity: 'error', rule: 'no-such-tool', about: name, message }];
+}
+
+/** @see advisory policy hints (HINT-010, HINT-013) */
+function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Finding[] {
+  const isDestructive = hints.effect === 'delete' || annotations['destructiveHint'] === true;
+  const found = contradictionsIn(hints.effect, annotations).map(
+    (message): Finding => ({ severity: 'error', rule: 'contradiction', about: name, message }),
+  );
+  if (!isDestructive || hints.requiresConfirmation === true) return found;
+  const message = 'it destroys things and does not ask; set requiresConfirmation, or the effect that it really has';
+  return [...found, { severity: 'error', rule: 'asks', about: name, message }];
+}
+
+/** @see SEP-2487 (REQ-002) */
+function checkRequirements({ requirements }: Pick<Config, 'requirements'>, tools: readonly UpstreamTool[]): Finding[] {
+  const declared = [...new Set(tools.flatMap(({ facts }) => facts.requirements))];
+  const warn = (rule: Finding['rule'], about: string, message: string): Finding[] => [
+    { severity: 'warning', rule, about, message },
+  ];
+  return declared.flatMap((one) => [
+    ...(Object.hasOwn(requirements, one)
+      ? []
+      : warn('unknown-requirement', one, 'nobody knows this requirement, so every call that needs it is refused')),
+    ...(/^[^:]+:./.test(one) ? [] : warn('namespace', one, 'requirements should have a namespace, as in env:production')),
+  ]);
+}

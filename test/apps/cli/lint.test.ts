@@ -1,0 +1,113 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { lintTools } from '../../../apps/cli/commands/lint/rules.ts';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import { aTool } from '../../support/tools.ts';
+import { Desk } from './run.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lint-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let desk: Desk | undefined;
+afterEach(() => desk?.clear());
+const run = (config: object, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
+
+const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+const files = { command: process.execPath, args: [fileServer, folder] };
+const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
+
+describe('countersign lint', () => {
+  it('prints the safety of every tool, and finds nothing wrong with the example (HINT-012)', async () => {
+    const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools });
+    expect([code, err]).toEqual([0, '']);
+    const lines = out.split('\n');
+    expect(lines[0]).toMatch(/^TOOL +EFFECT +READS ONLY +DESTROYS +OPEN WORLD +ASKS +IDEMPOTENT +RESULT +PREPROCESSOR +REQUIRES$/);
+    const rowOf = (tool: string) => lines.find((line) => line.startsWith(`files__${tool} `))?.split(/ {2,}/);
+    expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
+    expect(rowOf('write_file')).toEqual(['files__write_file', '-', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
+    expect(lines).toHaveLength(15);
+  });
+
+  it('fails when a tool destroys without asking (HINT-010)', async () => {
+    const { code, out, err } = await run({ mcpServers: { files }, tools: { files__edit_file: { requiresConfirmation: true } } });
+    expect([code, err]).toEqual([1, 'countersign: 2 things are wrong with the tools']);
+    expect(out.split('\n').filter((line) => line.startsWith('error'))).toEqual([
+      expect.stringMatching(/^error {2}files__write_file: it destroys things and does not ask/),
+      expect.stringMatching(/^error {2}files__move_file: it destroys/),
+    ]);
+  });
+
+  it('fails when a preprocessor is not one that only reads (PRE-010), and says so in JSON', async () => {
+    const tools = { ...example.tools, files__create_directory: { preprocessor: true } };
+    const { code, out } = await run({ mcpServers: { files }, tools }, '--json');
+    const said = JSON.parse(out) as { tools: { tool: string }[]; findings: object[] };
+    expect(code).toBe(1);
+    expect(said.findings).toEqual([
+      {
+        severity: 'error',
+        rule: 'refused',
+        about: 'files__create_directory',
+        message: expect.stringMatching(/effect has to be "read"/),
+      },
+    ]);
+    expect(said.tools.map(({ tool }) => tool)).not.toContain('files__create_directory');
+    expect(said.tools).toContainEqual({
+      ...{ tool: 'files__write_file', readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      ...{ requiresConfirmation: true, preprocessor: false, requirements: [] },
+    });
+  });
+
+  it('fails when nothing is known of the tools of an upstream', async () => {
+    const { code, out } = await run({ mcpServers: { web: { url: 'http://127.0.0.1:1/mcp' } } });
+    expect(code).toBe(1);
+    expect(out).toContain('error  web: it cannot be reached, or lists no tools');
+  });
+});
+
+describe('what is wrong with tools', () => {
+  const found = (definition: JsonObject, settings: ToolSettings = {}, config: object = {}) =>
+    lintTools(parseConfig({ mcpServers: { bank: { command: 'x' } }, ...config }, { baseDir: '/', stateDir: '/' }), {
+      tools: [aTool({ name: 'pay', ...definition }, { settings })],
+      refused: [],
+    }).map(({ severity, rule, about }) => [severity, rule, about]);
+  const effect = (value: string) => ({ 'mcp.dev/effect': value });
+
+  it('is what hints and annotations say against each other (HINT-013)', () => {
+    const wrong = [['error', 'contradiction', 'bank__pay']];
+    expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } })).toEqual(wrong);
+    expect(found({ _meta: effect('write'), annotations: { readOnlyHint: true } })).toEqual(wrong);
+    expect(found({ _meta: effect('external'), annotations: { openWorldHint: false } })).toEqual(wrong);
+    const asking = { ...effect('delete'), 'mcp.dev/requiresConfirmation': true };
+    expect(found({ _meta: asking, annotations: { destructiveHint: false } })).toEqual(wrong);
+    expect(found({ _meta: asking })).toEqual([]);
+    expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } }, { effect: 'write' })).toEqual([]);
+  });
+
+  it('is to destroy and not to ask, whoever says that it does', () => {
+    const wrong = [['error', 'asks', 'bank__pay']];
+    expect(found({ _meta: effect('delete') })).toEqual(wrong);
+    expect(found({ annotations: { destructiveHint: true } })).toEqual(wrong);
+    expect(found({}, { effect: 'delete' })).toEqual(wrong);
+    expect(found({}, { effect: 'delete', requiresConfirmation: true })).toEqual([]);
+    expect(found({ annotations: { destructiveHint: true } }, { effect: 'read' })).toEqual([]);
+  });
+
+  it('is a setting for a tool that there is not: it would demand nothing of anybody', () => {
+    expect(found({}, {}, { tools: { bank__pya: { requirements: ['env:a'] } } })).toEqual([
+      ['error', 'no-such-tool', 'bank__pya'],
+    ]);
+  });
+
+  it('may be a requirement that nobody knows, or that has no namespace (REQ-002)', () => {
+    const settings = { requirements: ['env:a', 'weather'] };
+    expect(found({}, settings, { requirements: { 'env:a': { met: true } } })).toEqual([
+      ['warning', 'unknown-requirement', 'weather'],
+      ['warning', 'namespace', 'weather'],
+    ]);
+  });
+});
