@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import * as names from '../../../apps/client/names.ts';
+import { isBoundToFail, mayHaveRun, readDisposition, requirementsOf } from '../../../apps/client/index.ts';
+import * as written from '../../../apps/gateway/wire/identifiers.ts';
+
+const PRESENT = 'io.modelcontextprotocol/tool-approval-disposition';
+const FIRST = 'net.openid.authzen/disposition';
+
+it('reads the names that the gateway writes', () => {
+  expect({ ...written }).toMatchObject({ ...names });
+});
+
+describe('requirements', () => {
+  const tool = (...requirements: unknown[]) => ({ name: 'launch', execution: { requirements } });
+  const known = (facts: Record<string, boolean>) => new Map(Object.entries(facts));
+
+  it('are read where the server put them, and where official clients leave them', () => {
+    expect(requirementsOf(tool('env:a', 'env:b'))).toEqual(['env:a', 'env:b']);
+    expect(requirementsOf({ name: 'launch', _meta: { 'dev.countersign/requirements': ['env:a'] } })).toEqual(['env:a']);
+    for (const odd of [{}, { execution: null }, { execution: { requirements: 'env:a' } }, tool(5)]) {
+      expect(requirementsOf({ name: 'launch', ...odd })).toBeUndefined();
+    }
+  });
+
+  it.each([
+    ['all are known and one cannot be met', ['env:a', 'env:b'], { 'env:a': true, 'env:b': false }, true],
+    ['none can be met', ['env:a'], { 'env:a': false }, true],
+    ['one is not known', ['env:a', 'env:b'], { 'env:a': false }, false],
+    ['all may be met', ['env:a'], { 'env:a': true }, false],
+    ['nothing is known', ['env:a'], {}, false],
+    ['nothing is required', [], { 'env:a': false }, false],
+    ['what is known is only like it', ['env:a'], { 'Env:A': false, 'env:a ': false, env: false }, false],
+  ])('count when %s (REQ-008 to REQ-010)', (_case, requirements, facts, isCertain) => {
+    expect(isBoundToFail(tool(...requirements), known(facts as Record<string, boolean>))).toBe(isCertain);
+  });
+
+  it('that cannot be read count as none', () => {
+    expect(isBoundToFail(tool('env:a', 5), known({ 'env:a': false }))).toBe(false);
+    expect(isBoundToFail({ name: 'launch' }, known({ 'env:a': false }))).toBe(false);
+  });
+});
+
+describe('a disposition', () => {
+  const saying = (present?: unknown, first?: unknown) => ({
+    _meta: { ...(present !== undefined && { [PRESENT]: present }), ...(first !== undefined && { [FIRST]: first }) },
+  });
+
+  it.each([
+    ['approved-executed', true],
+    ['execution-error', true],
+    ['outcome-unknown', true],
+    ['denied-not-executed', false],
+    ['half-executed', true],
+  ])('%s: the tool may have run is %s (APPR-131, APPR-133, APPR-135)', (value, may) => {
+    for (const result of [saying(value), saying(undefined, value), saying(value, value)]) {
+      expect([readDisposition(result), mayHaveRun(result)]).toEqual([value, may]);
+    }
+  });
+
+  it.each([
+    [{}],
+    [saying()],
+    [saying(5)],
+    [saying('denied-not-executed', 'approved-executed')],
+    [saying('denied-not-executed', 5)],
+  ])('that is not said, or said in two ways, rules nothing out: %j', (result) => {
+    expect([readDisposition(result), mayHaveRun(result)]).toEqual([undefined, true]);
+  });
+});
