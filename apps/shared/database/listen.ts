@@ -12,8 +12,11 @@ export interface Listening {
   readonly url: string;
   readonly channel: string;
   readonly log: Logger;
-  /** Called at every notice, and whenever a new connection begins to listen, because notices may have been missed. */
-  readonly onNotice: () => void;
+  /**
+   * Called at every notice with what it says, and with nothing whenever a new connection begins to listen, because notices
+   * may have been missed.
+   */
+  readonly onNotice: (payload?: string) => void;
 }
 
 /** Listens on a connection of its own and replaces it whenever it is lost. Resolves after the first try. */
@@ -57,7 +60,7 @@ async function session({ url, channel, log, onNotice }: Listening, signal: Abort
     application_name: `countersign ${channel}`,
   });
   client.on('error', (err) => log.warn({ err }, 'listening connection lost'));
-  client.on('notification', onNotice);
+  client.on('notification', ({ payload }) => onNotice(payload));
   const over = new Promise<void>((resolve) => {
     client.once('end', resolve);
     signal.addEventListener('abort', () => resolve(), { once: true });
