@@ -3,7 +3,6 @@ import {
   buildOAuthProtectedResourceMetadata,
   getOAuthProtectedResourceMetadataUrl,
   localhostAllowedHostnames,
-  type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -14,6 +13,7 @@ import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { unfaithful } from '../shared/http/faithful-json.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
+import type { Front } from './front.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
 
@@ -22,14 +22,14 @@ const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {
   readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools'>;
-  readonly handler: McpHttpHandler;
+  readonly front: Front;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
   readonly log: Logger;
 }
 
 /** The gateway's routes. Checks come in the order host, origin, token, body, and only then the protocol. */
-export function createGatewayApp({ config, handler, verifier, receiveCallback, log }: GatewayHttp): Express {
+export function createGatewayApp({ config, front, verifier, receiveCallback, log }: GatewayHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders());
@@ -50,7 +50,7 @@ export function createGatewayApp({ config, handler, verifier, receiveCallback, l
     authenticate({ config, verifier, log }),
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     demandScopes({ config }),
-    serveProtocol(handler),
+    serveProtocol(front),
   );
   app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
   app.use(toErrorResponse(log));

@@ -29,8 +29,11 @@ import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
+import { createFront, type Front } from './front.ts';
 import { createGatewayApp } from './http.ts';
-import { createRedaction } from './redaction.ts';
+import { createSubscriptions } from './listen/subscriptions.ts';
+import { createTaskChanges, type TaskChanges } from './listen/task-changes.ts';
+import { createRedaction, type Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
 
@@ -55,6 +58,7 @@ export interface GatewayDeps {
 export interface GatewayPorts {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
+  readonly taskChanges: TaskChanges;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: UpstreamPool;
   readonly requirements: RequirementChecks;
@@ -64,6 +68,7 @@ export interface GatewayPorts {
 
 /** What the gateway reaches the world through. Whoever makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
+  readonly taskChanges: ReturnType<typeof createTaskChanges>;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
@@ -105,6 +110,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       retentionMs,
       maxOpenPerCaller: gateway.maxOpenPerCaller,
     }),
+    taskChanges: createTaskChanges(deps.databaseUrl, log),
     store: createLifecycleStore(pool, { seals, retentionMs }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
@@ -129,6 +135,7 @@ export async function startGatewayOn(
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
+    parts.push(connections.taskChanges.start());
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry deadlines out, too. What was promised of a deadline holds without them.
     parts.push(
@@ -168,29 +175,13 @@ export async function serveGateway(
   const { upstreams, verifier, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls);
-  const enforce = createEnforcement({
-    ...{ ...ports, gatedCalls, redaction },
-    checkArguments: createArgumentCheck(),
-    settings: {
-      accessRequestsUrl: config.urls.accessRequests,
-      callbackUrl: `${config.urls.gateway}${CALLBACK_PATH}`,
-      executionTimeoutMs: config.gateway.executionTimeoutSeconds * 1_000,
-    },
-  });
-  const rendering = { pollIntervalMs: config.gateway.pollIntervalMs };
-  const handler = createMcpHandler(
-    (context) => createServer({ enforce, gatedCalls, upstreams, redaction, rendering, log }, context),
-    {
-      maxRequestBodySize: config.gateway.maxBodyBytes,
-      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
-    },
-  );
+  const protocol = createProtocol(config, { ...ports, gatedCalls, redaction });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
-  const forgetChanges = upstreams.onChange(() => handler.notify.toolsChanged());
+  const forgetChanges = upstreams.onChange(protocol.toolsChanged);
   const app = createGatewayApp({
     config,
-    handler,
+    front: protocol.front,
     verifier,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     log,
@@ -201,9 +192,46 @@ export async function serveGateway(
     name: 'gateway',
     async stop() {
       forgetChanges();
-      await http.close();
-      await handler.close();
+      const closed = http.close();
+      // Streams have no end of their own, and would be cut; what else is in flight is finished first.
+      protocol.endStreams();
+      await closed;
+      await protocol.close();
     },
+  };
+}
+
+/** The MCP endpoint behind its authentication. */
+function createProtocol(config: Config, ports: GatewayPorts & { readonly redaction: Redaction }) {
+  const { gateway, urls } = config;
+  const { gatedCalls, taskChanges, upstreams, redaction, log } = ports;
+  const enforce = createEnforcement({
+    ...ports,
+    checkArguments: createArgumentCheck(),
+    settings: {
+      accessRequestsUrl: urls.accessRequests,
+      callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+      executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    },
+  });
+  const rendering = { pollIntervalMs: gateway.pollIntervalMs };
+  const handler = createMcpHandler(
+    (context) => createServer({ enforce, gatedCalls, upstreams, redaction, rendering, log }, context),
+    {
+      maxRequestBodySize: gateway.maxBodyBytes,
+      // Limited by us, for each caller too.
+      maxSubscriptions: Infinity,
+      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+    },
+  );
+  const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
+  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
+  const front: Front = createFront({ handler, subscriptions });
+  return {
+    front,
+    toolsChanged: () => handler.notify.toolsChanged(),
+    endStreams: () => subscriptions.close(),
+    close: () => handler.close(),
   };
 }
 

@@ -14,11 +14,14 @@ export interface Sent {
 
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const REVISION = '2026-07-28';
+export const ACCEPTS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 export interface SendOptions {
   readonly capabilities?: unknown;
   readonly token?: string | undefined;
   readonly headers?: Record<string, string>;
+  /** Of the request. */
+  readonly id?: string | number;
   /** The client leaves when it fires: the connection is closed. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -30,12 +33,21 @@ export async function send(
   params: Record<string, unknown> = {},
   options: SendOptions = {},
 ): Promise<Sent> {
-  const { capabilities = TASKS, token = 'token-of-alice', signal } = options;
+  const { body, headers } = requestOf(method, params, options);
+  return post(gateway, body, headers, options.signal);
+}
+
+/** A request of the present revision. */
+export function requestOf(
+  method: string,
+  params: Record<string, unknown>,
+  { capabilities = TASKS, token = 'token-of-alice', id = 'r-1', headers }: SendOptions,
+): { body: string; headers: Record<string, string> } {
   const name = params['name'] ?? params['taskId'];
   const meta = params['_meta'] as Record<string, unknown> | undefined;
   const message = {
     jsonrpc: '2.0',
-    id: 'r-1',
+    id,
     method,
     params: {
       ...params,
@@ -47,14 +59,16 @@ export async function send(
       },
     },
   };
-  const headers = {
-    authorization: `Bearer ${token}`,
-    'mcp-protocol-version': REVISION,
-    'mcp-method': method,
-    ...(typeof name === 'string' && { 'mcp-name': name }),
-    ...options.headers,
+  return {
+    body: JSON.stringify(message),
+    headers: {
+      authorization: `Bearer ${token}`,
+      'mcp-protocol-version': REVISION,
+      'mcp-method': method,
+      ...(typeof name === 'string' && { 'mcp-name': name }),
+      ...headers,
+    },
   };
-  return post(gateway, JSON.stringify(message), headers, signal);
 }
 
 export async function post(
@@ -65,7 +79,7 @@ export async function post(
 ): Promise<Sent> {
   const answer = await request(gateway.mcpUrl, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    headers: { ...ACCEPTS, ...headers },
     body,
     signal: signal ?? null,
   });

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { serveGateway } from '../../apps/gateway/main.ts';
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
@@ -22,7 +23,6 @@ import type {
   RequirementQuestion,
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
-import type { Sensitivity } from '../../workflows/domain/tools/hints.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
@@ -92,6 +92,7 @@ class FakeWorld {
   readonly cancelled: string[] = [];
   readonly callbacks: unknown[] = [];
   readonly changeListeners = new Set<() => void>();
+  readonly taskListeners = new Set<(taskId?: string) => void>();
 
   readonly pdp: PolicyDecisionPoint = {
     evaluate: async (request) => {
@@ -129,6 +130,18 @@ class FakeWorld {
     },
   };
 
+  readonly taskChanges: TaskChanges = {
+    onChange: (listener) => {
+      this.taskListeners.add(listener);
+      return () => void this.taskListeners.delete(listener);
+    },
+  };
+
+  /** What the database tells on commit. */
+  tell(taskId?: string): void {
+    for (const listener of this.taskListeners) listener(taskId);
+  }
+
   readonly ensureSubmitted = async ({ gatedCallId }: { gatedCallId: string }) => {
     this.submitted.push(gatedCallId);
     if (this.submission !== undefined) throw this.submission;
@@ -157,11 +170,14 @@ class FakeWorld {
   findFails: Error | undefined;
   /** What every token may be used for. */
   scopes: readonly string[] = ['mcp'];
+  /** How long tokens are still good for. */
+  tokenSeconds = 60;
   /** As new, but for the listeners, which are the gateway's. */
   reset(): void {
     const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
-    Object.assign(this, { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict, ...failures });
+    const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict, tokenSeconds: 60 };
+    Object.assign(this, { ...fresh, ...failures });
     const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
     for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
       seen.length = 0;
@@ -176,16 +192,13 @@ class FakeWorld {
         principal,
         scopes: this.scopes,
         claims: { roles: ['teller'], email: 'canary-mail' },
-        expiresAt: Math.floor(Date.now() / 1_000) + 60,
+        expiresAt: Date.now() / 1_000 + this.tokenSeconds,
       };
     },
   };
 }
 
-interface Settings {
-  readonly maxBodyBytes?: number;
-  readonly redactAbove?: Sensitivity;
-  readonly scopes?: readonly string[];
+interface Settings extends Partial<Config['gateway']> {
   readonly tools?: Readonly<Record<string, object>>;
 }
 

@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import { startGateway } from '../../apps/gateway/main.ts';
-import { parseConfig } from '../../apps/shared/config/config.ts';
+import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
 import { anAuthority } from './authority-stub.ts';
 import { createTestDatabase } from './database.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
@@ -24,44 +25,32 @@ export const REQUESTABLE = {
   },
 };
 
-/** The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says. */
-export async function startRealGateway(settings: { maxOpenPerCaller: number }) {
+/**
+ * The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says.
+ * `another` starts one more over the same database.
+ */
+export async function startRealGateway(settings: Partial<Config['gateway']>) {
   const authority = await anAuthority();
   const database = await createTestDatabase();
-  const config = parseConfig(
-    {
-      mcpServers: { files: { command: process.execPath, args: [server] } },
-      gateway: { port: await freePort(), ...settings },
-      pdp: { url: authority.url },
-      approvals: { url: authority.url },
-      identity: { issuer: authority.url },
-    },
-    { baseDir: '/', stateDir: '/' },
-  );
-  const gateway = await startGateway(
-    config,
-    {
-      pdpToken: 'pdp-token-of-the-gateway',
-      accessRequestToken: 'ars-token-of-the-gateway',
-      callbackSecret: CALLBACK_SECRET,
-      ...SEALING_SECRETS,
-    },
-    { databaseUrl: database.url, log: pino({ level: 'silent' }) },
-  );
-  const mcpUrl = config.urls.mcp;
+  const replicas: Running[] = [];
+  const another = async () => {
+    const { urls, running } = await startReplica({ authorityUrl: authority.url, databaseUrl: database.url, settings });
+    replicas.push(running);
+    return { mcpUrl: urls.mcp, url: urls.gateway };
+  };
+  const { mcpUrl, url } = await another();
+  const tokenFor = (claims: object = {}) => authority.token({ aud: mcpUrl, ...claims });
   const received: string[] = [];
   return {
     authority,
     database,
     mcpUrl,
-    callbackUrl: `${config.urls.gateway}/callbacks/access-requests`,
+    another,
+    callbackUrl: `${url}/callbacks/access-requests`,
     /** Every text that a client was sent. */
     received,
     async send(method: string, params: Record<string, unknown>, token?: string, signal?: AbortSignal): Promise<Sent> {
-      const answer = await send({ mcpUrl }, method, params, {
-        token: token ?? (await authority.token({ aud: mcpUrl })),
-        signal,
-      });
+      const answer = await send({ mcpUrl }, method, params, { token: token ?? (await tokenFor()), signal });
       received.push(answer.text);
       return answer;
     },
@@ -82,9 +71,31 @@ export async function startRealGateway(settings: { maxOpenPerCaller: number }) {
       });
     },
     async stop(): Promise<void> {
-      await gateway.stop();
+      await stopAll(replicas);
       await database.drop();
       await authority.close();
     },
   };
+}
+
+async function startReplica(of: { authorityUrl: string; databaseUrl: string; settings: Partial<Config['gateway']> }) {
+  const { authorityUrl: url, databaseUrl, settings } = of;
+  const config = parseConfig(
+    {
+      mcpServers: { files: { command: process.execPath, args: [server] } },
+      gateway: { port: await freePort(), ...settings },
+      pdp: { url },
+      approvals: { url },
+      identity: { issuer: url },
+    },
+    { baseDir: '/', stateDir: '/' },
+  );
+  const secrets = {
+    pdpToken: 'pdp-token-of-the-gateway',
+    accessRequestToken: 'ars-token-of-the-gateway',
+    callbackSecret: CALLBACK_SECRET,
+    ...SEALING_SECRETS,
+  };
+  const running = await startGateway(config, secrets, { databaseUrl, log: pino({ level: 'silent' }) });
+  return { urls: config.urls, running };
 }

@@ -1,6 +1,6 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
-import { INTERNAL_ERROR, INVALID_PARAMS } from './identifiers.ts';
+import { INTERNAL_ERROR, INVALID_PARAMS, LISTEN } from './identifiers.ts';
 
 interface WireError {
   readonly code: number;
@@ -54,8 +54,11 @@ const WIRE_ERRORS = {
 /** The JSON-RPC error for a named refusal of a request with this method. */
 export function toProtocolError(error: CountersignError, method: string): ProtocolError {
   const { code, message, aboutTask = message }: WireError = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, method.startsWith('tasks/') ? aboutTask : message);
+  return new ProtocolError(code, isAboutTasks(method) ? aboutTask : message);
 }
+
+/** Whether requests with this method are about calls that were made before. */
+export const isAboutTasks = (method: string) => method.startsWith('tasks/') || method === LISTEN;
 
 /** What every unexpected error looks like from outside. */
 export function internalError(): ProtocolError {

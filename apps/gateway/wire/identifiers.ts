@@ -11,6 +11,10 @@ export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
 export const APPROVAL_EXTENSION_ALIAS = 'net.openid.authzen/tool-approval';
 export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorization-denials';
 
+/** Methods. */
+export const LISTEN = 'subscriptions/listen';
+export const TASK_NOTIFICATION = 'notifications/tasks';
+
 /** `_meta` keys that we write. */
 export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
 export const DISPOSITION_META = 'io.modelcontextprotocol/tool-approval-disposition';
@@ -39,6 +43,10 @@ export const PARSE_ERROR = -32_700;
 export const INVALID_REQUEST = -32_600;
 export const INVALID_PARAMS = -32_602;
 export const INTERNAL_ERROR = -32_603;
+/** Answered with HTTP status 400. */
+export const MISSING_CAPABILITY = -32_021;
+/** Ours, outside of what JSON-RPC and the protocol reserve; goes with the HTTP status of the same number. */
+export const TOO_MANY_REQUESTS = 429;
 /** Codes with a meaning for the transport; an upstream's use of them says nothing about our own transport. */
 export const TRANSPORT_ERROR_CODES = { from: -32_099, to: -32_000 } as const;
 

@@ -1,8 +1,24 @@
+import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import { TASKS_EXTENSION } from './identifiers.ts';
 
+const taskId = z.string().min(1).max(256);
+
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
-export const taskParams = z.looseObject({ taskId: z.string().min(1).max(256) });
+export const taskParams = z.looseObject({ taskId });
+
+/** A request `subscriptions/listen`, of which the SDK has checked the rest. */
+export const listenRequest = z.looseObject({
+  id: z.union([z.string(), z.number()]),
+  params: z.looseObject({
+    notifications: z.looseObject({ taskIds: z.unknown().optional() }),
+    _meta: z.looseObject({ [CLIENT_CAPABILITIES_META_KEY]: z.unknown() }),
+  }),
+});
+
+/** Each is looked up before the subscription is acknowledged. */
+const MAX_TASKS_PER_SUBSCRIPTION = 100;
+export const subscribedTasks = z.array(taskId).max(MAX_TASKS_PER_SUBSCRIPTION);
 
 /** Accepts whatever came, so that a missing capability is reported before a wrong parameter. */
 export const anyParams = z.looseObject({});

@@ -1,20 +1,21 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { AuthInfo, McpHttpHandler } from '@modelcontextprotocol/server';
+import type { AuthInfo } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, RequestHandler, Response as ExpressResponse } from 'express';
+import type { Front } from '../front.ts';
 
 /**
  * Hands requests whose bodies are parsed to the protocol layer, and writes its answers. The SDK's own adapter serialises
  * each body again and sends every answer in chunks; on the path of a call that is allowed, that is what costs most.
  */
-export function serveProtocol(handler: McpHttpHandler): RequestHandler {
+export function serveProtocol(front: Front): RequestHandler {
   return async (request, response) => {
     const gone = new AbortController();
     response.once('close', () => {
       if (!response.writableFinished) gone.abort();
     });
     const { auth } = request as ExpressRequest & { auth?: AuthInfo };
-    const answer = await handler.fetch(toWebRequest(request, gone.signal), {
+    const answer = await front.fetch(toWebRequest(request, gone.signal), {
       ...(auth !== undefined && { authInfo: auth }),
       ...(request.body !== undefined && { parsedBody: request.body as unknown }),
     });

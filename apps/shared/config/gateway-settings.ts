@@ -25,6 +25,10 @@ export const gatewaySettings = z
      * Default: no result is withheld.
      */
     redactAbove: z.enum(SENSITIVITIES).optional(),
+    /** Open streams (`subscriptions/listen`) that one caller may have in this process; more are refused. */
+    maxStreamsPerCaller: z.number().int().positive().default(16),
+    /** Open streams of all callers in this process. */
+    maxStreams: z.number().int().positive().default(1_000),
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()

@@ -45,7 +45,7 @@ describe('the flag of a preprocessor', () => {
 });
 
 describe('a call of a preprocessor', () => {
-  beforeEach(() => (world.listed = [tool({ preprocessor: true })]));
+  beforeEach(() => void (world.listed = [tool({ preprocessor: true })]));
 
   it('is decided by policy like any other', async () => {
     expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });

@@ -1,0 +1,78 @@
+import type { RequestId } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import { sha256 } from '../../shared/sha256.ts';
+import { openEventStream, type EventStream } from '../wire/event-stream.ts';
+import { renderAcknowledgement, renderSubscriptionEnd, renderTaskNotification } from '../wire/render-listen.ts';
+import type { TaskRendering } from '../wire/render-task.ts';
+import type { StandardStream } from './standard-stream.ts';
+import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
+
+/** Node's timers take no longer time than this, and fire at once instead. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export interface SubscriptionDeps extends TaskWatchDeps {
+  readonly rendering: TaskRendering;
+  readonly log: Logger;
+}
+
+/** What one `subscriptions/listen` asked for and may have. */
+interface Subscription {
+  readonly id: RequestId;
+  readonly owner: string;
+  /** Tasks of the owner; undefined when no tasks were asked for. */
+  readonly taskIds: readonly string[] | undefined;
+  /** Seconds since the epoch: when the token is not good any more. */
+  readonly expiresAt: number;
+  readonly standard: StandardStream;
+}
+
+/** One subscription that is served. */
+export interface Served {
+  readonly response: Response;
+  /** When the connection is done with it. */
+  readonly closed: Promise<void>;
+  /** Tells the client that it was ended from here, as the draft asks for at a stop. */
+  readonly end: () => void;
+}
+
+/**
+ * Serves the standard notifications and those of tasks in one stream, until the token expires, the client goes, or there
+ * is nothing left to tell. When tasks cannot be read the stream breaks off without a result: the client is not to take
+ * silence for "unchanged".
+ */
+export function serveSubscription(deps: SubscriptionDeps, of: Subscription): Served {
+  const stream = openEventStream();
+  const end = () => stream.end(renderSubscriptionEnd(of.id));
+  const expiry = setTimeout(end, Math.min(of.expiresAt * 1_000 - Date.now(), LONGEST_TIMER_MS));
+  stream.over.addEventListener('abort', () => void of.standard.cancel(), { once: true });
+  report(deps, of, stream)
+    .then(end, (err: unknown) => {
+      deps.log.error({ err }, 'a subscription broke off');
+      stream.end();
+    })
+    .finally(() => clearTimeout(expiry));
+  return { response: stream.response, closed: stream.closed, end };
+}
+
+/** Resolves when nothing is left to tell. */
+async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStream): Promise<void> {
+  const { id, owner, taskIds, standard } = of;
+  await stream.send(renderAcknowledgement(id, { ...standard.honored, ...(taskIds !== undefined && { taskIds }) }));
+  /** What was sent of each task last, as a digest. A notice need not mean that it shows something else. */
+  const shown = new Map<string, string>();
+  await Promise.all([
+    Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
+    watchTasks(deps, {
+      taskIds: taskIds ?? [],
+      owner,
+      signal: stream.over,
+      async show(view) {
+        const notification = renderTaskNotification(id, view, deps.rendering);
+        const digest = sha256(JSON.stringify(notification));
+        if (digest === shown.get(view.taskId)) return;
+        shown.set(view.taskId, digest);
+        await stream.send(notification);
+      },
+    }),
+  ]);
+}

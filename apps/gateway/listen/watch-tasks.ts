@@ -1,0 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { TaskChanges } from './task-changes.ts';
+
+/** Every task is looked at again this often, whatever was heard: a notice that got lost costs no more than this. */
+const LOOK_MS = 60_000;
+/** How soon a look is repeated that the database did not answer. */
+const RETRY_MS = 500;
+
+export interface TaskWatchDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'findTask'>;
+  readonly taskChanges: TaskChanges;
+}
+
+export interface TaskWatch {
+  readonly taskIds: readonly string[];
+  readonly owner: string;
+  /** Gets each task as it is now, and again whenever it may have changed. Called for one at a time. */
+  readonly show: (view: GatedCallView) => Promise<void>;
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Shows the owner's tasks until all have ended. A notice only says where to look: what is shown was read afterwards, by
+ * the same way as for `tasks/get`, so it is committed, and still belongs to the owner. Listening begins before the first
+ * look, so no change falls between the two.
+ */
+export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, signal }: TaskWatch): Promise<void> {
+  const watched = new Set(taskIds);
+  const toLookAt = new Set<string>();
+  let wake: () => void = () => undefined;
+  const look = (taskId?: string) => {
+    for (const one of taskId === undefined ? watched : [taskId]) if (watched.has(one)) toLookAt.add(one);
+    wake();
+  };
+  const stopListening = deps.taskChanges.onChange(look);
+  const lookAgain = setInterval(look, LOOK_MS);
+  const onAbort = () => wake();
+  signal.addEventListener('abort', onAbort, { once: true });
+  look();
+  try {
+    while (watched.size > 0 && !signal.aborted) {
+      const [taskId] = toLookAt;
+      if (taskId === undefined) {
+        await new Promise<void>((resolve) => (wake = resolve));
+        continue;
+      }
+      toLookAt.delete(taskId);
+      const view = await findPatiently(deps.gatedCalls, { taskId, owner, signal });
+      if (view !== undefined && !signal.aborted) await show(view);
+      if (view === undefined || isTerminal(view.state)) watched.delete(taskId);
+    }
+  } finally {
+    clearInterval(lookAgain);
+    stopListening();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Looks until the database answers, or nobody waits any more. */
+async function findPatiently(
+  gatedCalls: Pick<GatedCalls, 'findTask'>,
+  { taskId, owner, signal }: { taskId: string; owner: string; signal: AbortSignal },
+): Promise<GatedCallView | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await gatedCalls.findTask(taskId, owner);
+    } catch (error) {
+      if (!(error instanceof CountersignError) || !error.retryable) throw error;
+      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+  return undefined;
+}

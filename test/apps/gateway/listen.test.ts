@@ -1,0 +1,248 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, AWAITING, send, type SendOptions } from '../../support/gateway-wire.ts';
+import { subscribe, type Subscriber } from '../../support/subscriber.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
+const MALLORY = { token: 'token-of-mallory' };
+
+const gateway = new GatewayUnderTest({ maxStreamsPerCaller: 3, maxStreams: 4 });
+const { world } = gateway;
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+beforeEach(() => gateway.reset());
+
+let subscribers: Subscriber[] = [];
+const listen = async (notifications: Record<string, unknown>, options?: SendOptions) => {
+  const subscriber = await subscribe(gateway, notifications, options);
+  subscribers.push(subscriber);
+  return subscriber;
+};
+const listenToTask = (options?: SendOptions) => listen({ taskIds: [TASK_ID] }, options);
+/** All watches have ended, so the next test finds every place free. */
+afterEach(async () => {
+  for (const subscriber of subscribers) subscriber.leave();
+  subscribers = [];
+  await waitFor(() => world.taskListeners.size === 0);
+});
+
+const acknowledged = ({ messages }: Subscriber) => messages[0]?.params?.['notifications'];
+const change = (view: Parameters<typeof aView>[0]) => {
+  world.view = aView(view);
+  world.tell(TASK_ID);
+};
+const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
+  const { status, headers, body } = await send(gateway, 'subscriptions/listen', { notifications }, options);
+  return { status, headers, error: body.error };
+};
+
+describe('subscriptions/listen', () => {
+  it("acknowledges the caller's own tasks, and says nothing of others", async () => {
+    const own = await listen({ taskIds: [TASK_ID, 'tsk_unknown', TASK_ID] });
+    expect(own.messages[0]).toEqual({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: { taskIds: [TASK_ID] }, _meta: { [SUBSCRIPTION_ID]: 'r-1' } },
+    });
+    const foreign = await send(gateway, 'subscriptions/listen', { notifications: { taskIds: [TASK_ID] } }, MALLORY);
+    const unknown = await send(gateway, 'subscriptions/listen', {
+      notifications: { taskIds: [TASK_ID.replace('0', '1')] },
+    });
+    expect(foreign.text).toBe(unknown.text);
+    expect(foreign.text).toContain('"notifications":{"taskIds":[]}');
+  });
+
+  it('tells a task as tasks/get shows it, at once and at each change, and ends after the last', async () => {
+    const subscriber = await listenToTask();
+    const { _meta: meta, ...first } = await subscriber.shown('working');
+    const { result } = (await send(gateway, 'tasks/get', { taskId: TASK_ID })).body;
+    const { resultType, _meta: _gotMeta, ...got } = result ?? {};
+    expect(resultType).toBe('complete');
+    expect(first).toEqual(got);
+    expect(meta).toEqual({ [AUTHORIZATION]: AWAITING, [SUBSCRIPTION_ID]: 'r-1' });
+
+    change({ state: 'claimed' });
+    await waitFor(() => subscriber.tasks().length === 2);
+    change({ state: 'executed', result: JSON.stringify({ content: [{ type: 'text', text: 'booked' }] }) });
+    const last = await subscriber.shown('completed');
+    expect(last['result']).toMatchObject({ resultType: 'complete', content: [{ text: 'booked' }, {}] });
+    await waitFor(() => subscriber.isOver());
+    expect(subscriber.messages.at(-1)).toMatchObject({
+      id: 'r-1',
+      result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'r-1' } },
+    });
+    expect(subscriber.tasks()).toHaveLength(3);
+  });
+
+  it('tells of standard changes and of tasks in one stream, and goes on when the tasks have ended', async () => {
+    const filter = { taskIds: [TASK_ID], toolsListChanged: true, promptsListChanged: true };
+    const subscriber = await listen(filter, { id: 7 });
+    expect(acknowledged(subscriber)).toEqual({ taskIds: [TASK_ID], toolsListChanged: true });
+    change({ state: 'cancelled' });
+    await subscriber.shown('cancelled');
+    for (const listener of world.changeListeners) listener();
+    await waitFor(() => subscriber.messages.at(-1)?.method === 'notifications/tools/list_changed');
+    expect(subscriber.isOver()).toBe(false);
+    // The id of the request, as the type that it has.
+    const ids = subscriber.messages.map(({ params }) => params?._meta[SUBSCRIPTION_ID]);
+    expect(ids).toEqual(subscriber.messages.map(() => 7));
+  });
+
+  it('tells nothing of tasks or tools to those who did not ask', async () => {
+    const tools = await listen({ toolsListChanged: true });
+    const tasks = await listenToTask();
+    expect(acknowledged(tools)).toEqual({ toolsListChanged: true });
+    for (const listener of world.changeListeners) listener();
+    await waitFor(() => tools.messages.length === 2);
+    change({ state: 'cancelled' });
+    await tasks.shown('cancelled');
+    expect(tools.messages).toHaveLength(2);
+    expect(tasks.messages.map(({ method }) => method)).not.toContain('notifications/tools/list_changed');
+  });
+});
+
+describe('no change is lost', () => {
+  it('that comes between the look at the ids and the first look at the task', async () => {
+    const { findTask } = world.gatedCalls;
+    let looks = 0;
+    world.gatedCalls.findTask = async (taskId, owner) => {
+      const view = await findTask(taskId, owner);
+      if ((looks += 1) === 1) world.view = aView({ state: 'cancelled' });
+      return view;
+    };
+    try {
+      await (await listenToTask()).shown('cancelled');
+    } finally {
+      world.gatedCalls.findTask = findTask;
+    }
+  });
+
+  it('that comes while an older state is read', async () => {
+    const subscriber = await listenToTask();
+    await subscriber.shown('working');
+    const { findTask } = world.gatedCalls;
+    world.gatedCalls.findTask = async (taskId, owner) => {
+      const view = await findTask(taskId, owner);
+      world.gatedCalls.findTask = findTask;
+      change({ state: 'cancelled' });
+      return view;
+    };
+    change({ state: 'granted' });
+    await subscriber.shown('cancelled');
+    expect(subscriber.tasks().map(({ status }) => status)).toEqual(['working', 'working', 'cancelled']);
+  });
+
+  it('of which no notice came, when notices may have been missed', async () => {
+    const subscriber = await listenToTask();
+    await subscriber.shown('working');
+    world.view = aView({ state: 'cancelled' });
+    world.tell();
+    await subscriber.shown('cancelled');
+  });
+
+  it('that happened while the database was away', async () => {
+    const subscriber = await listenToTask();
+    await subscriber.shown('working');
+    world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
+    const before = world.lookups.length;
+    change({ state: 'cancelled' });
+    await waitFor(() => world.lookups.length > before);
+    world.failure = undefined;
+    await subscriber.shown('cancelled');
+  });
+
+  it('in silence: a task that cannot be read breaks the stream off', async () => {
+    const subscriber = await listenToTask();
+    await subscriber.shown('working');
+    world.failure = new CountersignError('ERR_SEAL_BROKEN', 'canary');
+    world.tell(TASK_ID);
+    await waitFor(() => subscriber.isOver());
+    expect(subscriber.messages.at(-1)?.method).toBe('notifications/tasks');
+    expect(JSON.stringify(subscriber.messages)).not.toContain('canary');
+  });
+});
+
+it('a notice that changes nothing to be seen sends nothing', async () => {
+  const subscriber = await listenToTask();
+  await subscriber.shown('working');
+  world.tell(TASK_ID);
+  world.tell('tsk_of_somebody_else');
+  change({ state: 'cancelled' });
+  await subscriber.shown('cancelled');
+  expect(subscriber.tasks()).toHaveLength(2);
+});
+
+describe('a subscription is refused', () => {
+  it('to tasks for a client that does not declare them', async () => {
+    const { status, error } = await refused({ taskIds: [TASK_ID] }, { capabilities: {} });
+    expect(status).toBe(400);
+    expect(error).toMatchObject({
+      code: -32_021,
+      data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+    });
+    expect(world.lookups).toEqual([]);
+  });
+
+  it('but not to anything else', async () => {
+    expect(acknowledged(await listen({ toolsListChanged: true }, { capabilities: {} }))).toEqual({
+      toolsListChanged: true,
+    });
+  });
+
+  it.each([
+    ['no list', 'tsk'],
+    ['no texts', [5]],
+    ['too many', Array.from({ length: 101 }, (_, n) => `tsk_${n}`)],
+  ])('whose task ids are %s', async (_case, taskIds) => {
+    expect((await refused({ taskIds })).error?.code).toBe(-32_602);
+    expect(world.lookups).toEqual([]);
+  });
+
+  it('without a filter, and with headers that contradict it', async () => {
+    expect((await send(gateway, 'subscriptions/listen')).body.error?.code).toBe(-32_602);
+    const { status, error } = await refused({ taskIds: [TASK_ID] }, { headers: { 'mcp-method': 'tools/list' } });
+    expect([status, error?.code]).toEqual([400, -32_020]);
+  });
+
+  it('while the records are away, without a word about the tool', async () => {
+    world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
+    const { error } = await refused({ taskIds: [TASK_ID] });
+    expect(error).toMatchObject({ code: -32_603, message: expect.stringMatching(/may be repeated later/) });
+    expect(error?.message).not.toMatch(/canary|\brun\b/);
+  });
+
+  it('beyond the limit of a caller and of all, until another has ended', async () => {
+    const [first] = [await listenToTask(), await listenToTask(), await listen({ toolsListChanged: true })];
+    const { status, headers, error } = await refused({ taskIds: [TASK_ID] });
+    expect([status, headers.get('retry-after'), error?.code]).toEqual([429, '10', 429]);
+    await listen({ toolsListChanged: true }, MALLORY);
+    expect((await refused({ toolsListChanged: true }, MALLORY)).status).toBe(429);
+    first?.leave();
+    await waitFor(async () => (await refused({ taskIds: [TASK_ID] }, MALLORY)).status === 200);
+  });
+});
+
+describe('a stream ends with a result', () => {
+  const last = ({ messages }: Subscriber) => messages.at(-1)?.result;
+
+  it('when the token is not good any more', async () => {
+    world.tokenSeconds = 0.5;
+    const subscriber = await listen({ taskIds: [TASK_ID], toolsListChanged: true });
+    await waitFor(() => subscriber.isOver());
+    expect(last(subscriber)).toMatchObject({ resultType: 'complete' });
+  });
+
+  it('when the gateway stops, whatever it was about', async () => {
+    const stopping = new GatewayUnderTest();
+    await stopping.start();
+    const tasks = await subscribe(stopping, { taskIds: [TASK_ID] });
+    const tools = await subscribe(stopping, { toolsListChanged: true });
+    await stopping.stop();
+    for (const subscriber of [tasks, tools]) {
+      expect(last(subscriber)).toMatchObject({ resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'r-1' } });
+    }
+    expect(stopping.world.taskListeners.size).toBe(0);
+  });
+});
