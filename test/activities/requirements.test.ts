@@ -11,7 +11,7 @@ describe('a granted call whose tool requires something', () => {
   const asked: RequirementQuestion[] = [];
 
   /** What becomes of a granted call when the requirements of its tool are like this now. */
-  async function claimWith(verdict: RequirementVerdict, more: World = {}) {
+  async function claimWith(verdict: RequirementVerdict) {
     const opening = anOpening();
     const call = await own.fixture.granted({
       ...opening,
@@ -23,7 +23,7 @@ describe('a granted call whose tool requires something', () => {
       return verdict;
     };
     const tool = { ...TOOL, facts: { ...TOOL.facts, requirements: REQUIRED } };
-    const world: World = { tool, requirements: { claimNames: ['roles'], check }, ...more };
+    const world: World = { tool, requirements: { claimNames: ['roles'], check } };
     const found = await stepsIn(world, own.fixture.lifecycle).claimExecution(call);
     const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(
       'SELECT state, reason FROM gateway.gated_call WHERE id = $1',
