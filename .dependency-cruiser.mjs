@@ -56,14 +56,15 @@ export default {
       name: 'apps-are-strangers',
       comment: 'Deployables meet on the wire, not in code.',
       severity: 'error',
-      from: { path: '^apps/(?!shared/|cli/commands/(up|lint))([^/]+)/' },
+      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint))([^/]+)/' },
       to: { path: '^apps/', pathNot: '^apps/(shared|$1)/' },
     },
     {
       name: 'up-starts-mains-only',
-      comment: 'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway.',
+      comment:
+        'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway.',
       severity: 'error',
-      from: { path: '^apps/cli/commands/(up|lint)' },
+      from: { path: '^apps/cli/commands/(?:up|lint)' },
       to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN },
     },
     {
