@@ -54,7 +54,9 @@ describe('what is known of a tool', () => {
   it('is nothing where two upstreams have the tool', async () => {
     const upstreams = open({ a: program('_odd'), a_: program() }, {});
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('a___pid');
-    expect(upstreams.refused()).toMatchObject([{ name: 'a___odd', reason: expect.stringMatching(/two upstream tools/) }]);
+    expect(upstreams.refused()).toMatchObject([
+      { name: 'a___odd', reason: expect.stringMatching(/two upstream tools/) },
+    ]);
     expect(await upstreams.find('a___odd')).toBeUndefined();
   });
 });

@@ -26,7 +26,9 @@ describe('countersign lint', () => {
     const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools });
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
-    expect(lines[0]).toMatch(/^TOOL +EFFECT +READS ONLY +DESTROYS +OPEN WORLD +ASKS +IDEMPOTENT +RESULT +PREPROCESSOR +REQUIRES$/);
+    expect(lines[0]).toMatch(
+      /^TOOL +EFFECT +READS ONLY +DESTROYS +OPEN WORLD +ASKS +IDEMPOTENT +RESULT +PREPROCESSOR +REQUIRES$/,
+    );
     const rowOf = (tool: string) => lines.find((line) => line.startsWith(`files__${tool} `))?.split(/ {2,}/);
     expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
     expect(rowOf('write_file')).toEqual(['files__write_file', '-', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
@@ -34,7 +36,10 @@ describe('countersign lint', () => {
   });
 
   it('fails when a tool destroys without asking (HINT-010)', async () => {
-    const { code, out, err } = await run({ mcpServers: { files }, tools: { files__edit_file: { requiresConfirmation: true } } });
+    const { code, out, err } = await run({
+      mcpServers: { files },
+      tools: { files__edit_file: { requiresConfirmation: true } },
+    });
     expect([code, err]).toEqual([1, 'countersign: 2 things are wrong with the tools']);
     expect(out.split('\n').filter((line) => line.startsWith('error'))).toEqual([
       expect.stringMatching(/^error {2}files__write_file: it destroys things and does not ask/),
@@ -98,8 +103,8 @@ describe('what is wrong with tools', () => {
   });
 
   it('is a setting for a tool that there is not: it would demand nothing of anybody', () => {
-    expect(found({}, {}, { tools: { bank__pya: { requirements: ['env:a'] } } })).toEqual([
-      ['error', 'no-such-tool', 'bank__pya'],
+    expect(found({}, {}, { tools: { bank__pays: { requirements: ['env:a'] } } })).toEqual([
+      ['error', 'no-such-tool', 'bank__pays'],
     ]);
   });
 

@@ -6,7 +6,8 @@ import type { Config } from '../../../shared/config/config.ts';
 export interface Finding {
   /** An `error` makes the command fail. */
   readonly severity: 'error' | 'warning';
-  readonly rule: 'asks' | 'contradiction' | 'refused' | 'no-such-tool' | 'no-tools' | 'unknown-requirement' | 'namespace';
+  readonly rule:
+    'asks' | 'contradiction' | 'refused' | 'no-such-tool' | 'no-tools' | 'unknown-requirement' | 'namespace';
   /** Name of a tool, an upstream or a requirement. */
   readonly about: string;
   readonly message: string;
@@ -26,7 +27,12 @@ export function lintTools(
   return [
     ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(upstream, { tools, refused })),
     ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
-    ...refused.map(({ name, reason }): Finding => ({ severity: 'error', rule: 'refused', about: name, message: reason })),
+    ...refused.map(({ name, reason }): Finding => ({
+      severity: 'error',
+      rule: 'refused',
+      about: name,
+      message: reason,
+    })),
     ...tools.flatMap(checkHints),
     ...checkRequirements(config, tools),
   ];
@@ -49,9 +55,12 @@ function checkNamed(name: string, { tools, refused }: Found): Finding[] {
 /** @see advisory policy hints (HINT-010, HINT-013) */
 function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Finding[] {
   const isDestructive = hints.effect === 'delete' || annotations['destructiveHint'] === true;
-  const found = contradictionsIn(hints.effect, annotations).map(
-    (message): Finding => ({ severity: 'error', rule: 'contradiction', about: name, message }),
-  );
+  const found = contradictionsIn(hints.effect, annotations).map((message): Finding => ({
+    severity: 'error',
+    rule: 'contradiction',
+    about: name,
+    message,
+  }));
   if (!isDestructive || hints.requiresConfirmation === true) return found;
   const message = 'it destroys things and does not ask; set requiresConfirmation, or the effect that it really has';
   return [...found, { severity: 'error', rule: 'asks', about: name, message }];
@@ -67,6 +76,8 @@ function checkRequirements({ requirements }: Pick<Config, 'requirements'>, tools
     ...(Object.hasOwn(requirements, one)
       ? []
       : warn('unknown-requirement', one, 'nobody knows this requirement, so every call that needs it is refused')),
-    ...(/^[^:]+:./.test(one) ? [] : warn('namespace', one, 'requirements should have a namespace, as in env:production')),
+    ...(/^[^:]+:./.test(one)
+      ? []
+      : warn('namespace', one, 'requirements should have a namespace, as in env:production')),
   ]);
 }
