@@ -5,6 +5,7 @@ import { AUTHORIZATION, AWAITING, send, type SendOptions } from '../../support/g
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+const LISTEN = 'subscriptions/listen';
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
 const MALLORY = { token: 'token-of-mallory' };
 
@@ -34,7 +35,9 @@ const change = (view: Parameters<typeof aView>[0]) => {
   world.tell(TASK_ID);
 };
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
-  const { status, headers, body } = await send(gateway, 'subscriptions/listen', { notifications }, options);
+  // A stream that is opened all the same would go on for ever.
+  const signal = AbortSignal.timeout(10_000);
+  const { status, headers, body } = await send(gateway, LISTEN, { notifications }, { ...options, signal });
   return { status, headers, error: body.error };
 };
 
@@ -46,8 +49,8 @@ describe('subscriptions/listen', () => {
       method: 'notifications/subscriptions/acknowledged',
       params: { notifications: { taskIds: [TASK_ID] }, _meta: { [SUBSCRIPTION_ID]: 'r-1' } },
     });
-    const foreign = await send(gateway, 'subscriptions/listen', { notifications: { taskIds: [TASK_ID] } }, MALLORY);
-    const unknown = await send(gateway, 'subscriptions/listen', {
+    const foreign = await send(gateway, LISTEN, { notifications: { taskIds: [TASK_ID] } }, MALLORY);
+    const unknown = await send(gateway, LISTEN, {
       notifications: { taskIds: [TASK_ID.replace('0', '1')] },
     });
     expect(foreign.text).toBe(unknown.text);
@@ -167,8 +170,10 @@ describe('no change is lost', () => {
 it('a notice that changes nothing to be seen sends nothing', async () => {
   const subscriber = await listenToTask();
   await subscriber.shown('working');
-  world.tell(TASK_ID);
+  const before = world.lookups.length;
   world.tell('tsk_of_somebody_else');
+  world.tell(TASK_ID);
+  await waitFor(() => world.lookups.length > before);
   change({ state: 'cancelled' });
   await subscriber.shown('cancelled');
   expect(subscriber.tasks()).toHaveLength(2);
@@ -201,7 +206,7 @@ describe('a subscription is refused', () => {
   });
 
   it('without a filter, and with headers that contradict it', async () => {
-    expect((await send(gateway, 'subscriptions/listen')).body.error?.code).toBe(-32_602);
+    expect((await send(gateway, LISTEN)).body.error?.code).toBe(-32_602);
     const { status, error } = await refused({ taskIds: [TASK_ID] }, { headers: { 'mcp-method': 'tools/list' } });
     expect([status, error?.code]).toEqual([400, -32_020]);
   });
