@@ -47,6 +47,7 @@ export function createGatewayApp({ config, front, verifier, receiveCallback, log
 
   app.all(
     MCP_PATH,
+    notStored,
     authenticate({ config, verifier, log }),
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     demandScopes({ config }),
@@ -56,6 +57,15 @@ export function createGatewayApp({ config, front, verifier, receiveCallback, log
   app.use(toErrorResponse(log));
   return app;
 }
+
+/**
+ * Whatever is answered is the caller's own, and of this moment: `ttlMs` of a task says how long it is kept, not how long an
+ * answer is fresh. @see CACHE-008
+ */
+const notStored: RequestHandler = (_request, response, next) => {
+  response.setHeader('cache-control', 'no-store');
+  next();
+};
 
 /** Throws before the body is parsed, when parsing it would change what it says. */
 function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer): void {

@@ -38,7 +38,10 @@ function toWebRequest(request: ExpressRequest, signal: AbortSignal): Request {
 
 async function write(answer: Response, response: ExpressResponse): Promise<void> {
   response.status(answer.status);
-  answer.headers.forEach((value, name) => response.setHeader(name, value));
+  answer.headers.forEach((value, name) => {
+    // The SDK's own for streams lets them be stored.
+    if (name !== 'cache-control') response.setHeader(name, value);
+  });
   if (answer.body === null || answer.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
     response.end(await answer.text());
     return;

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Webhook } from 'standardwebhooks';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
-import { CALLBACK_SECRET, GatewayUnderTest } from '../../support/gateway.ts';
-import { post, send, transfer } from '../../support/gateway-wire.ts';
+import { CALLBACK_SECRET, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { post, requestOf, send, transfer } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest({ maxBodyBytes: 4 * 1024 * 1024 });
 beforeAll(() => gateway.start());
@@ -124,6 +124,50 @@ describe('the envelope', () => {
     const { status, body } = await send(gateway, 'tools/call', transfer(), { headers: { 'mcp-name': 'bank__other' } });
     expect([status, body.error?.code]).toEqual([400, -32_020]);
     expect(gateway.world.evaluations).toEqual([]);
+  });
+});
+
+describe('nothing that is answered may be stored', () => {
+  const earlier = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
+
+  it.each([
+    ['a task', () => send(gateway, 'tasks/get', { taskId: TASK_ID })],
+    ['no such task', () => send(gateway, 'tasks/get', { taskId: 'tsk_unknown' })],
+    ['an acknowledgement', () => send(gateway, 'tasks/cancel', { taskId: TASK_ID })],
+    ['a result', () => send(gateway, 'tools/call', transfer())],
+    ['a stream', () => send(gateway, 'subscriptions/listen', { notifications: {} })],
+    ['a client of an earlier revision', () => post(gateway, earlier, ALICE)],
+    ['a method that is gone', () => send(gateway, 'tasks/result', { taskId: TASK_ID })],
+    ['no JSON', () => post(gateway, '{', ALICE)],
+    ['no token', () => post(gateway, '{}', {})],
+  ])('%s', async (_case, ask) => {
+    expect((await ask()).headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+describe('the headers that name a task', () => {
+  it.each([
+    ['are empty', { 'mcp-name': '' }],
+    ['name another one', { 'mcp-name': 'tsk_other' }],
+    ['name another method', { 'mcp-method': 'tasks/cancel' }],
+    ['are encoded as they must not be', { 'mcp-name': '=?base64?!?=' }],
+  ])('and %s are refused before it is looked up', async (_case, headers) => {
+    const { status, body } = await send(gateway, 'tasks/get', { taskId: TASK_ID }, { headers });
+    expect([status, body.error?.code]).toEqual([400, -32_020]);
+    expect(gateway.world.lookups).toEqual([]);
+  });
+
+  it('and are missing are refused as well', async () => {
+    const { body, headers } = requestOf('tasks/get', { taskId: TASK_ID }, {});
+    const { 'mcp-name': _name, ...rest } = headers;
+    const answer = await post(gateway, body, rest);
+    expect([answer.status, answer.body.error?.code]).toEqual([400, -32_020]);
+  });
+
+  it('may be encoded, and have space around them', async () => {
+    const encoded = `  =?base64?${Buffer.from(TASK_ID).toString('base64')}?=`;
+    const { body } = await send(gateway, 'tasks/get', { taskId: TASK_ID }, { headers: { 'mcp-name': encoded } });
+    expect(body.result).toMatchObject({ taskId: TASK_ID });
   });
 });
 
