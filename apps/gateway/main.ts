@@ -33,6 +33,7 @@ import { createFront, type Front } from './front.ts';
 import { createGatewayApp } from './http.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
 import { createTaskChanges, type TaskChanges } from './listen/task-changes.ts';
+import { createRateLimit } from './rate-limit.ts';
 import { createRedaction, type Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
@@ -208,6 +209,7 @@ function createProtocol(config: Config, ports: GatewayPorts & { readonly redacti
   const enforce = createEnforcement({
     ...ports,
     checkArguments: createArgumentCheck(),
+    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings: {
       accessRequestsUrl: urls.accessRequests,
       callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
@@ -226,7 +228,8 @@ function createProtocol(config: Config, ports: GatewayPorts & { readonly redacti
   );
   const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
   const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
-  const front: Front = createFront({ handler, subscriptions });
+  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
+  const front: Front = createFront({ handler, subscriptions, polls });
   return {
     front,
     toolsChanged: () => handler.notify.toolsChanged(),

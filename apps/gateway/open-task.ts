@@ -3,14 +3,17 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
-import type { EnsureSubmitted, GatedCalls } from '../../workflows/domain/ports.ts';
+import type { EnsureSubmitted, GatedCalls, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { randomText } from '../shared/random-text.ts';
+import type { RateLimit } from './rate-limit.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {
   readonly gatedCalls: Pick<GatedCalls, 'open' | 'findTask'>;
   readonly ensureSubmitted: EnsureSubmitted;
+  /** Of access requests, for each caller. */
+  readonly submissions: RateLimit;
   readonly settings: SubmissionSettings;
   readonly log: Logger;
 }
@@ -34,7 +37,7 @@ export async function openTask(
     return { kind: 'denied' };
   }
   const submission = newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText);
-  const opened = await deps.gatedCalls.open({ binding, decision, submission }, signal);
+  const opened = await openWithinLimit(deps, { binding, decision, submission }, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
   if (opened.kind === 'unwanted') return { kind: 'not_sent', cause: 'the caller has gone' };
@@ -48,4 +51,17 @@ export async function openTask(
     if (error.code === 'ERR_DENIAL_EXPIRED') return undefined;
     throw error;
   }
+}
+
+/** A call that opened nothing, because it joined another, say, is not counted. @see APPR-196 */
+async function openWithinLimit(
+  { gatedCalls, submissions }: Pick<TaskOpeningDeps, 'gatedCalls' | 'submissions'>,
+  opening: Opening,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const owner = ownerKey(opening.binding.caller);
+  if ((await submissions.take(owner)) !== undefined) return { kind: 'too_many' };
+  const opened = await gatedCalls.open(opening, signal);
+  if (opened.kind !== 'opened') await submissions.giveBack(owner);
+  return opened;
 }

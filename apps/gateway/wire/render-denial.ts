@@ -25,10 +25,10 @@ export function renderDenial(): CallToolResult {
   });
 }
 
-/** A denial because of too many open requests. It invites to nothing, so that agents do not loop. */
+/** A denial because too many requests are open, or were made lately. It invites to nothing, so that agents do not loop. */
 export function renderLimitDenial(): CallToolResult {
   return refusal(
-    'The tool did not run. Too many approval requests are open for this caller; do not repeat this call now.',
+    'The tool did not run. Too many approval requests are open or new for this caller; do not repeat this call now.',
     { [AUTHORIZATION_META]: UNDISCLOSED_ENVELOPE },
   );
 }

@@ -25,6 +25,16 @@ export const gatewaySettings = z
      * Default: no result is withheld.
      */
     redactAbove: z.enum(SENSITIVITIES).optional(),
+    /**
+     * Access requests that this process submits for one caller in a minute; the calls behind more are refused. Default: as
+     * many as `maxOpenPerCaller`.
+     */
+    maxSubmissionsPerMinute: z.number().int().positive().optional(),
+    /**
+     * Requests about tasks that this process takes from one caller in a second, each task of a stream counted; more are
+     * refused. The default is twice what it takes to poll 100 tasks as `pollIntervalMs` says.
+     */
+    maxPollsPerSecond: z.number().int().positive().default(200),
     /** Open streams (`subscriptions/listen`) that one caller may have in this process; more are refused. */
     maxStreamsPerCaller: z.number().int().positive().default(16),
     /** Open streams of all callers in this process. */

@@ -7,7 +7,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 beforeAll(async () => {
-  real = await startRealGateway({ maxOpenPerCaller: 3 });
+  real = await startRealGateway({ maxOpenPerCaller: 3, maxSubmissionsPerMinute: 1_000 });
 });
 afterAll(() => real.stop());
 beforeEach(async () => {

@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, metaOf, send, textOf, transfer, type Sent } from '../../support/gateway-wire.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const MALLORY = { token: 'token-of-mallory' };
+/** So many at once that they cannot take as long as the limit would let them. */
+const MANY = 100;
+
+let gateway!: GatewayUnderTest;
+const start = async (settings: ConstructorParameters<typeof GatewayUnderTest>[0]) => {
+  gateway = new GatewayUnderTest(settings);
+  await gateway.start();
+  return gateway.world;
+};
+afterEach(() => gateway.stop());
+
+const many = <T>(make: () => Promise<T>) => Promise.all(Array.from({ length: MANY }, make));
+const isRefused = ({ status }: Sent) => status === 429;
+
+describe('requests about tasks', () => {
+  const poll = (method = 'tasks/get', options = {}) => send(gateway, method, { taskId: TASK_ID }, options);
+
+  it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
+    '%s: too many are refused for a moment, and look nothing up',
+    async (method) => {
+      const world = await start({ maxPollsPerSecond: 5 });
+      const answers = await many(() => poll(method));
+      const refused = answers.filter(isRefused);
+      expect(refused.length).toBeGreaterThan(0);
+      expect(world.lookups).toHaveLength(MANY - refused.length);
+      expect(refused[0]?.headers.get('retry-after')).toBe('1');
+      expect(refused[0]?.body).toEqual({ jsonrpc: '2.0', id: 'r-1', error: { code: 429, message: expect.any(String) } });
+      // Somebody else is not held up, and neither are calls.
+      expect((await poll(method, MALLORY)).status).toBe(200);
+      expect((await send(gateway, 'tools/call', transfer())).status).toBe(200);
+      await waitFor(async () => (await poll(method)).status === 200);
+    },
+  );
+
+  it('as the client was told to send them pass', async () => {
+    await start({});
+    const answers = await many(() => poll());
+    expect(answers.filter(isRefused)).toEqual([]);
+  });
+
+  it('count each task of a subscription', async () => {
+    const world = await start({ maxPollsPerSecond: 50 });
+    world.view = aView({ state: 'cancelled' });
+    const taskIds = Array.from({ length: 40 }, (_, n) => `tsk_${n}`);
+    const answers = await many(() => send(gateway, 'subscriptions/listen', { notifications: { taskIds } }));
+    expect(answers.filter(isRefused).length).toBeGreaterThan(MANY / 2);
+  });
+});
+
+describe('access requests', () => {
+  const call = (options = {}) => send(gateway, 'tools/call', transfer(), options);
+
+  it('too many within a minute are a denial that invites to nothing, and none is opened', async () => {
+    const world = await start({ maxSubmissionsPerMinute: 3 });
+    world.decision = requestable();
+    for (let n = 0; n < 3; n += 1) expect((await call()).body.result?.['resultType']).toBe('task');
+    const { result } = (await call()).body;
+    expect(result).toMatchObject({ resultType: 'complete', isError: true });
+    expect(textOf(result)).toMatch(/did not run.*do not repeat/);
+    expect(metaOf(result)[AUTHORIZATION]).toEqual({
+      reason: 'insufficient_authorization',
+      remediation: 'undisclosed',
+    });
+    expect(world.openings).toHaveLength(3);
+    // The limit is each caller's own, and allowed calls have none.
+    expect((await call(MALLORY)).body.result?.['resultType']).toBe('task');
+    world.decision = { kind: 'allow' };
+    expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
+  });
+
+  it('are as many as may be open, unless told otherwise', async () => {
+    const world = await start({ maxOpenPerCaller: 2 });
+    world.decision = requestable();
+    for (let n = 0; n < 2; n += 1) expect((await call()).body.result?.['resultType']).toBe('task');
+    expect((await call()).body.result).toMatchObject({ isError: true });
+  });
+
+  it.each(['joined', 'too_many'] as const)('a call that opened nothing (%s) does not count', async (kind) => {
+    const world = await start({ maxSubmissionsPerMinute: 2 });
+    world.decision = requestable();
+    const opened = world.opened;
+    world.opened = kind === 'joined' ? { kind, gatedCallId: aView().gatedCallId, taskId: TASK_ID } : { kind };
+    for (let n = 0; n < 5; n += 1) await call();
+    world.opened = opened;
+    expect((await call()).body.result?.['resultType']).toBe('task');
+  });
+});
