@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { InvocationResult } from '../workflows/domain/ports.ts';
-import { publicName } from './clients/upstream.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { CallProgress } from './stores/stored-call.ts';
 
@@ -31,7 +30,7 @@ export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDe
     const probe = settings.outcomeProbes[call.tool];
     if (probe === undefined) return undefined;
     try {
-      const tool = await upstreams.find(publicName(call.upstream, probe));
+      const tool = await upstreams.find(publicNameBeside(call, probe));
       if (!annotations.safeParse(tool?.definition).success) {
         log.error({ tool: call.tool, probe }, 'an outcome probe is not there or lacks readOnlyHint; it is not asked');
         return undefined;
@@ -47,6 +46,10 @@ export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDe
     }
   };
 }
+
+/** The public name of another tool of the call's upstream: what comes before a tool's own name is the same for both. */
+const publicNameBeside = ({ tool, upstreamTool }: Pick<CallProgress, 'tool' | 'upstreamTool'>, another: string) =>
+  `${tool.slice(0, tool.length - upstreamTool.length)}${another}`;
 
 function read(result: JsonObject): InvocationResult | undefined {
   const said = answer.safeParse(result['structuredContent']);

@@ -1,9 +1,7 @@
 import type { Logger } from 'pino';
-import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { InvocationResult, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
-import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
-import { sha256 } from '../sha256.ts';
+import { sortOut, type RefusedTool, type SettingsByTool } from './offered-tools.ts';
 import { atMost, orAborted } from './patience.ts';
 import { readFailure, readToolResult } from './upstream-answer.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
@@ -14,17 +12,17 @@ const LIST_PATIENCE_MS = 15_000;
 /** How long a call waits for the first list of tools of the upstream it names. */
 const FIND_PATIENCE_MS = 15_000;
 const SEPARATOR = '__';
-const CLAIMED_TWICE = 'two upstream tools have this name; rename an upstream to tell them apart';
 
-/** The name under which agents know the tool of an upstream. */
-export const publicName = (upstream: string, upstreamTool: string) => `${upstream}${SEPARATOR}${upstreamTool}`;
+/** An upstream as the configuration names it. */
+export type ConfiguredUpstream = UpstreamServer & {
+  /** What the public names of its tools begin with. Default: its key. Empty: they are the upstream's own. */
+  readonly prefix?: string | undefined;
+};
 
-/** A tool that an upstream lists, and that is not offered. */
-export interface RefusedTool {
-  readonly upstream: string;
-  /** Public name. */
-  readonly name: string;
-  readonly reason: string;
+/** An upstream with what the public names of its tools begin with, separator included. */
+interface Mounted {
+  readonly connection: UpstreamConnection;
+  readonly start: string;
 }
 
 /** The upstream MCP servers, with their connections. */
@@ -36,35 +34,37 @@ export interface UpstreamPool extends Upstreams {
   close(): Promise<void>;
 }
 
-/** What the operator says of tools, by their public names. */
-type SettingsByTool = Readonly<Record<string, ToolSettings>>;
-
-/** Connects to upstreams when they are first needed. The keys of `servers` are the prefixes of the tool names. */
+/** Connects to upstreams when they are first needed. The keys of `servers` are their names. */
 export function createUpstreams(
-  servers: Readonly<Record<string, UpstreamServer>>,
+  servers: Readonly<Record<string, ConfiguredUpstream>>,
   log: Logger,
   settings: SettingsByTool = {},
 ): UpstreamPool {
   const listeners = new Set<() => void>();
   let known: ReadonlyMap<string, UpstreamTool> = new Map();
   let refused: readonly RefusedTool[] = [];
-  const connections = new Map<string, UpstreamConnection>();
+  const mounted = new Map<string, Mounted>();
   const onTools = () => {
-    ({ known, refused } = sortOut(connections, log, settings));
+    const listed = [...mounted].map(
+      ([upstream, { connection, start }]) => [upstream, { definitions: connection.tools ?? [], start }] as const,
+    );
+    ({ known, refused } = sortOut(new Map(listed), settings, log));
     for (const listener of listeners) listener();
   };
-  for (const [prefix, server] of Object.entries(servers)) {
-    connections.set(prefix, new UpstreamConnection(server, log.child({ upstream: prefix }), onTools));
+  for (const [upstream, { prefix = upstream, ...server }] of Object.entries(servers)) {
+    const connection = new UpstreamConnection(server, log.child({ upstream }), onTools);
+    mounted.set(upstream, { connection, start: prefix === '' ? '' : `${prefix}${SEPARATOR}` });
   }
+  const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
   return {
     async tools() {
-      await Promise.all([...connections.values()].map((connection) => untilListed(connection)));
-      return [...known.values()].filter((tool) => connections.get(tool.upstream)?.isConnected);
+      await Promise.all(connections().map((connection) => untilListed(connection)));
+      return [...known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
     },
 
     async find(name, options) {
-      const candidates = candidatesFor(name, connections);
+      const candidates = candidatesFor(name, mounted);
       if (options?.live) {
         await Promise.all(candidates.map((connection) => connection.refresh()));
       } else if (!known.has(name)) {
@@ -76,7 +76,7 @@ export function createUpstreams(
 
     refused: () => refused,
 
-    call: (call, options) => callOnce(connections.get(call.upstream), call, options),
+    call: (call, options) => callOnce(mounted.get(call.upstream)?.connection, call, options),
 
     onChange(listener) {
       listeners.add(listener);
@@ -84,7 +84,7 @@ export function createUpstreams(
     },
 
     async close() {
-      await Promise.all([...connections.values()].map((connection) => connection.close()));
+      await Promise.all(connections().map((connection) => connection.close()));
     },
   };
 }
@@ -102,46 +102,9 @@ async function firstAnswer(connection: UpstreamConnection): Promise<void> {
   throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
 }
 
-/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`. */
-function candidatesFor(name: string, connections: ReadonlyMap<string, UpstreamConnection>): UpstreamConnection[] {
-  return [...connections].flatMap(([prefix, connection]) => (name.startsWith(prefix + SEPARATOR) ? [connection] : []));
-}
-
-/** What is offered and what is not. A name that two tools claim belongs to neither: nobody could know which one was approved. */
-function sortOut(
-  connections: ReadonlyMap<string, UpstreamConnection>,
-  log: Logger,
-  settings: SettingsByTool,
-): { known: Map<string, UpstreamTool>; refused: RefusedTool[] } {
-  const known = new Map<string, UpstreamTool>();
-  const refused = new Map<string, RefusedTool>();
-  for (const [upstream, { tools: definitions = [] }] of connections) {
-    for (const definition of definitions) {
-      const tool = describe(upstream, definition, settings);
-      if (tool === undefined) {
-        log.error({ upstream }, 'a tool has no canonical description and is left out');
-        continue;
-      }
-      const { name } = tool;
-      const reason = known.delete(name) || refused.has(name) ? CLAIMED_TWICE : refusalOf(tool.facts);
-      if (reason === undefined) known.set(name, tool);
-      else refused.set(name, { upstream, name, reason });
-    }
-  }
-  for (const { name, reason } of refused.values()) log.error({ tool: name, reason }, 'a tool is not offered');
-  return { known, refused: [...refused.values()] };
-}
-
-function describe(upstream: string, definition: JsonObject, settings: SettingsByTool): UpstreamTool | undefined {
-  const upstreamTool = definition['name'] as string;
-  const name = publicName(upstream, upstreamTool);
-  try {
-    const digest = `sha-256:${sha256(canonicalJson(definition))}`;
-    const facts = toolFacts(definition, Object.hasOwn(settings, name) ? settings[name] : undefined);
-    return { upstream, upstreamTool, name, definition, digest, facts };
-  } catch {
-    return undefined;
-  }
+/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`, and one without any always. */
+function candidatesFor(name: string, mounted: ReadonlyMap<string, Mounted>): UpstreamConnection[] {
+  return [...mounted.values()].flatMap(({ connection, start }) => (name.startsWith(start) ? [connection] : []));
 }
 
 async function callOnce(

@@ -17,8 +17,11 @@ export interface CallProgress {
   readonly claimId: string | undefined;
   /** The permit to send, once it was given. */
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
+  /** The tool's public name. */
   readonly tool: string;
   readonly upstream: string;
+  /** The upstream's own name for the tool, with which the public name ends. */
+  readonly upstreamTool: string;
   /**
    * Milliseconds until the deadline of the present state, by the database's clock; not positive when it has passed or the
    * call has ended.
@@ -118,6 +121,7 @@ function progressOf(row: CallRow): CallProgress {
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
     tool: row.tool,
     upstream: row.upstream,
+    upstreamTool: row.upstream_tool,
     remainingMs: row.remaining_ms,
     inStateMs: row.in_state_ms,
     readAt: { databaseMs: row.read_at_ms, localMs: performance.now() },

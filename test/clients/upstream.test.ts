@@ -144,6 +144,31 @@ describe('names that two tools claim', () => {
     expect(names).toContain('a___pid');
     expect(await upstreams.find('a___odd')).toBeUndefined();
   });
+
+  it('belong to neither when no prefix tells the tools apart', async () => {
+    const upstreams = open({
+      a: { ...program(crashing), prefix: '' },
+      b: { ...program(crashing, 'b__odd'), prefix: '' },
+      c: { ...program(crashing), prefix: 'b' },
+    });
+    const names = (await upstreams.tools()).map(({ name }) => name);
+    expect(names).toContain('b__pid');
+    for (const name of ['pid', 'odd', 'b__odd']) expect(names).not.toContain(name);
+  });
+});
+
+describe('prefixes', () => {
+  it('are what the configuration says, or nothing', async () => {
+    const upstreams = open({
+      plain: { ...program(crashing), prefix: '' },
+      crash: { ...program(crashing), prefix: 'other' },
+    });
+    expect(await upstreams.find('odd')).toMatchObject({ name: 'odd', upstream: 'plain', upstreamTool: 'odd' });
+    expect(await upstreams.find('other__odd')).toMatchObject({ upstream: 'crash', upstreamTool: 'odd' });
+    expect(await upstreams.find('crash__odd')).toBeUndefined();
+    const call = { upstream: 'plain', upstreamTool: 'pid', arguments: {} };
+    expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result' });
+  });
 });
 
 describe('upstreams over HTTP', () => {

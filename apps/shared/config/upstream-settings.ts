@@ -2,7 +2,21 @@ import * as z from 'zod';
 import { isTrustworthy, scope } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
+const name = '[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}';
+const NAME_FORM = 'letters, digits, dash, single underscores; at most 32';
+
+const naming = {
+  /**
+   * What the public names of its tools begin with, before two underscores. Default: its key. Empty: its tools keep their
+   * own names, and one that another upstream's tool has, too, is offered by neither.
+   */
+  prefix: z
+    .string()
+    .regex(new RegExp(`^(${name})?$`), NAME_FORM)
+    .optional(),
+};
 const stdioUpstream = z.strictObject({
+  ...naming,
   command: z.string().min(1),
   args: z.array(z.string()).default([]),
   env: z.record(z.string(), z.string()).default({}),
@@ -32,6 +46,7 @@ const auth = z
     message: 'onBehalfOfCaller needs privateKey, with which it is said who calls',
   });
 const httpUpstream = z.strictObject({
+  ...naming,
   type: z.enum(['http', 'streamable-http']).optional(),
   url: z.url(),
   /** Sent with every request. */
@@ -52,14 +67,9 @@ const tool = z
 
 /** What the configuration says of upstream servers and of their tools. */
 export const upstreamSettings = {
-  /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names. */
+  /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names, unless `prefix` says otherwise. */
   mcpServers: z
-    .record(
-      z
-        .string()
-        .regex(/^[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}$/, 'letters, digits, dash, single underscores; at most 32'),
-      z.union([stdioUpstream, httpUpstream]),
-    )
+    .record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), z.union([stdioUpstream, httpUpstream]))
     .default({}),
   /** What an operator says of a tool, by its public name. */
   tools: z.record(z.string().min(1), tool).default({}),

@@ -123,6 +123,7 @@ mcpServers:
   a__b: { command: npx }
   c: {}
   d: { command: npx, argz: [] }
+  e: { command: npx, prefix: 'a__b' }
 identity:
   people: [{ name: Al, roles: [agent] }]
 `);
@@ -131,6 +132,7 @@ identity:
       'countersign.yaml: mcpServers.a__b: is no valid name: letters, digits, dash, single underscores; at most 32',
       'countersign.yaml: mcpServers.c.command: is missing',
       'countersign.yaml: mcpServers.d.argz: there is no such setting',
+      'countersign.yaml: mcpServers.e.prefix: letters, digits, dash, single underscores; at most 32',
       'countersign.yaml: gateway.port: expected number, received string',
       'countersign.yaml: gateway.prot: there is no such setting',
       'countersign.yaml: identity.people[0].name: lower-case letters, digits, dot, dash and underscore',

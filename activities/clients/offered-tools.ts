@@ -1,0 +1,65 @@
+import type { Logger } from 'pino';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+import { sha256 } from '../sha256.ts';
+
+const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream another prefix to tell them apart';
+
+/** What one upstream lists, and what the public names of its tools begin with, separator included. */
+interface Listed {
+  readonly definitions: readonly JsonObject[];
+  readonly start: string;
+}
+
+/** A tool that an upstream lists, and that is not offered. */
+export interface RefusedTool {
+  readonly upstream: string;
+  /** Public name. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** What the operator says of tools, by their public names. */
+export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
+
+/** What is offered and what is not. A name that two tools claim belongs to neither: nobody could know which one was approved. */
+export function sortOut(
+  upstreams: ReadonlyMap<string, Listed>,
+  settings: SettingsByTool,
+  log: Logger,
+): { readonly known: ReadonlyMap<string, UpstreamTool>; readonly refused: readonly RefusedTool[] } {
+  const known = new Map<string, UpstreamTool>();
+  const refused = new Map<string, RefusedTool>();
+  for (const [upstream, { definitions, start }] of upstreams) {
+    for (const definition of definitions) {
+      const tool = describe({ upstream, start }, definition, settings);
+      if (tool === undefined) {
+        log.error({ upstream }, 'a tool has no canonical description and is left out');
+        continue;
+      }
+      const { name } = tool;
+      const reason = known.delete(name) || refused.has(name) ? CLAIMED_TWICE : refusalOf(tool.facts);
+      if (reason === undefined) known.set(name, tool);
+      else refused.set(name, { upstream, name, reason });
+    }
+  }
+  for (const { name, reason } of refused.values()) log.error({ tool: name, reason }, 'a tool is not offered');
+  return { known, refused: [...refused.values()] };
+}
+
+function describe(
+  { upstream, start }: { readonly upstream: string; readonly start: string },
+  definition: JsonObject,
+  settings: SettingsByTool,
+): UpstreamTool | undefined {
+  const upstreamTool = definition['name'] as string;
+  const name = `${start}${upstreamTool}`;
+  try {
+    const digest = `sha-256:${sha256(canonicalJson(definition))}`;
+    const facts = toolFacts(definition, Object.hasOwn(settings, name) ? settings[name] : undefined);
+    return { upstream, upstreamTool, name, definition, digest, facts };
+  } catch {
+    return undefined;
+  }
+}
