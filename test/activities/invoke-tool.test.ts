@@ -20,7 +20,7 @@ describe('invoking the tool', () => {
   const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>
     new MockActivityEnvironment().run(step.invokeTool, call);
 
-  it('sends the bound arguments once, however often it is run', async () => {
+  it('sends the bound arguments once, however often it is run [APPR-211]', async () => {
     const call = await claimedCall();
     const step = steps({});
     await Promise.all([run(step, call), run(step, call), run(step, call)]);

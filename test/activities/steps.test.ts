@@ -78,7 +78,7 @@ describe('the steps of a gated call', () => {
   });
 
   describe('re-evaluating and claiming', () => {
-    it('claims by the decision that it records', async () => {
+    it('claims by the decision that it records [DENIAL-025]', async () => {
       const call = await own.fixture.granted();
       expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
       const { rows } = await own.db.pool.query(
@@ -164,7 +164,7 @@ describe('the steps of a gated call', () => {
       expect(waitOf(found)).toBeLessThanOrEqual(toMs);
     });
 
-    it('denies a call whose stored arguments were altered', async () => {
+    it('denies a call whose stored arguments were altered [AT-5]', async () => {
       const call = await own.fixture.granted();
       await own.db.pool.query('ALTER TABLE gateway.call_binding DISABLE TRIGGER call_binding_immutable');
       await own.db.pool.query(

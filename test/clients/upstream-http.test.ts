@@ -98,7 +98,7 @@ describe('a tool of an upstream that has answered, but not listed its tools yet'
 });
 
 describe('a call over HTTP', () => {
-  it('carries the configured credential in every request, and is sent once', async () => {
+  it('carries the configured credential in every request, and is sent once [AUTHZ-004]', async () => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result: { content: [] } });
     expect(await act()).toEqual({ kind: 'result', isError: false, result: { content: [] } });
     expect([calls, new Set(credentials)]).toEqual([1, new Set(['Bearer upstream-token'])]);

@@ -42,7 +42,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(answer.taskId).toBeUndefined();
   });
 
-  it('holds a write until a person approves it in the browser, then runs it once', async () => {
+  it('holds a write until a person approves it in the browser, then runs it once [APPR-217, DENIAL-021]', async () => {
     const path = join(stack.files, 'approved-in-browser.txt');
     const content = 'exactly these bytes: “ä” \u202e <b>not markup</b>\n';
     const statuses: string[] = [];
@@ -72,7 +72,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(record).toMatchObject({ disposition: 'approved-executed', sealIntact: true });
   });
 
-  it('runs a write once that is approved through the signed webhook', async () => {
+  it('runs a write once that is approved through the signed webhook [APPR-217]', async () => {
     const path = join(stack.files, 'approved-by-webhook.txt');
     const called = agent.call('files__write_file', { path, content: 'webhook' });
     const [request] = await stack.openRequests(1);
@@ -83,7 +83,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(writesOf(path)).toHaveLength(1);
   });
 
-  it('does not run what is denied', async () => {
+  it('does not run what is denied [APPR-212, AT-3]', async () => {
     const path = join(stack.files, 'denied.txt');
     const called = agent.call('files__write_file', { path, content: 'no' });
     const [request] = await stack.openRequests(1);
@@ -120,7 +120,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(await opened).toMatchObject({ status: 'cancelled' });
   });
 
-  it('sent the agent nothing of what the approval was made of', async () => {
+  it('sent the agent nothing of what the approval was made of [APPR-215, DENIAL-030]', async () => {
     const secrets = await approvalArtefacts(await sealedDatabase(stack), await allTaskIds(stack));
     expect(secrets.length).toBeGreaterThan(10);
     const bytes = wire.received();

@@ -42,7 +42,7 @@ describe('kill -9 of parts that run apart', () => {
       expect(writes(path)).toBe(1);
     }, 120_000);
 
-    it('between approval and execution: it is executed once', async () => {
+    it('between approval and execution: it is executed once [APPR-211, AT-2]', async () => {
       const { taskId, path, request } = await hold();
       // A worker that stands still keeps the approved call from being executed.
       stack.signal('worker', 'SIGSTOP');

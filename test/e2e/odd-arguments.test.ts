@@ -59,7 +59,7 @@ describe('arguments that are taken', () => {
     ['as many levels as are allowed', () => nested(64)],
     ['many members', () => members(2_000)],
     ['a long text', () => `{"a":"${'x'.repeat(200_000)}"}`],
-  ])('%s: what is approved, and what runs, is what was sent', async (_case, make) => {
+  ])('%s: what is approved, and what runs, is what was sent [HTTP-028]', async (_case, make) => {
     const text = make();
     const answer = await call(text);
     expect([answer.status, answer.body.error]).toEqual([200, undefined]);

@@ -12,7 +12,7 @@ describe('execution fences', () => {
   const permit = (call: { gatedCallId: string; claimId: string }, invocationId = randomUUID()) =>
     own.fixture.lifecycle.beginInvocation({ ...call, invocationId, upstreamKey: randomUUID() });
 
-  it('lets exactly one of claim, cancel and expiry win, 200 times', async () => {
+  it('lets exactly one of claim, cancel and expiry win, 200 times [APPR-214]', async () => {
     const short = gatedCallFixture(own.db.pool, { requestTtlMs: 3_600_000 });
     await Promise.all(
       Array.from({ length: 200 }, async (_, index) => {
@@ -103,7 +103,7 @@ describe('execution fences', () => {
     expect(await stateOf(gatedCallId)).toBe('granted');
   });
 
-  it('gives one permit of 100 asked for at once', async () => {
+  it('gives one permit of 100 asked for at once [AT-2]', async () => {
     const call = await own.fixture.claimed();
     const given = await Promise.all(Array.from({ length: 100 }, () => permit(call)));
     expect(given.filter(Boolean)).toHaveLength(1);

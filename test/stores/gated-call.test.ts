@@ -18,7 +18,7 @@ describe('opening a gated call', () => {
     expect(new Set(all.map((one) => 'taskId' in one && one.taskId)).size).toBe(1);
   });
 
-  it('never joins the call of another caller, tool or argument', async () => {
+  it('never joins the call of another caller, tool or argument [APPR-213, AT-5]', async () => {
     const args = { path: '/a', content: 'x' };
     const kinds = [
       await own.fixture.calls.open(anOpening({ args })),
@@ -119,7 +119,7 @@ describe('finding a task', () => {
     expect(await calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
   });
 
-  it('does not know a task before its handle is stored', async () => {
+  it('does not know a task before its handle is stored [TASK-020]', async () => {
     const { calls, opened } = gatedCallFixture(db.pool);
     const { taskId } = await opened();
     expect(await calls.findTask(taskId, ownerKey(CALLER))).toBeUndefined();

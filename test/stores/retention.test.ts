@@ -45,7 +45,7 @@ describe('retention', () => {
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);
   });
 
-  it('leaves open calls alone, however old, and ended ones that are still kept', async () => {
+  it('leaves open calls alone, however old, and ended ones that are still kept [TASK-039]', async () => {
     const [open, claimed, ended] = [await own.fixture.pending(), await own.fixture.claimed(), await executed()];
     await endRetention([open.gatedCallId, claimed.gatedCallId]);
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);

@@ -44,7 +44,7 @@ const update = (id: string, to: GatedCallState) =>
   ]);
 
 describe('transitions of a gated call', () => {
-  it('are the same in the database as in the domain', async () => {
+  it('are the same in the database as in the domain [TASK-018]', async () => {
     const { rows } = await database.pool.query<{ from_state: string; to_state: string }>(
       'SELECT from_state, to_state FROM gateway.transition',
     );
@@ -58,7 +58,7 @@ describe('transitions of a gated call', () => {
   });
 
   it.each(PAIRS.filter(([from, to]) => from !== to && !mayFollow(from, to)))(
-    'from %s to %s are refused by the database',
+    'from %s to %s are refused by the database [TASK-017, TASK-018]',
     async (from, to) => {
       const id = await insertCall(from);
       await expect(update(id, to)).rejects.toMatchObject({ code: 'CS001' });

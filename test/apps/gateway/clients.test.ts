@@ -59,7 +59,7 @@ describe('the official tasks client', () => {
 });
 
 describe('the present SDK client', () => {
-  it('calls an allowed tool, and hears when the tools change', async () => {
+  it('calls an allowed tool, and hears when the tools change [LISTEN-010, CACHE-007]', async () => {
     let changes = 0;
     const client = new Client(
       { name: 'test', version: '0' },
@@ -90,7 +90,7 @@ describe('a client of an earlier revision', () => {
     return client;
   };
 
-  it('lists and calls allowed tools', async () => {
+  it('lists and calls allowed tools [STATELESS-025]', async () => {
     const client = await connect();
     try {
       expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
@@ -102,7 +102,7 @@ describe('a client of an earlier revision', () => {
     }
   });
 
-  it('is told what an approval takes, and gets no task', async () => {
+  it('is told what an approval takes, and gets no task [TASK-105, DENIAL-033]', async () => {
     world.decision = requestable();
     const client = await connect();
     try {

@@ -16,7 +16,7 @@ describe('a call that needs an approval', () => {
     world.decision = requestable();
   });
 
-  it('becomes a task with exactly the members of one, after the request was submitted', async () => {
+  it('becomes a task with exactly the members of one, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1]', async () => {
     const { status, body } = await call();
     expect(status).toBe(200);
     const { _meta, statusMessage, ...rest } = body.result ?? {};
@@ -77,7 +77,7 @@ describe('a call that needs an approval', () => {
     ['nothing', {}],
     ['other extensions only', { extensions: { 'io.modelcontextprotocol/tool-approval': {} } }],
     ['the tasks of an earlier revision', { tasks: { requests: {} } }],
-  ])('is not opened for a request that declares %s', async (_case, capabilities) => {
+  ])('is not opened for a request that declares %s [TASK-104, EXT-006, DENIAL-027]', async (_case, capabilities) => {
     const { body } = await call(transfer(), { capabilities });
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
     expect(textOf(body.result)).toMatch(/did not run.*io\.modelcontextprotocol\/tasks/s);

@@ -64,7 +64,7 @@ async function callAndLeave(args: Record<string, unknown>, hold: { readonly aske
 }
 
 describe('a client that goes while', () => {
-  it('the decision is on its way leaves nothing behind', async () => {
+  it('the decision is on its way leaves nothing behind [STATELESS-023]', async () => {
     const before = await rows();
     const { hold, give } = held(REQUESTABLE);
     real.authority.decide = give;

@@ -14,7 +14,7 @@ beforeEach(() => gateway.reset());
 const ALICE = { authorization: 'Bearer token-of-alice' };
 const STACK = /\bat .*:\d+|node_modules|<html/i;
 
-describe('the access token', () => {
+describe('the access token [STATELESS-017, AUTHZ-002, AUTHZ-007, DENIAL-019]', () => {
   it.each([
     ['is missing', {}],
     ['is unknown, forged or expired', { authorization: 'Bearer nonsense' }],
@@ -44,12 +44,12 @@ describe('the access token', () => {
     expect(text).not.toMatch(/canary/);
   });
 
-  it('in the address counts for nothing', async () => {
+  it('in the address counts for nothing [AUTHZ-006]', async () => {
     const { status } = await post({ mcpUrl: `${gateway.mcpUrl}?access_token=token-of-alice` }, '{}', {});
     expect(status).toBe(401);
   });
 
-  it('is issued by the server that the resource metadata names', async () => {
+  it('is issued by the server that the resource metadata names [AUTHZ-001]', async () => {
     const response = await fetch(`${gateway.url}/.well-known/oauth-protected-resource/mcp`);
     expect(await response.json()).toMatchObject({
       resource: gateway.mcpUrl,
@@ -99,7 +99,7 @@ describe('the body', () => {
 });
 
 describe('the envelope', () => {
-  it('of an unknown revision is refused with those that are known', async () => {
+  it('of an unknown revision is refused with those that are known [STATELESS-007, HTTP-008]', async () => {
     const message = {
       jsonrpc: '2.0',
       id: 1,
@@ -120,7 +120,7 @@ describe('the envelope', () => {
     expect(body.error?.data).toMatchObject({ supported: ['2026-07-28'], requested: '2027-01-01' });
   });
 
-  it('that its headers contradict is refused before anything is decided', async () => {
+  it('that its headers contradict is refused before anything is decided [HTTP-011]', async () => {
     const { status, body } = await send(gateway, 'tools/call', transfer(), { headers: { 'mcp-name': 'bank__other' } });
     expect([status, body.error?.code]).toEqual([400, -32_020]);
     expect(gateway.world.evaluations).toEqual([]);
@@ -180,7 +180,7 @@ describe('host and origin', () => {
       request.on('error', reject).end('{}');
     });
 
-  it('of another site are refused', async () => {
+  it('of another site are refused [HTTP-002]', async () => {
     expect(await status({ host: 'evil.test' })).toBe(403);
     expect(await status({ origin: 'https://evil.test' })).toBe(403);
     expect(await status({ origin: 'null' })).toBe(403);

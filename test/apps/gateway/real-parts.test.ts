@@ -29,7 +29,7 @@ describe('access tokens', () => {
     ['is of another issuer', { iss: 'http://other.test' }, false],
     ['is signed with another key', {}, true],
     ['names nobody', { sub: '' }, false],
-  ])('that %s opens nothing', async (_case, claims, forged) => {
+  ])('that %s opens nothing [AUTHZ-002]', async (_case, claims, forged) => {
     const { status } = await call({}, await tokenOf(claims, forged));
     expect(status).toBe(401);
     expect(real.authority.seen.filter(({ path }) => path.startsWith('/access'))).toEqual([]);
@@ -46,7 +46,7 @@ describe('an allowed call', () => {
 });
 
 describe('a call that needs an approval', () => {
-  it('is one task and one submission, however often it is made at once', async () => {
+  it('is one task and one submission, however often it is made at once [TASK-110, AUTHZ-004]', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => call({ n: 2 })));
     const ids = new Set(answers.map(taskIdOf));
     expect(ids.size).toBe(1);
@@ -61,7 +61,7 @@ describe('a call that needs an approval', () => {
     });
   });
 
-  it('can be read and cancelled by its owner at once, and by nobody else', async () => {
+  it('can be read and cancelled by its owner at once, and by nobody else [TASK-020, TASK-033, TASK-111]', async () => {
     const taskId = taskIdOf(await call({ n: 3 }));
     expect((await send('tasks/get', { taskId })).body.result).toMatchObject({ status: 'working', taskId });
     for (const claims of [{ sub: 'mallory' }, { client_id: 'agent-8' }]) {
@@ -138,7 +138,7 @@ describe('a gateway whose workers are all away', () => {
 });
 
 describe('whatever a client was sent', () => {
-  it('holds nothing that belongs to the authority side', () => {
+  it('holds nothing that belongs to the authority side [APPR-215]', () => {
     expect(real.received.length).toBeGreaterThan(20);
     expect(real.received.join('\n')).not.toMatch(/canary|binding_token|evaluation_id|access\/v1|\.[jt]s:\d+/);
   });

@@ -32,7 +32,7 @@ describe('a call that cannot be decided', () => {
 });
 
 describe('a call that is not right', () => {
-  it('names an unknown tool', async () => {
+  it('names an unknown tool [TOOL-006]', async () => {
     for (const name of ['bank__none', 'transfer', '__proto__', '']) {
       expect((await call(transfer({ name }))).body.error).toMatchObject({ code: -32_602 });
     }
@@ -44,7 +44,7 @@ describe('a call that is not right', () => {
     ['has a wrong type', { to: 'x', amount: '5' }, /amount must be integer/],
     ['has a member too many', { to: 'x', amount: 1, extra: 1 }, /additional properties \(extra\)/],
     ['has a half of a character', { to: '\ud800', amount: 1 }, /no canonical JSON form/],
-  ])('%s: nothing is evaluated and nothing runs', async (_case, args, problem) => {
+  ])('%s: nothing is evaluated and nothing runs [TOOL-006, TOOL-008]', async (_case, args, problem) => {
     const { body } = await call(transfer({ arguments: args }));
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
     expect(textOf(body.result)).toMatch(/did not run/);

@@ -167,7 +167,7 @@ describe('an authentic callback', () => {
     expect((await get(taskId)).result).toMatchObject({ status: 'working' });
   });
 
-  it('that comes after the deadline has no effect', async () => {
+  it('that comes after the deadline has no effect [AT-4]', async () => {
     const taskId = taskIdOf(await call({ n: 2, callback: true }));
     const { gatedCallId } = await gatedCallOf(taskId);
     const { handle: known } = await fixture.lifecycle.load(gatedCallId);

@@ -18,7 +18,7 @@ const ask = (method: string, params: Record<string, unknown> = {}, options = {})
   send(gateway, method, { taskId: TASK_ID, ...params }, options);
 
 describe('tasks/get', () => {
-  it('shows a waiting task with the envelope of a denial that can be cured', async () => {
+  it('shows a waiting task with the envelope of a denial that can be cured [TASK-030, DENIAL-023]', async () => {
     const { status, body } = await ask('tasks/get');
     expect(status).toBe(200);
     expect(body.result).toEqual({
@@ -38,7 +38,7 @@ describe('tasks/get', () => {
     expect(world.lookups).toEqual([{ taskId: TASK_ID, owner: ownerKey(ALICE) }]);
   });
 
-  it("shows an executed task with the tool's result, our statement and both dispositions", async () => {
+  it("shows an executed task with the tool's result, our statement and both dispositions [TASK-032, TASK-115, TOOL-011]", async () => {
     world.view = aView({
       state: 'executed',
       outcomeRef: 'out_1',
@@ -72,7 +72,7 @@ describe('tasks/get', () => {
     });
   });
 
-  it('shows a failed task with an error and no result', async () => {
+  it('shows a failed task with an error and no result [TASK-034]', async () => {
     world.view = aView({ state: 'failed', reason: 'submission_refused', outcomeRef: 'out_1' });
     const { result } = (await ask('tasks/get')).body;
     expect(result).toMatchObject({ status: 'failed', error: { code: -32_603, message: expect.any(String) } });
@@ -84,13 +84,13 @@ describe('tasks/get', () => {
 describe('tasks/update and tasks/cancel', () => {
   const ack = { resultType: 'complete', _meta: { [SERVER_INFO]: expect.anything() } };
 
-  it('acknowledges answers to questions that nobody asked', async () => {
+  it('acknowledges answers to questions that nobody asked [TASK-046, TASK-049]', async () => {
     const inputResponses = { unknown: { action: 'accept', content: {} } };
     expect((await ask('tasks/update', { inputResponses })).body.result).toEqual(ack);
     expect(world.cancelled).toEqual([]);
   });
 
-  it('acknowledges a cancel in every state alike', async () => {
+  it('acknowledges a cancel in every state alike [TASK-061, TASK-064]', async () => {
     for (const state of ['pending', 'claimed', 'executed', 'cancelled'] as const) {
       world.view = aView({ state });
       expect((await ask('tasks/cancel')).body.result).toEqual(ack);
@@ -100,7 +100,7 @@ describe('tasks/update and tasks/cancel', () => {
 });
 
 describe.each(METHODS)('%s', (method) => {
-  it("answers unknown, purged and other callers' tasks with the same bytes", async () => {
+  it("answers unknown, purged and other callers' tasks with the same bytes [TASK-048, TASK-062, TASK-090, TASK-094, HTTP-026, SESSION-004]", async () => {
     const unknown = await send(gateway, method, { taskId: 'tsk_none' });
     const foreign = await ask(method, {}, { token: 'token-of-mallory' });
     world.view = undefined;
@@ -112,7 +112,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(world.cancelled).toEqual([]);
   });
 
-  it('demands the tasks extension of this very request, before it looks at anything', async () => {
+  it('demands the tasks extension of this very request, before it looks at anything [TASK-007, TASK-092, STATELESS-005, STATELESS-006]', async () => {
     for (const params of [{}, { taskId: 5 }]) {
       const { status, body } = await ask(method, params, { capabilities: {} });
       expect(status).toBe(400);
@@ -124,20 +124,20 @@ describe.each(METHODS)('%s', (method) => {
     expect(world.lookups).toEqual([]);
   });
 
-  it.each([[undefined], [5], [{}], [''], ['x'.repeat(300)]])('refuses %p as a task id', async (taskId) => {
+  it.each([[undefined], [5], [{}], [''], ['x'.repeat(300)]])('refuses %p as a task id [TASK-090]', async (taskId) => {
     const { body } = await send(gateway, method, taskId === undefined ? {} : { taskId });
     expect(body.error?.code).toBe(-32_602);
     expect(world.lookups).toEqual([]);
   });
 
-  it('refuses a header that names another task', async () => {
+  it('refuses a header that names another task [TASK-081, HTTP-012]', async () => {
     const { status, body } = await ask(method, {}, { headers: { 'mcp-name': 'tsk_other' } });
     expect(status).toBe(400);
     expect(body.error?.code).toBe(-32_020);
     expect(world.lookups).toEqual([]);
   });
 
-  it('shows nothing of a failure of the store', async () => {
+  it('shows nothing of a failure of the store [TASK-091]', async () => {
     world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary postgres://user:secret@host');
     const named = await ask(method);
     world.failure = new Error('canary stack');
@@ -160,15 +160,17 @@ describe.each(METHODS)('%s', (method) => {
   });
 });
 
-describe('methods that are gone', () => {
-  it.each(['tasks/result', 'tasks/list', 'no/such'])('%s is not found', async (method) => {
+describe('methods that are gone [TASK-101, STATELESS-010, STATELESS-011, HTTP-009, MRTR-026]', () => {
+  const OF_TASKS = ['tasks/result', 'tasks/list', 'tasks/input_response'];
+  const OF_SESSIONS = ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'];
+  it.each([...OF_TASKS, ...OF_SESSIONS, 'roots/list', 'no/such'])('%s is not found', async (method) => {
     const { status, body } = await ask(method);
     expect([status, body.error?.code]).toEqual([404, -32_601]);
   });
 });
 
 describe('server/discover', () => {
-  it('declares the extensions, and no tasks of an earlier revision', async () => {
+  it('declares the extensions, and no tasks of an earlier revision [TASK-001, TASK-103, DENIAL-001, EXT-001, EXT-004]', async () => {
     const { body } = await send(gateway, 'server/discover');
     expect(body.result?.['capabilities']).toEqual({
       tools: { listChanged: true },
@@ -184,7 +186,7 @@ describe('server/discover', () => {
 });
 
 describe('tools/list', () => {
-  it('shows every tool under its public name, every member kept but a promise of tasks', async () => {
+  it('shows every tool under its public name, every member kept but a promise of tasks [TOOL-001, REQ-016]', async () => {
     const { body } = await send(gateway, 'tools/list');
     const tools = body.result?.['tools'] as Record<string, unknown>[];
     expect(tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);

@@ -11,7 +11,7 @@ beforeEach(() => gateway.reset());
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
 
 describe('an allowed call', () => {
-  it('is evaluated by the default mapping, forwarded, and answered with what the tool said', async () => {
+  it('is evaluated by the default mapping, forwarded, and answered with what the tool said [STATELESS-009]', async () => {
     const odd = { content: [{ type: 'hologram', depth: 3 }], structuredContent: { a: 1 }, beyond: true };
     world.invocation = { kind: 'result', isError: false, result: odd };
     const { status, body } = await call();
@@ -77,7 +77,7 @@ describe('an allowed call', () => {
 });
 
 describe('a denied call', () => {
-  it('is answered at once, and nothing is opened', async () => {
+  it('is answered at once, and nothing is opened [DENIAL-018]', async () => {
     world.decision = { kind: 'deny', reason: 'canary-reason' };
     const { status, text, body } = await call();
     expect(status).toBe(200);

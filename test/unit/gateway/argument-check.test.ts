@@ -48,7 +48,7 @@ describe('arguments', () => {
     ['has a type that is none', { type: 'object', properties: { a: { type: 'colour' } } }],
     ['is asynchronous', { $async: true, type: 'object' }],
     ['is of an unknown dialect', { $schema: 'https://example.com/dialect', type: 'object' }],
-  ])('fit no schema that %s', (_case, schema) => {
+  ])('fit no schema that %s [TOOL-002]', (_case, schema) => {
     expect(check(aTool(schema as Json), {})).toBe("the tool's input schema cannot be used");
   });
 

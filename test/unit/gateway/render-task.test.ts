@@ -36,14 +36,14 @@ const result = JSON.stringify({ content: [{ type: 'text', text: 'tool text' }] }
 describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
   const task = render({ state, ...(dispositionOf(state) !== 'denied-not-executed' && { result }) });
 
-  it('is a complete result with integer clocks, and names no row', () => {
+  it('is a complete result with integer clocks, and names no row [TASK-014, TASK-035]', () => {
     expect(task.resultType).toBe('complete');
     expect(task.ttlMs).toBe(86_400_500);
     expect(task.statusMessage.length).toBeGreaterThan(0);
     expect(JSON.stringify(task)).not.toContain('canary');
   });
 
-  it('carries the awaiting envelope and the poll interval exactly while it is open', () => {
+  it('carries the awaiting envelope and the poll interval exactly while it is open [DENIAL-016]', () => {
     const isOpen = !isTerminal(state);
     expect(task._meta?.[AUTHORIZATION] !== undefined).toBe(isOpen);
     expect('pollIntervalMs' in task).toBe(isOpen);
@@ -64,7 +64,7 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
     expect(task.statusMessage).toMatch(/has not run/);
   });
 
-  it('is created with the members of a task and none of its ends', () => {
+  it('is created with the members of a task and none of its ends [TASK-016]', () => {
     const created = renderCreatedTask(aView({ state, result }), rendering);
     expect(Object.keys(created)).toEqual(
       expect.arrayContaining(['resultType', 'taskId', 'status', 'createdAt', 'lastUpdatedAt', 'ttlMs']),
@@ -84,7 +84,7 @@ describe('what a completed task says', () => {
     expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
   });
 
-  it('is that the tool ran and failed', () => {
+  it('is that the tool ran and failed [TASK-096, DENIAL-014]', () => {
     const task = render({ state: 'execution_error', result });
     expect(task.result?.isError).toBe(true);
     expect(textOf(task)).toMatch(/^tool text\nThe tool ran once.*error/);
@@ -104,7 +104,7 @@ describe('what a completed task says', () => {
     expect(task.result?._meta[AUTHORIZATION]).toBeUndefined();
   });
 
-  it.each(END_REASONS)('is, when it was denied for %s, that the tool did not run', (reason) => {
+  it.each(END_REASONS)('is, when it was denied for %s, that the tool did not run [APPR-212, DENIAL-026]', (reason) => {
     const task = render({ state: 'denied', reason });
     expect(task).toMatchObject({ status: 'completed', result: { isError: true } });
     expect(textOf(task)).toMatch(/did not run/);

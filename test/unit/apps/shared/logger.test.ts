@@ -52,7 +52,7 @@ describe('createLogger', () => {
     expect(shown).toMatch(/ error worker: stopped$/m);
   });
 
-  it('keeps tokens, cookies, secrets and arguments out', async () => {
+  it('keeps tokens, cookies, secrets and arguments out [AUTHZ-005]', async () => {
     const log = createLogger('gateway', { mode: 'development', stateDir });
     const req = { headers: { authorization: 'Bearer hunter2', cookie: 'session=hunter2' } };
     log.warn(
