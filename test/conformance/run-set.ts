@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as z from 'zod';
+import type { ForeignPrograms } from '../support/foreign.ts';
+import type { ConformanceSet } from './sets.ts';
+
+const RUN_LIMIT_MS = 900_000;
+/** Stands for a scenario that ended without a word about its checks. */
+const NO_CHECKS = '(no checks)';
+
+const checks = z.array(
+  z.looseObject({
+    id: z.string(),
+    status: z.enum(['SUCCESS', 'FAILURE', 'WARNING', 'SKIPPED', 'INFO']),
+    errorMessage: z.string().optional(),
+  }),
+);
+
+const VERDICTS = { SUCCESS: 'passed', FAILURE: 'failed', WARNING: 'warned', SKIPPED: 'skipped' } as const;
+/** `warned`: what should be is not so. The suite's score counts it as passed. */
+type Verdict = (typeof VERDICTS)[keyof typeof VERDICTS];
+const SEVERITY: readonly Verdict[] = ['skipped', 'passed', 'warned', 'failed'];
+
+/** What one check said. A check that a scenario makes several times counts as its worst. */
+export interface Finding {
+  readonly scenario: string;
+  readonly check: string;
+  readonly verdict: Verdict;
+  readonly message: string;
+}
+
+/** Runs a set against an address, and reads what it wrote down about each scenario. */
+export async function runSet(set: ConformanceSet, programs: ForeignPrograms, url: string): Promise<Finding[]> {
+  const script = programs.path(set.package, 'dist', 'index.js');
+  const findings: Finding[] = [];
+  for (const args of set.runs) {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-conformance-'));
+    try {
+      const output = await run(
+        programs.node,
+        [script, 'server', '--url', url, ...args, '--output-dir', folder],
+        folder,
+      );
+      for (const scenario of scenariosIn(output)) findings.push(...findingsOf(scenario, folder));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+  return findings;
+}
+
+/** What it prints says which scenarios were begun: one that broke off leaves nothing else. */
+function scenariosIn(output: string): string[] {
+  const names = [...output.matchAll(/^Running client scenario '([^']+)'/gm)].map(([, name = '']) => name);
+  if (names.length === 0) throw new Error(`the conformance suite ran nothing: ${output.slice(-2_000)}`);
+  return [...new Set(names)];
+}
+
+function findingsOf(scenario: string, folder: string): Finding[] {
+  const ended = readdirSync(folder).find(
+    (name) => /^(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1] === `server-${scenario}`,
+  );
+  const file = join(folder, ended ?? '', 'checks.json');
+  if (ended === undefined || !existsSync(file)) {
+    return [{ scenario, check: NO_CHECKS, verdict: 'failed', message: 'it broke off' }];
+  }
+  const worst = new Map<string, Finding>();
+  for (const { id, status, errorMessage = '' } of checks.parse(JSON.parse(readFileSync(file, 'utf8')))) {
+    if (status === 'INFO') continue;
+    const verdict = VERDICTS[status];
+    const before = worst.get(id);
+    if (before !== undefined && SEVERITY.indexOf(before.verdict) >= SEVERITY.indexOf(verdict)) continue;
+    worst.set(id, { scenario, check: id, verdict, message: errorMessage });
+  }
+  return [...worst.values()];
+}
+
+/** Answers what it printed. Its exit code says less than what it wrote down. */
+function run(node: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(node, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], timeout: RUN_LIMIT_MS });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (part: string) => (output += part));
+    }
+    child.once('error', reject);
+    child.once('close', (_code, signal) => {
+      if (signal === null) resolve(output);
+      else reject(new Error(`the conformance suite did not end by itself: ${args.join(' ')}`));
+    });
+  });
+}

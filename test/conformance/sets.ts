@@ -1,0 +1,43 @@
+/** Whom the suite is run against. */
+export const TARGETS = {
+  fixture: 'the fixture upstream alone, without us: what fails here is none of our doing',
+  relayed: 'the gateway, for an agent whose every call is allowed',
+  gated: 'the gateway, for an agent whose calls of task tools wait for an approval, which a program gives',
+} as const;
+export type Target = keyof typeof TARGETS;
+
+/** One choice of scenarios of one version of the suite. */
+export interface ConformanceSet {
+  readonly name: string;
+  /** The package of `test/foreign/conformance` that has it. */
+  readonly package: '@modelcontextprotocol/conformance' | 'conformance-0.1';
+  /** The arguments of each run. */
+  readonly runs: readonly (readonly string[])[];
+  readonly targets: readonly Target[];
+}
+
+const TASK_SCENARIOS = [
+  'tasks-lifecycle',
+  'tasks-capability-negotiation',
+  'tasks-wire-fields',
+  'tasks-request-state-removal',
+  'tasks-mrtr-input',
+  'tasks-request-headers',
+  'tasks-dispatch-and-envelope',
+  'tasks-status-notifications',
+  'tasks-required-task-error',
+  'tasks-mrtr-composition',
+];
+
+const PRESENT = '@modelcontextprotocol/conformance';
+const both: readonly Target[] = ['fixture', 'relayed'];
+const everybody: readonly Target[] = ['fixture', 'relayed', 'gated'];
+
+/** The first two are what a revision of the protocol demands; each scenario is run in the form of that revision. */
+export const SETS: readonly ConformanceSet[] = [
+  { name: '2026-07-28', package: PRESENT, runs: [['--requirements', '2026-07-28']], targets: both },
+  { name: '2025-11-25', package: PRESENT, runs: [['--requirements', '2025-11-25']], targets: both },
+  { name: 'all', package: PRESENT, runs: [['--suite', 'all']], targets: both },
+  { name: 'tasks', package: PRESENT, runs: TASK_SCENARIOS.map((one) => ['--scenario', one]), targets: everybody },
+  { name: '0.1.16', package: 'conformance-0.1', runs: [['--suite', 'all']], targets: both },
+];

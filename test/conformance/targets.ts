@@ -1,0 +1,74 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { listOpenRequests } from '../support/decisions.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { startFixtureUpstream } from './fixture/upstream.ts';
+import { taskTools } from './fixture/task-tools.ts';
+import type { Target } from './sets.ts';
+import { startTokenProxy } from './token-proxy.ts';
+
+const LOOK_MS = 50;
+
+/** Everything is allowed to everybody, but for one agent the tools with tasks of their own wait for an approval. */
+const POLICY = `
+@id("conformance-allowed")
+permit (principal, action, resource);
+
+@id("conformance-gated")
+@requestable("operator_approval")
+@reason("approval_required")
+forbid (principal, action == Action::"tools/call", resource)
+when { principal.id == "gated" && ${JSON.stringify(Object.keys(taskTools))}.contains(resource.id) }
+unless { context has approval && context.approval.verified && context.approval.template == "operator_approval" };
+`;
+
+/** Where the suite finds each target. */
+export interface Targets {
+  readonly urls: Readonly<Record<Target, string>>;
+  stop(): Promise<void>;
+}
+
+/** The fixture, the whole product before it under the fixture's own names, and a door without a token for each agent. */
+export async function startTargets(): Promise<Targets> {
+  const fixture = await startFixtureUpstream();
+  const stack = await startStack({
+    parts: 'together',
+    policies: POLICY,
+    mcpServers: { fixture: { url: fixture.url, prefix: '' } },
+    config: {
+      identity: {
+        people: [
+          { name: 'relayed', roles: ['agent'] },
+          { name: 'gated', roles: ['agent'] },
+          { name: 'alice', roles: ['approver'] },
+        ],
+      },
+    },
+  });
+  const doorFor = (agent: Target) => startTokenProxy(stack.config.urls.mcp, () => stack.token(agent));
+  const relayed = await doorFor('relayed');
+  const gated = await doorFor('gated');
+  const over = new AbortController();
+  const approving = approveEverything(stack, over.signal);
+  return {
+    urls: { fixture: fixture.url, relayed: relayed.url, gated: gated.url },
+    async stop() {
+      over.abort();
+      await approving;
+      await relayed.close();
+      await gated.close();
+      await stack.stop();
+      await fixture.close();
+    },
+  };
+}
+
+/** Approves whatever is asked for, soon. */
+async function approveEverything(stack: Stack, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    const token = await stack.token('alice', 'approvals');
+    for (const request of await listOpenRequests(stack.config.urls.approvals, token)) {
+      await stack.decide(request, { verdict: 'approve' });
+    }
+    await pause(LOOK_MS);
+  }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { SETS } from '../conformance/sets.ts';
+import { judge, readExpectations, type SetRun } from '../conformance/verdict.ts';
+
+const finding = (check: string, verdict: 'passed' | 'failed' | 'skipped') => ({
+  ...{ scenario: 'ping', check, verdict, message: 'said so' },
+});
+const run = (...findings: SetRun['findings']): SetRun => ({ target: 'relayed', set: 'all', findings });
+const expected = [{ reason: 'not built', in: ['relayed all', 'relayed tasks'], checks: ['ping:a', 'ping:b'] }];
+
+describe('what the conformance suite finds', () => {
+  it('is as expected when that fails which is expected to, and nothing else', () => {
+    const verdict = judge([run(finding('a', 'failed'), finding('b', 'failed'), finding('c', 'passed'))], expected);
+    expect(verdict).toEqual({ unexpected: [], stale: [] });
+  });
+
+  it('is reported when it fails unexpectedly', () => {
+    const runs = [run(finding('a', 'failed'), finding('b', 'failed'), finding('c', 'failed'))];
+    expect(judge(runs, expected).unexpected).toEqual([{ run: runs[0], finding: finding('c', 'failed') }]);
+  });
+
+  it.each(['passed', 'skipped'] as const)('is reported when it was expected to fail and is %s', (verdict) => {
+    expect(judge([run(finding('a', verdict), finding('b', 'failed'))], expected).stale).toEqual(['relayed all ping:a']);
+  });
+
+  it('is reported when it was expected to fail and is not there', () => {
+    expect(judge([run(finding('a', 'failed'))], expected).stale).toEqual(['relayed all ping:b']);
+  });
+});
+
+it('the expected failures are in sets and of targets that there are, and each is there once', () => {
+  const places = SETS.flatMap(({ name, targets }) => targets.map((target) => `${target} ${name}`));
+  const all = readExpectations(packagePath('test', 'conformance', 'expected-failures.yaml'));
+  expect(all.flatMap((one) => one.in).filter((place) => !places.includes(place))).toEqual([]);
+  const each = all.flatMap((one) => one.in.flatMap((place) => one.checks.map((check) => `${place} ${check}`)));
+  expect(each.filter((one, index) => each.indexOf(one) !== index)).toEqual([]);
+});
