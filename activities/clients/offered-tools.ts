@@ -48,6 +48,9 @@ export function sortOut(
   return { known, refused: [...refused.values()] };
 }
 
+/** Digests of the definitions there are: a new list of one upstream costs nothing for the tools of the others. */
+const digests = new WeakMap<JsonObject, string>();
+
 function describe(
   { upstream, start }: { readonly upstream: string; readonly start: string },
   definition: JsonObject,
@@ -56,7 +59,8 @@ function describe(
   const upstreamTool = definition['name'] as string;
   const name = `${start}${upstreamTool}`;
   try {
-    const digest = `sha-256:${sha256(canonicalJson(definition))}`;
+    const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
+    digests.set(definition, digest);
     const facts = toolFacts(definition, Object.hasOwn(settings, name) ? settings[name] : undefined);
     return { upstream, upstreamTool, name, definition, digest, facts };
   } catch {

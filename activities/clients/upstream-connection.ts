@@ -3,14 +3,16 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
+import { sendOnce, type SendingLimits } from './upstream-exchange.ts';
 import { UpstreamList } from './upstream-list.ts';
-import { createTransport, withHeaders, type UpstreamServer } from './upstream-transport.ts';
+import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const PROBE_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 2_000;
+/** For all pages of a list together. */
 const LIST_TIMEOUT_MS = 15_000;
 const BACKOFF_MIN_MS = 500;
 const BACKOFF_MAX_MS = 30_000;
@@ -22,20 +24,8 @@ const STABLE_MS = 30_000;
 const IDLE_MS = 1_000;
 /** Changes of the list of tools that are announced within this time are read together. */
 const REFRESH_MS = 50;
-/** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
-const NO_TIMEOUT_MS = 2 ** 31 - 1;
-
-/** Accepts everything and changes nothing: what the upstream says arrives complete. */
-const asItIs = {
-  '~standard': { version: 1 as const, vendor: 'countersign', validate: (value: unknown) => ({ value }) },
-};
-
-interface Limits {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-  /** Of the one HTTP request, its credentials among them. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
+/** A list that takes long is read less often: no upstream makes us read its list for more than a part of the time. */
+const REFRESH_SHARE = 10;
 
 interface Live {
   readonly client: Client;
@@ -61,6 +51,7 @@ export class UpstreamConnection {
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #refreshTimer: NodeJS.Timeout | undefined;
+  #listMs = 0;
   #closed = false;
   readonly #tools = new UpstreamList('tools/list', 'tools', 'name');
 
@@ -106,11 +97,8 @@ export class UpstreamConnection {
   }
 
   /** Sends one request and hands back the result as it came. Never repeats. */
-  async request(client: Client, method: string, params: JsonObject, limits: Limits): Promise<unknown> {
-    const { signal, timeoutMs = NO_TIMEOUT_MS, headers } = limits;
-    const options = { ...(signal && { signal }), timeout: timeoutMs, allowInputRequired: true };
-    const send = () => client.request({ method, params: { ...params } }, asItIs, options);
-    const result = await (headers === undefined ? send() : withHeaders(headers, send));
+  async request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown> {
+    const result = await sendOnce(client, { method, params }, limits);
     if (this.#live?.client === client) this.#live.usedAt = performance.now();
     return result;
   }
@@ -151,9 +139,10 @@ export class UpstreamConnection {
       const now = performance.now();
       const live = { client, since: now, usedAt: now };
       client.onclose = () => this.#lost(live);
-      this.#live = live;
       this.#prior = verdictOf(client);
       await this.#list(client);
+      if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
+      this.#live = live;
     } catch (cause) {
       this.#live = undefined;
       this.#prior = undefined;
@@ -168,22 +157,28 @@ export class UpstreamConnection {
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
+    const began = performance.now();
+    const until = began + LIST_TIMEOUT_MS;
     const ask = (method: string, params: JsonObject) =>
-      this.request(client, method, params, { timeoutMs: LIST_TIMEOUT_MS });
-    const { items, isNewest } = await this.#tools.read(ask).catch((cause: unknown) => {
+      this.request(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
+    const { items, isNewest } = await this.#tools.read(ask, this.#server.limits).catch((cause: unknown) => {
       this.discard(client);
       throw unavailable('it does not list its tools', cause);
     });
     if (isNewest) this.#onTools();
+    this.#listMs = performance.now() - began;
     return items;
   }
 
   /** The first notice sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
   #refreshSoon(): void {
-    this.#refreshTimer ??= setTimeout(() => {
-      this.#refreshTimer = undefined;
-      this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
-    }, REFRESH_MS).unref();
+    this.#refreshTimer ??= setTimeout(
+      () => {
+        this.#refreshTimer = undefined;
+        this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
+      },
+      Math.max(REFRESH_MS, REFRESH_SHARE * this.#listMs),
+    ).unref();
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */

@@ -1,7 +1,14 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 
-const MAX_PAGES = 100;
+/** A list whose pages are empty could go on for ever. */
+const MAX_PAGES = 1_000;
+
+interface ListLimits {
+  /** Bytes of the whole list. */
+  readonly maxMessageBytes: number;
+  readonly maxListItems: number;
+}
 
 /** Sends one request to the upstream, and answers the result as it came. */
 type Ask = (method: string, params: JsonObject) => Promise<unknown>;
@@ -29,24 +36,42 @@ export class UpstreamList {
 
   /**
    * Reads the whole list. A list that was asked for earlier may arrive later: it does not replace the newer one. So
-   * whoever asked finds its own list in `items`, or one that was asked for after it. Throws whatever `ask` throws, or a
-   * `ZodError` when the answer is no such list.
+   * whoever asked finds its own list in `items`, or one that was asked for after it. Throws whatever `ask` throws, a
+   * `ZodError` when the answer is no such list, and an error that names the limit when it is too long. A part of a list is no
+   * list: what is missing in it would pass for gone.
    */
-  async read(ask: Ask): Promise<{ readonly items: readonly JsonObject[]; readonly isNewest: boolean }> {
+  async read(
+    ask: Ask,
+    limits: ListLimits,
+  ): Promise<{ readonly items: readonly JsonObject[]; readonly isNewest: boolean }> {
     const turn = (this.#asked += 1);
     const items: JsonObject[] = [];
+    let bytes = 0;
+    let pages = 0;
     let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES; page += 1) {
+    do {
       const answer = this.#page.parse(await ask(this.#method, cursor === undefined ? {} : { cursor }));
-      items.push(...(answer[this.#member] as JsonObject[]));
+      for (const item of answer[this.#member] as JsonObject[]) items.push(item);
+      bytes += JSON.stringify(answer).length;
+      pages += 1;
+      this.#check(limits, { items: items.length, bytes, pages });
       cursor = answer.nextCursor;
-      if (cursor === undefined) break;
-    }
+    } while (cursor !== undefined);
     const isNewest = turn > this.#shown;
     if (isNewest) {
       this.#shown = turn;
       this.items = items;
     }
     return { items, isNewest };
+  }
+
+  #check(limits: ListLimits, seen: { items: number; bytes: number; pages: number }): void {
+    if (seen.items > limits.maxListItems) throw this.#tooLong(`limits.maxListItems (${limits.maxListItems})`);
+    if (seen.bytes > limits.maxMessageBytes) throw this.#tooLong(`limits.maxMessageBytes (${limits.maxMessageBytes})`);
+    if (seen.pages >= MAX_PAGES) throw this.#tooLong(`${MAX_PAGES} pages`);
+  }
+
+  #tooLong(limit: string): Error {
+    return new Error(`the answers to ${this.#method} are more than ${limit}`);
   }
 }

@@ -1,31 +1,67 @@
 import { StringDecoder } from 'node:string_decoder';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import type { ReadingPace } from './reading-pace.ts';
 
 const EVENT_STREAM = 'text/event-stream';
+/** An empty line ends an event. @see HTML, server-sent events, event stream interpretation */
+const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'];
+const LONGEST_END = 4;
+
+/** What an upstream's answers are read with. */
+export interface Reading {
+  /** Bytes that one message may have. */
+  readonly maxMessageBytes: number;
+  readonly pace: ReadingPace;
+  /** Called when a message has more. */
+  readonly onTooLarge: () => void;
+}
 
 /**
  * An upstream's answer in the form that the SDK reads. A stream of events whose first message is the answer itself, which
  * is how most servers answer, is handed on as that message: the SDK's own reading of streams costs more than the call.
+ * Rejects when the answer is too large.
  */
-export async function toResponse({ statusCode: status, headers: received, body }: Dispatcher.ResponseData) {
+export async function toResponse(
+  { statusCode: status, headers: received, body }: Dispatcher.ResponseData,
+  reading: Reading,
+): Promise<Response> {
   const headers = new Headers();
   for (const [name, value = ''] of Object.entries(received)) {
     headers.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
   const isStream = headers.get('content-type')?.startsWith(EVENT_STREAM) === true;
-  if (!isStream) return new Response(status === 204 ? null : await body.text(), { status, headers });
-  const { chunks, answer } = await readStart(body);
-  if (answer === undefined) return new Response(toWebStream(chunks, body), { status, headers });
+  if (!isStream) {
+    const text = await readText(body, reading);
+    return new Response(status === 204 ? null : text, { status, headers });
+  }
+  const { chunks, answer } = await readStart(body, reading);
+  if (answer === undefined) {
+    const rest = Readable.from(events(chunks, body, reading), { objectMode: false });
+    return new Response(Readable.toWeb(rest) as ReadableStream, { status, headers });
+  }
   headers.set('content-type', 'application/json');
   return Object.assign(new Response(null, { status, headers }), { json: async () => answer });
 }
 
+async function readText(body: Readable, reading: Reading): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > reading.maxMessageBytes) throw tooLarge(reading);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
 /** Reads up to the first event with data. Whatever cannot be judged from it is left to the SDK, from the first byte on. */
-function readStart(body: Readable): Promise<{ chunks: Buffer[]; answer: unknown }> {
+function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]; answer: unknown }> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
+    let bytes = 0;
     const decoder = new StringDecoder('utf8');
     let first: { event?: string | undefined; data: string } | undefined;
     // Events without data only give the place in the stream a name.
@@ -39,8 +75,9 @@ function readStart(body: Readable): Promise<{ chunks: Buffer[]; answer: unknown 
     };
     const take = (chunk: Buffer) => {
       chunks.push(chunk);
+      bytes += chunk.length;
       parser.feed(decoder.write(chunk));
-      if (first !== undefined) stop();
+      if (first !== undefined || bytes > reading.maxMessageBytes) stop();
     };
     body.on('data', take).once('end', stop).once('error', stop);
     // A connection may break at any time, also while nobody listens.
@@ -59,21 +96,28 @@ function answerIn(data: string): unknown {
   }
 }
 
-/** Passes on what has arrived, and what arrives as it arrives, no faster than it is read. */
-function toWebStream(chunks: readonly Buffer[], body: Readable): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue(chunk);
-      if (body.errored) return controller.error(body.errored);
-      if (body.readableEnded) return controller.close();
-      body.on('data', (chunk: Buffer) => {
-        controller.enqueue(chunk);
-        if ((controller.desiredSize ?? 0) <= 0) body.pause();
-      });
-      body.once('end', () => controller.close());
-      body.once('error', (error) => controller.error(error));
-    },
-    pull: () => void body.resume(),
-    cancel: () => void body.destroy(),
-  });
+/** What has arrived, and what arrives, no faster than its pace and than it is read. Throws at an event that is too large. */
+async function* events(chunks: readonly Buffer[], body: Readable, reading: Reading): AsyncGenerator<Buffer> {
+  let open = 0;
+  let seen = Buffer.alloc(0);
+  for await (const chunk of both(chunks, body)) {
+    // An end may be cut in two by its chunks.
+    seen = Buffer.concat([seen.subarray(-LONGEST_END), chunk]);
+    const end = Math.max(...EVENT_ENDS.map((bytes) => seen.lastIndexOf(bytes)));
+    open = end === -1 ? open + chunk.length : seen.length - end;
+    if (open > reading.maxMessageBytes) throw tooLarge(reading);
+    yield chunk;
+    const pauseMs = reading.pace.pauseAfter(chunk);
+    if (pauseMs > 0) await pause(pauseMs, undefined, { ref: false });
+  }
+}
+
+async function* both(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
+  yield* chunks;
+  yield* body as AsyncIterable<Buffer>;
+}
+
+function tooLarge({ maxMessageBytes, onTooLarge }: Reading): Error {
+  onTooLarge();
+  return new Error(`the upstream sent a message of more than ${maxMessageBytes} bytes`);
 }

@@ -1,48 +1,43 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { setMaxListeners } from 'node:events';
-import type { Stream } from 'node:stream';
+import { EventEmitter, setMaxListeners } from 'node:events';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
-import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
-import { Agent, request } from 'undici';
+import { Agent, request, type Dispatcher } from 'undici';
+import { ReadingPace } from './reading-pace.ts';
 import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
-import { toResponse } from './upstream-response.ts';
+import { Exchange } from './upstream-exchange.ts';
+import { createProgramTransport, type UpstreamProgram } from './upstream-program.ts';
+import { toResponse, type Reading } from './upstream-response.ts';
+
+/** What one upstream may make us read. What is beyond is not read, and harms its own calls only. */
+export interface UpstreamLimits {
+  /** Bytes of one message: a line, an event, an answer, a whole list. */
+  readonly maxMessageBytes: number;
+  /** Tools that it may list; likewise prompts, resources and resource templates. */
+  readonly maxListItems: number;
+  /** Messages read in a second. */
+  readonly maxMessagesPerSecond: number;
+}
 
 /** An upstream MCP server as the configuration names it: a program to start, or an address. */
-export type UpstreamServer =
-  | {
-      readonly command: string;
-      readonly args: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd?: string | undefined;
-    }
-  | HttpUpstream;
-
-const MAX_LOGGED_CHARS = 2_000;
+export type UpstreamServer = { readonly limits: UpstreamLimits } & UpstreamAddress;
+type UpstreamAddress = UpstreamProgram | HttpUpstream;
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
 export function createTransport(server: UpstreamServer, credentials: Credentials, log: Logger): Transport {
-  if ('url' in server) {
-    return new StreamableHTTPClientTransport(new URL(server.url), {
-      fetch: (url, init) => fetchOnce(url, init, credentials),
-    });
-  }
-  const transport = new StdioClientTransport({
-    command: server.command,
-    args: [...server.args],
-    env: { ...getDefaultEnvironment(), ...server.env },
-    stderr: 'pipe',
-    ...(server.cwd !== undefined && { cwd: server.cwd }),
+  const { maxMessageBytes, maxMessagesPerSecond } = server.limits;
+  const pace = new ReadingPace(maxMessagesPerSecond, () =>
+    log.warn(
+      { maxMessagesPerSecond },
+      'the upstream sends more messages than limits.maxMessagesPerSecond; it has to wait',
+    ),
+  );
+  const onTooLarge = () =>
+    log.warn({ maxMessageBytes }, 'the upstream sent a message larger than limits.maxMessageBytes; it is not read');
+  const reading: Reading = { maxMessageBytes, pace, onTooLarge };
+  if (!('url' in server)) return createProgramTransport(server, reading, log);
+  return new StreamableHTTPClientTransport(new URL(server.url), {
+    fetch: (url, init) => fetchOnce({ reading, credentials }, url, init),
   });
-  logLines(transport.stderr, log);
-  return transport;
-}
-
-const headersOfCall = new AsyncLocalStorage<Readonly<Record<string, string>>>();
-
-/** Sends one request whose HTTP form carries these headers, and no credentials but those among them. */
-export function withHeaders<T>(headers: Readonly<Record<string, string>>, send: () => Promise<T>): Promise<T> {
-  return headersOfCall.run(headers, send);
 }
 
 /** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
@@ -50,34 +45,66 @@ const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 /**
  * Sends one request, for the transport. A redirect is an error: following it would take the credential and the call to a
- * place nobody configured, or send the call twice. Lets go of the transport's signal, which lives as long as the
- * connection, when the answer has been read; the built-in `fetch` keeps listening until garbage is collected.
+ * place nobody configured, or send the call twice.
  */
-async function fetchOnce(url: string | URL, init: RequestInit = {}, credentials: Credentials): Promise<Response> {
-  if (init.signal) setMaxListeners(0, init.signal);
+async function fetchOnce(
+  { reading, credentials }: { readonly reading: Reading; readonly credentials: Credentials },
+  url: string | URL,
+  init: RequestInit = {},
+): Promise<Response> {
+  const exchange = Exchange.take();
   const sent: Record<string, string> = { 'accept-encoding': 'identity' };
-  const own = headersOfCall.getStore() ?? (await credentials.headers());
+  const own = exchange?.headers ?? (await credentials.headers());
   for (const part of [own, init.headers]) new Headers(part).forEach((value, name) => (sent[name] = value));
-  const answer = await request(url, {
-    method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
-    headers: sent,
-    body: (init.body as string | null | undefined) ?? null,
-    signal: init.signal ?? null,
-    dispatcher: agent,
-  });
+  const answer = await whileWanted([init.signal, exchange?.over], (signal) =>
+    request(url, {
+      method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
+      headers: sent,
+      body: (init.body as string | null | undefined) ?? null,
+      signal,
+      dispatcher: agent,
+    }),
+  );
   if (answer.statusCode === 401) credentials.refused();
   if (answer.statusCode >= 300 && answer.statusCode < 400) {
     answer.body.destroy();
     throw new TypeError('the upstream server redirects, which is not followed');
   }
-  return toResponse(answer);
+  exchange?.begins(answer.body);
+  const onTooLarge = () => {
+    reading.onTooLarge();
+    exchange?.end();
+  };
+  return toResponse(answer, { ...reading, onTooLarge });
 }
 
-/** Keeps the program's error output flowing, so that it never blocks on a full pipe. */
-function logLines(stream: Stream | null, log: Logger): void {
-  stream?.on('data', (chunk: Buffer) => {
-    log.debug({ stderr: chunk.toString('utf8').slice(0, MAX_LOGGED_CHARS) }, 'upstream wrote to its error output');
-  });
+/**
+ * Ends the request when one of the signals fires. Lets go of them when the answer has been read: one lives as long as the
+ * connection, and the built-in `fetch` keeps listening to it until garbage is collected.
+ */
+async function whileWanted(
+  signals: readonly (AbortSignal | null | undefined)[],
+  send: (signal: EventEmitter) => Promise<Dispatcher.ResponseData>,
+): Promise<Dispatcher.ResponseData> {
+  const present = signals.filter((signal) => signal !== null && signal !== undefined);
+  for (const signal of present) signal.throwIfAborted();
+  const ended = new EventEmitter();
+  const end = () => ended.emit('abort');
+  const letGo = () => {
+    for (const signal of present) signal.removeEventListener('abort', end);
+  };
+  for (const signal of present) {
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', end, { once: true });
+  }
+  try {
+    const answer = await send(ended);
+    answer.body.once('close', letGo);
+    return answer;
+  } catch (error) {
+    letGo();
+    throw error;
+  }
 }
 
 const NOT_CONNECTED_SYSCALLS = new Set(['connect', 'getaddrinfo']);

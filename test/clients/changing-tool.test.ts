@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { startChangingUpstream } from '../support/changing-upstream.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ORIGINAL = { description: 'Pays.', properties: {}, annotations: {} };
@@ -11,7 +11,7 @@ let bank: Awaited<ReturnType<typeof startChangingUpstream>>;
 let pool: UpstreamPool;
 beforeAll(async () => {
   bank = await startChangingUpstream(ORIGINAL);
-  pool = createUpstreams({ bank: { url: bank.url, headers: {} } }, pino({ level: 'silent' }));
+  pool = openUpstreams({ bank: { url: bank.url } });
 });
 afterAll(async () => {
   await pool.close();

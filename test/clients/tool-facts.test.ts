@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 
 const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
 const program = (...args: string[]) => ({ command: process.execPath, args: [crashing, ...args], env: {} });
@@ -12,9 +13,9 @@ afterEach(async () => {
   await pool?.close();
   lines = [];
 });
-const open = (servers: Parameters<typeof createUpstreams>[0], settings: Record<string, ToolSettings>) => {
+const open = (servers: object, settings: Record<string, ToolSettings>) => {
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
-  return (pool = createUpstreams(servers, log, settings));
+  return (pool = openUpstreams(servers, log, settings));
 };
 
 describe('what is known of a tool', () => {

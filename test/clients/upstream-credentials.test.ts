@@ -7,11 +7,12 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import express from 'express';
 import { jwtVerify, type JWK, type JWTPayload } from 'jose';
 import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { HttpUpstream, UpstreamAuth } from '../../activities/clients/upstream-credentials.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { serve } from '../support/serve.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 import { BY_KEY, BY_SECRET, keyPair, startTokenServer, TOKEN_EXCHANGE, UNKNOWN } from '../support/token-server.ts';
 
 const SECRET = 'a secret of thirty-two characters';
@@ -75,7 +76,7 @@ function protectedServer() {
 
 const connect = (how: Partial<HttpUpstream> & { auth?: UpstreamAuth } = {}) => {
   const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-  pool = createUpstreams({ bank: { url: url(), headers: {}, ...how } }, log);
+  pool = openUpstreams({ bank: { url: url(), ...how } }, log);
   return pool;
 };
 const bySecret = (): UpstreamAuth => ({

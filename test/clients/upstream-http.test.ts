@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { serve } from '../support/serve.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const log = pino({ level: 'silent' });
 const never = () => new AbortController().signal;
 
 interface Message {
@@ -73,7 +72,7 @@ afterEach(async () => {
 });
 
 const act = async (signal = never()) => {
-  pool = createUpstreams({ web: { url, headers: { authorization: 'Bearer upstream-token' } } }, log);
+  pool = openUpstreams({ web: { url, headers: { authorization: 'Bearer upstream-token' } } });
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
 
@@ -86,7 +85,7 @@ const heldList = () =>
 describe('a tool of an upstream that has answered, but not listed its tools yet', () => {
   it('is waited for', async () => {
     const asked = heldList();
-    pool = createUpstreams({ web: { url, headers: {} } }, log);
+    pool = openUpstreams({ web: { url } });
     const listed = pool.tools();
     const list = await asked;
     const found = pool.find('web__act');
@@ -106,7 +105,7 @@ describe('a call over HTTP', () => {
 
   it('is not sent any more when connecting took too long', async () => {
     const asked = heldList();
-    pool = createUpstreams({ web: { url, headers: {} } }, log);
+    pool = openUpstreams({ web: { url } });
     const sendBy = performance.now() + 50;
     const call = { upstream: 'web', upstreamTool: 'act', arguments: {} };
     const outcome = pool.call(call, { signal: never(), sendBy });

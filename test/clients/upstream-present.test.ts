@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const log = pino({ level: 'silent' });
 const never = () => new AbortController().signal;
 
 let pool: UpstreamPool | undefined;
@@ -15,7 +14,7 @@ describe('an upstream of the present revision', () => {
   beforeAll(() => gateway.start());
   afterAll(() => gateway.stop());
   const connect = () =>
-    (pool = createUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }, log));
+    (pool = openUpstreams({ up: { url: gateway.mcpUrl, headers: { authorization: 'Bearer token-of-alice' } } }));
 
   it('is spoken to in its own revision, and never asked for a task', async () => {
     const upstreams = connect();

@@ -3,16 +3,15 @@ import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const log = pino({ level: 'silent' });
 const SERVERS = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
 const EVERYTHING = `${SERVERS}server-everything/dist/index.js`;
 const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
-const program = (...args: string[]) => ({ command: process.execPath, args, env: {} });
+const program = (...args: string[]) => ({ command: process.execPath, args });
 const never = () => new AbortController().signal;
 
 let pool: UpstreamPool | undefined;
@@ -20,7 +19,7 @@ afterEach(async () => {
   await pool?.close();
   pool = undefined;
 });
-const open = (servers: Parameters<typeof createUpstreams>[0]) => (pool = createUpstreams(servers, log));
+const open = (servers: object) => (pool = openUpstreams(servers));
 
 describe('upstreams over standard input and output', () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'upstream-')));
@@ -120,7 +119,7 @@ describe('upstreams over standard input and output', () => {
 
 describe('upstreams that are not there', () => {
   it('cannot be called, and list nothing', async () => {
-    const upstreams = open({ gone: program('/no/such/file.mjs'), web: { url: 'http://127.0.0.1:9/mcp', headers: {} } });
+    const upstreams = open({ gone: program('/no/such/file.mjs'), web: { url: 'http://127.0.0.1:9/mcp' } });
     expect(await upstreams.tools()).toEqual([]);
     for (const upstream of ['gone', 'web', 'unheard_of']) {
       const call = { upstream, upstreamTool: 'x', arguments: {} };
@@ -196,7 +195,7 @@ describe('upstreams over HTTP', () => {
   afterAll(stop);
 
   it('are called, found gone, and connected again after a restart', async () => {
-    const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp`, headers: {} } });
+    const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp` } });
     const sum = () =>
       upstreams.call({ upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } }, { signal: never() });
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('web__get-sum');

@@ -15,12 +15,29 @@ const naming = {
     .regex(new RegExp(`^(${name})?$`), NAME_FORM)
     .optional(),
 };
+/** What one upstream may make us read. What is beyond is not read, and harms that upstream's own calls only. */
+const limits = z
+  .strictObject({
+    /** Bytes of one message: a line that a program writes, an event of a stream, any other answer; also of a whole list. */
+    maxMessageBytes: z
+      .number()
+      .int()
+      .min(64 * 1024)
+      .default(10 * 1024 * 1024),
+    /** Tools it may list, over all pages; likewise prompts, resources and resource templates. A longer list is refused whole. */
+    maxListItems: z.number().int().positive().default(5_000),
+    /** Messages (lines) of a program or a stream that are read in a second; a large one counts as several. The rest waits. */
+    maxMessagesPerSecond: z.number().int().positive().default(2_000),
+  })
+  .prefault({});
+
 const stdioUpstream = z.strictObject({
   ...naming,
   command: z.string().min(1),
   args: z.array(z.string()).default([]),
   env: z.record(z.string(), z.string()).default({}),
   cwd: z.string().optional(),
+  limits,
 });
 /** A secret as it is written, or a file whose content it is, read whenever it is used. */
 const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
@@ -52,6 +69,7 @@ const httpUpstream = z.strictObject({
   /** Sent with every request. */
   headers: z.record(z.string(), secret).default({}),
   auth: auth.optional(),
+  limits,
 });
 
 const tool = z

@@ -1,0 +1,104 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Readable } from 'node:stream';
+import type { Client } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+
+/** How long an answer that was read may leave its connection open. */
+const DRAIN_MS = 1_000;
+
+/** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Accepts everything and changes nothing: what the upstream says arrives complete. */
+const asItIs = {
+  '~standard': { version: 1 as const, vendor: 'countersign', validate: (value: unknown) => ({ value }) },
+};
+
+const exchanges = new AsyncLocalStorage<Exchange>();
+
+/**
+ * One request to an upstream, for whoever sends it over HTTP: the transport of the SDK knows no headers of a single request,
+ * and in earlier revisions does not close the connection of a request that was given up.
+ */
+export class Exchange {
+  /** Of its HTTP request, credentials among them. Undefined: those that every request has. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly #over = new AbortController();
+  #body: Readable | undefined;
+  #isTaken = false;
+
+  constructor(headers: Readonly<Record<string, string>> | undefined) {
+    this.headers = headers;
+  }
+
+  /**
+   * The exchange that is under way, for the first HTTP request made within it and for no other: a notice that the request is
+   * cancelled belongs to the same call, but neither carries its key nor ends with it.
+   */
+  static take(): Exchange | undefined {
+    const exchange = exchanges.getStore();
+    if (exchange === undefined || exchange.#isTaken) return undefined;
+    exchange.#isTaken = true;
+    return exchange;
+  }
+
+  /** Fires when nobody waits for the answer any more. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  run<T>(send: () => Promise<T>): Promise<T> {
+    return exchanges.run(this, send);
+  }
+
+  /** The answer has begun to arrive. */
+  begins(body: Readable): void {
+    this.#body = body;
+  }
+
+  /** Gives the request up, and closes its connection. */
+  end(): void {
+    this.#over.abort();
+  }
+
+  /** The answer was read. Whoever goes on sending after it loses the connection, or would hold one for every call. */
+  settle(): void {
+    const body = this.#body;
+    if (body === undefined || body.closed) return;
+    const timer = setTimeout(() => this.end(), DRAIN_MS).unref();
+    body.once('close', () => clearTimeout(timer));
+  }
+}
+
+/** Whatever fires first ends the request. */
+export interface SendingLimits {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  /** Of the one HTTP request, credentials among them. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends one request and hands back the result as it came. When it fails, nothing of it is left open. Never repeats. */
+export async function sendOnce(
+  client: Client,
+  request: { readonly method: string; readonly params: JsonObject },
+  { signal, timeoutMs = NO_TIMEOUT_MS, headers }: SendingLimits,
+): Promise<unknown> {
+  const exchange = new Exchange(headers);
+  const leave = () => exchange.end();
+  signal?.addEventListener('abort', leave, { once: true });
+  if (signal?.aborted === true) leave();
+  const options = { signal: exchange.over, timeout: timeoutMs, allowInputRequired: true };
+  const { method, params } = request;
+  try {
+    const result = await exchange.run(() => client.request({ method, params: { ...params } }, asItIs, options));
+    exchange.settle();
+    return result;
+  } catch (error) {
+    // An answer that never ends would hold a connection for each call.
+    exchange.end();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
+}

@@ -1,0 +1,82 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import type { Transport } from '@modelcontextprotocol/client';
+import {
+  getDefaultEnvironment,
+  StdioClientTransport,
+  type StdioServerParameters,
+} from '@modelcontextprotocol/client/stdio';
+import type { Logger } from 'pino';
+import { keepPace, LINE_END } from './reading-pace.ts';
+import type { Reading } from './upstream-response.ts';
+
+const MAX_LOGGED_CHARS = 2_000;
+
+/** A program to start, which is spoken to over its standard input and output. */
+export interface UpstreamProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string | undefined;
+}
+
+/** A transport that starts the program when it is connected. A line that is too large ends the program. */
+export function createProgramTransport(program: UpstreamProgram, reading: Reading, log: Logger): Transport {
+  const transport = paced(
+    {
+      command: program.command,
+      args: [...program.args],
+      env: { ...getDefaultEnvironment(), ...program.env },
+      stderr: 'pipe',
+      maxBufferSize: reading.maxMessageBytes,
+      ...(program.cwd !== undefined && { cwd: program.cwd }),
+    },
+    reading,
+  );
+  // Kept flowing, so that the program does not block on a full pipe; no faster than anything else that it writes.
+  const errors = transport.stderr as Readable;
+  errors.on('data', (chunk: Buffer) => {
+    log.debug({ stderr: chunk.subarray(0, MAX_LOGGED_CHARS).toString('utf8') }, 'upstream wrote to its error output');
+  });
+  keepPace(errors, reading.pace);
+  return transport;
+}
+
+/**
+ * The SDK's transport, whose program is read no faster than its pace. The SDK has no place for that, so the output is taken
+ * from where the SDK keeps it. It learns the revision from a second process of the program, which it starts with the
+ * transport's own constructor and nothing that derives from it: so that is where the second one gets its pace.
+ */
+function paced(parameters: StdioServerParameters, reading: Reading): StdioClientTransport {
+  const transport = new StdioClientTransport(parameters);
+  const start = transport.start.bind(transport);
+  const another = function (changed: StdioServerParameters) {
+    return paced(changed, reading);
+  };
+  return Object.assign(transport, {
+    constructor: another,
+    async start() {
+      await start();
+      const { _process: child } = transport as unknown as { readonly _process?: ChildProcess };
+      if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
+      noteLargeLines(child.stdout, reading);
+      const letGo = keepPace(child.stdout, reading.pace);
+      // What is left in the pipe of a program that has ended would keep its end from being noticed.
+      child.once('exit', letGo);
+    },
+  });
+}
+
+/** The SDK ends the connection over such a line; here it only gets its own line in the log. */
+function noteLargeLines(output: Readable, { maxMessageBytes, onTooLarge }: Reading): void {
+  let open = 0;
+  const note = (chunk: Buffer) => {
+    const total = open + chunk.length;
+    const end = chunk.lastIndexOf(LINE_END);
+    open = end === -1 ? total : chunk.length - end - 1;
+    if (total <= maxMessageBytes) return;
+    output.off('data', note);
+    onTooLarge();
+  };
+  output.on('data', note);
+}

@@ -1,0 +1,166 @@
+import type { ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import { serve } from '../support/serve.ts';
+import { openUpstreams } from '../support/upstreams.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const MAX = 100_000;
+
+interface Message {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly protocolVersion?: string };
+}
+
+let server: HttpServer;
+let pool: UpstreamPool;
+let logged: string[];
+let cancelled: number;
+/** Answers `tools/call`. */
+let onCall: (response: ServerResponse, id: number | undefined) => void;
+/** Answers to `tools/call` whose connection has closed. */
+let closed: number;
+
+const json = (response: ServerResponse, body: unknown) =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+const stream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
+const answer = (id: number | undefined, said: string) => ({
+  jsonrpc: '2.0',
+  id,
+  result: { content: [{ type: 'text', text: said }] },
+});
+const event = (message: object) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+const notice = event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } });
+
+function onMessage(response: ServerResponse, { id, method, params }: Message): void {
+  const ok = (result: unknown) => json(response, { jsonrpc: '2.0', id, result });
+  if (method === 'initialize') {
+    const serverInfo = { name: 'stub', version: '1' };
+    return ok({ protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo });
+  }
+  if (method === 'tools/list') return ok({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
+  if (method === 'ping') return ok({});
+  if (method === 'tools/call') {
+    response.once('close', () => (closed += 1));
+    return onCall(response, id);
+  }
+  if (method === 'notifications/cancelled') cancelled += 1;
+  if (id === undefined) return void response.writeHead(202).end();
+  return json(response, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'unknown' } });
+}
+
+beforeAll(async () => {
+  server = await serve((request, response) => {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    void text(request).then((body) => onMessage(response, JSON.parse(body) as Message));
+  });
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  logged = [];
+  closed = 0;
+  cancelled = 0;
+});
+afterEach(() => pool.close());
+
+const act = (limits: object = { maxMessageBytes: MAX }, signal = new AbortController().signal) => {
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
+  pool = openUpstreams({ web: { url: `${server.url}/mcp`, limits } }, log);
+  return again(signal);
+};
+const again = (signal = new AbortController().signal) =>
+  pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
+const result = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
+
+describe('a server that answers a call with too much', () => {
+  const large = 'x'.repeat(2 * MAX);
+  it.each<[string, typeof onCall]>([
+    ['in one body', (response, id) => json(response, answer(id, large))],
+    ['in one event', (response, id) => void stream(response).end(event(answer(id, large)))],
+    ['in an event after another', (response, id) => void stream(response).end(notice + event(answer(id, large)))],
+    [
+      'in an event that never ends',
+      (response) => {
+        stream(response).write(`${notice}data: `);
+        const more = setInterval(() => response.write(large), 1);
+        response.once('close', () => clearInterval(more));
+      },
+    ],
+    [
+      'in a body that never ends',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const more = setInterval(() => response.write(large), 1);
+        response.once('close', () => clearInterval(more));
+      },
+    ],
+  ])('%s leaves it unanswered, loses its connection, and can be called again', async (_, tooMuch) => {
+    onCall = tooMuch;
+    expect(await act()).toMatchObject({ kind: 'no_answer' });
+    expect(logged.join()).toContain('larger than limits.maxMessageBytes');
+    await waitFor(() => closed === 1);
+    onCall = (response, id) => json(response, answer(id, 'fine'));
+    expect(await again()).toMatchObject(result('fine'));
+  });
+
+  it('in many events may do so, for each of them is small', async () => {
+    onCall = (response, id) => {
+      stream(response);
+      for (let sent = 0; sent < MAX; sent += notice.length) response.write(notice);
+      response.end(event(answer(id, 'after all')));
+    };
+    expect(await act({ maxMessageBytes: MAX, maxMessagesPerSecond: 100_000 })).toMatchObject(result('after all'));
+  });
+});
+
+describe('a server that floods the stream of its answer', () => {
+  it('has to wait, and the answer arrives all the same', async () => {
+    onCall = (response, id) => void stream(response).end(notice.repeat(30) + event(answer(id, 'at last')));
+    expect(await act({ maxMessagesPerSecond: 60 })).toMatchObject(result('at last'));
+    expect(logged.join()).toContain('more messages than limits.maxMessagesPerSecond');
+  });
+});
+
+describe('the connection of a call', () => {
+  it.each<[string, typeof onCall]>([
+    ['never begins to be answered', () => undefined],
+    ['is answered without end', (response) => void stream(response).write(notice)],
+    [
+      'is answered by half',
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
+    ],
+  ])('that %s is closed when the call is given up, and the server is told', async (_, never) => {
+    const leave = new AbortController();
+    onCall = (response, id) => {
+      never(response, id);
+      setImmediate(() => leave.abort());
+    };
+    expect(await act({}, leave.signal)).toMatchObject({ kind: 'no_answer' });
+    await waitFor(() => closed === 1 && cancelled === 1);
+  });
+
+  it('that stays open after the answer is closed', async () => {
+    onCall = (response, id) => void stream(response).write(event(answer(id, 'fine')));
+    expect(await act()).toMatchObject(result('fine'));
+    await waitFor(() => closed === 1);
+  });
+});
+
+describe('a server that answers with nonsense', () => {
+  it.each<[string, typeof onCall]>([
+    ['that is no JSON', (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{')],
+    ['that is no message', (response) => json(response, { hello: 'world' })],
+    ['that is a page', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
+    ['that is the answer to something else', (response) => json(response, answer(4_711, 'not for you'))],
+    ['in events', (response) => void stream(response).end('data: {\n\ndata: []\n\nevent: x\ndata: y\n\n')],
+  ])('%s leaves its call without a result', async (_, nonsense) => {
+    onCall = nonsense;
+    expect(await act({}, AbortSignal.timeout(1_000))).not.toMatchObject({ kind: 'result' });
+    onCall = (response, id) => json(response, answer(id, 'fine'));
+    expect(await again()).toMatchObject(result('fine'));
+  });
+});

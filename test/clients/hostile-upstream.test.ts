@@ -1,0 +1,104 @@
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { keepPace, ReadingPace } from '../../activities/clients/reading-pace.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { openUpstreams } from '../support/upstreams.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const fixture = (name: string) => new URL(`./fixtures/${name}`, import.meta.url).pathname;
+const healthy = { command: process.execPath, args: [fixture('crashing-server.mjs')] };
+const hostile = (limits: object, ...args: string[]) => ({
+  command: process.execPath,
+  args: [fixture('hostile-server.mjs'), ...args],
+  limits,
+});
+const never = () => new AbortController().signal;
+
+let pool: UpstreamPool;
+let logged: string[];
+beforeEach(() => {
+  logged = [];
+});
+afterEach(() => pool.close());
+const open = (bad: object) => {
+  const log = pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) });
+  return (pool = openUpstreams({ bad, good: healthy }, log));
+};
+const call = (upstream: string, upstreamTool: string, args = {}, signal = never()) =>
+  pool.call({ upstream, upstreamTool, arguments: args }, { signal });
+const text = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
+/** What of the neighbour has to work whatever the hostile one does. */
+const expectHealthyNeighbour = async () => {
+  expect(await pool.find('good__pid', { live: true })).toBeDefined();
+  expect(await call('good', 'pid')).toMatchObject({ kind: 'result', isError: false });
+};
+
+describe('a program that', () => {
+  it('answers with a line that is too large leaves its call unanswered, and is started again', async () => {
+    open(hostile({ maxMessageBytes: 100_000 }));
+    expect(await call('bad', 'large', { bytes: 90_000 })).toMatchObject({ kind: 'result' });
+    expect(await call('bad', 'large', { bytes: 200_000 })).toMatchObject({ kind: 'no_answer' });
+    expect(logged.join()).toContain('larger than limits.maxMessageBytes');
+    await expectHealthyNeighbour();
+    const again = await waitFor(async () => {
+      const answer = await call('bad', 'ok');
+      return answer.kind === 'result' && answer;
+    });
+    expect(again).toMatchObject(text('ok'));
+  });
+
+  it('writes nonsense between its messages is understood where it makes sense', async () => {
+    open(hostile({}));
+    expect(await call('bad', 'nonsense')).toMatchObject(text('after nonsense'));
+    await expectHealthyNeighbour();
+  });
+
+  it('never stops writing has to wait, and its neighbour does not', async () => {
+    open(hostile({ maxMessagesPerSecond: 50 }));
+    const leave = new AbortController();
+    const flooded = call('bad', 'flood', {}, leave.signal);
+    await waitFor(() => logged.join().includes('more messages than limits.maxMessagesPerSecond'));
+    for (let calls = 0; calls < 20; calls += 1) await expectHealthyNeighbour();
+    leave.abort();
+    expect(await flooded).toMatchObject({ kind: 'no_answer' });
+  });
+
+  it.each([
+    ['more tools than it may', 'many', { maxListItems: 10 }, 'limits.maxListItems (10)'],
+    ['tools without end', 'endless', { maxListItems: 100 }, 'limits.maxListItems (100)'],
+    [
+      'more than it may in bytes',
+      'endless',
+      { maxMessageBytes: 65_536, maxListItems: 1_000_000 },
+      'limits.maxMessageBytes',
+    ],
+    ['pages without tools without end', 'empty', {}, '1000 pages'],
+  ])('lists %s cannot be used', async (_, listing, limits, limit) => {
+    open(hostile(limits, listing));
+    const names = (await pool.tools()).map(({ upstream }) => upstream);
+    expect(new Set(names)).toEqual(new Set(['good']));
+    expect(logged.join()).toContain(limit);
+    expect(await call('bad', 'ok')).toMatchObject({ kind: 'not_sent' });
+    await expectHealthyNeighbour();
+  });
+});
+
+it('a stream is read a second ahead, and then no faster than its pace', async () => {
+  let reports = 0;
+  const stream = Readable.from(
+    (function* () {
+      for (;;) yield Buffer.from('a line\n');
+    })(),
+  );
+  const began = performance.now();
+  let read = 0;
+  stream.on('data', () => (read += 1));
+  const letGo = keepPace(stream, new ReadingPace(20, () => (reports += 1)));
+  await waitFor(() => read >= 30);
+  // The first twenty are a second's worth; the other ten take half of one.
+  expect(performance.now() - began).toBeGreaterThan(450);
+  expect(reports).toBe(1);
+  letGo();
+  stream.destroy();
+});
