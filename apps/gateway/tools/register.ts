@@ -7,7 +7,7 @@ import { listTools } from './list-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import type { TaskRendering } from '../wire/render-task.ts';
 import { requestDeclaresTasks } from '../wire/sdk-overlay.ts';
-import { forwardedMeta } from '../wire/upstream-result.ts';
+import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
 
 export interface ToolMethodDeps {

@@ -35,8 +35,10 @@ export const OWN_META_PREFIX = 'dev.countersign/';
 /** `_meta` keys that only we or the protocol may write: an upstream could otherwise forge a denial or a disposition. */
 export const RESERVED_META_PREFIXES = ['io.modelcontextprotocol/', 'net.openid.authzen/', OWN_META_PREFIX] as const;
 
-/** `_meta` keys of a client's call that are handed on to an upstream: trace context, which carries no authority. */
-export const FORWARDED_META = ['traceparent', 'tracestate'] as const;
+/** `_meta` keys of a client's call that are handed on to an upstream. */
+export const TRACEPARENT_META = 'traceparent';
+export const TRACESTATE_META = 'tracestate';
+export const BAGGAGE_META = 'baggage';
 
 /** JSON-RPC error codes. */
 export const PARSE_ERROR = -32_700;

@@ -1,6 +1,6 @@
 import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { FORWARDED_META, INTERNAL_ERROR, RESERVED_META_PREFIXES, TRANSPORT_ERROR_CODES } from './identifiers.ts';
+import { INTERNAL_ERROR, RESERVED_META_PREFIXES, TRANSPORT_ERROR_CODES } from './identifiers.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
@@ -24,13 +24,4 @@ export function forwardedError(error: { code: number; message: string }): Protoc
   const { from, to } = TRANSPORT_ERROR_CODES;
   const isTransportCode = error.code >= from && error.code <= to;
   return new ProtocolError(isTransportCode ? INTERNAL_ERROR : error.code, error.message);
-}
-
-/** The part of a call's `_meta` that an upstream gets to see. */
-export function forwardedMeta(meta: Meta | undefined): JsonObject | undefined {
-  const kept = FORWARDED_META.flatMap((key) => {
-    const value = meta?.[key];
-    return typeof value === 'string' ? [[key, value] as const] : [];
-  });
-  return kept.length > 0 ? Object.fromEntries(kept) : undefined;
 }
