@@ -2,9 +2,11 @@ import { Client, type PriorDiscovery } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Progress } from '../../workflows/domain/ports.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { sendOnce, type SendingLimits } from './upstream-exchange.ts';
 import { UpstreamList } from './upstream-list.ts';
+import { ProgressNotices } from './upstream-progress.ts';
 import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
@@ -26,6 +28,10 @@ const IDLE_MS = 1_000;
 const REFRESH_MS = 50;
 /** A list that takes long is read less often: no upstream makes us read its list for more than a part of the time. */
 const REFRESH_SHARE = 10;
+
+interface RequestLimits extends SendingLimits {
+  readonly onProgress?: (progress: Progress) => void;
+}
 
 interface Live {
   readonly client: Client;
@@ -54,6 +60,7 @@ export class UpstreamConnection {
   #listMs = 0;
   #closed = false;
   readonly #tools = new UpstreamList('tools/list', 'tools', 'name');
+  readonly #progress = new ProgressNotices();
 
   /** `onTools` is called after each new list of tools. */
   constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
@@ -97,10 +104,15 @@ export class UpstreamConnection {
   }
 
   /** Sends one request and hands back the result as it came. Never repeats. */
-  async request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown> {
-    const result = await sendOnce(client, { method, params }, limits);
-    if (this.#live?.client === client) this.#live.usedAt = performance.now();
-    return result;
+  async request(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
+    const { asking, forget } = this.#progress.expect(params, limits.onProgress);
+    try {
+      const result = await sendOnce(client, { method, params: asking }, limits);
+      if (this.#live?.client === client) this.#live.usedAt = performance.now();
+      return result;
+    } finally {
+      forget();
+    }
   }
 
   /** Gives up a connection that showed itself broken; the next use opens another. */
@@ -131,6 +143,7 @@ export class UpstreamConnection {
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#refreshSoon() } },
     });
+    this.#progress.hear(client);
     // Only its name: the texts of these errors may quote whole messages, with arguments and results.
     client.onerror = ({ name }) => this.#log.debug({ error: name }, 'upstream connection reports an error');
     try {

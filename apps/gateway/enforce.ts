@@ -13,7 +13,7 @@ export interface EnforcementDeps extends TaskOpeningDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
   readonly requirements: RequirementChecks;
-  readonly redaction: Pick<Redaction, 'ofResult'>;
+  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
   readonly settings: TaskOpeningDeps['settings'] & {
     /** Limit on one forwarded call. */
@@ -83,9 +83,15 @@ async function decideAndAct(
 async function forward(deps: EnforcementDeps, call: ToolCall, { tool, binding }: BoundTool): Promise<InvocationResult> {
   const { upstream, upstreamTool, caller } = binding;
   const { arguments: args, meta } = call;
+  // What a tool says on its way may be a part of its result.
+  const onProgress = deps.redaction.withholds(tool.facts) ? undefined : call.onProgress;
   const result = await deps.upstreams.call(
     { upstream, upstreamTool, arguments: args, caller, ...(meta !== undefined && { meta }) },
-    { signal: call.signal, timeoutMs: deps.settings.executionTimeoutMs },
+    {
+      signal: call.signal,
+      timeoutMs: deps.settings.executionTimeoutMs,
+      ...(onProgress !== undefined && { onProgress }),
+    },
   );
   noteAllowedCall(deps, binding, { facts: tool.facts, result });
   return deps.redaction.ofResult(tool.facts, result);

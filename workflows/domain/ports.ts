@@ -113,6 +113,14 @@ export type InvocationResult =
   /** It may have arrived; no answer was read. */
   | { readonly kind: 'no_answer'; readonly cause: string };
 
+/** How far a call has come, as its tool says. */
+export interface Progress {
+  /** Grows with every notice. */
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
 /** The upstream MCP servers. */
 export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
@@ -125,8 +133,8 @@ export interface Upstreams {
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
    * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
-   * by HTTP. An upstream that
-   * wants to know for whom it works is told the caller; a call without one is our own.
+   * by HTTP. An upstream that wants to know for whom it works is told the caller; a call without one is our own.
+   * `onProgress` asks the tool to say how far it has come, and is called until the call has ended.
    */
   call(
     call: {
@@ -137,6 +145,6 @@ export interface Upstreams {
       meta?: JsonObject;
       idempotencyKey?: string;
     },
-    options: { signal: AbortSignal; timeoutMs?: number; sendBy?: number },
+    options: { signal: AbortSignal; timeoutMs?: number; sendBy?: number; onProgress?: (progress: Progress) => void },
   ): Promise<InvocationResult>;
 }

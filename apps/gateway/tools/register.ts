@@ -7,6 +7,7 @@ import { listTools } from './list-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import type { TaskRendering } from '../wire/render-task.ts';
 import { requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
 
@@ -36,6 +37,7 @@ export function registerToolMethods(
         meta: forwardedMeta(params._meta),
         acceptsTask: isModern && requestDeclaresTasks(ctx),
         signal: ctx.mcpReq.signal,
+        onProgress: progressTo(ctx),
       });
       return renderAnswer(answer, deps.rendering) as CallToolResult;
     }),

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { GatedCallView, InvocationResult } from '../../../workflows/domain/ports.ts';
+import type { GatedCallView, InvocationResult, Progress } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 
 /** One `tools/call` of an authenticated caller. */
@@ -15,6 +15,8 @@ export interface ToolCall {
   readonly acceptsTask: boolean;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
+  /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
 /** What became of a call. */
