@@ -21,7 +21,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OLDEST_NODE = [20, 19];
 const SOURCES = ['apps', 'activities', 'workflows', 'prisma/generated'];
-const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json'];
+const BUILD_SETTINGS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json'];
 /** A lock that names no holder this long after it was made has lost it in that very moment. */
 const NAMELESS_LOCK_MS = 10_000;
 
