@@ -44,6 +44,7 @@ export function createUpstreams(
   let known: ReadonlyMap<string, UpstreamTool> = new Map();
   let refused: readonly RefusedTool[] = [];
   const mounted = new Map<string, Mounted>();
+  const connections = () => [...mounted.values()].map(({ connection }) => connection);
   const onTools = () => {
     const listed = [...mounted].map(
       ([upstream, { connection, start }]) => [upstream, { definitions: connection.tools ?? [], start }] as const,
@@ -55,7 +56,6 @@ export function createUpstreams(
     const connection = new UpstreamConnection(server, log.child({ upstream }), onTools);
     mounted.set(upstream, { connection, start: prefix === '' ? '' : `${prefix}${SEPARATOR}` });
   }
-  const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
   return {
     async tools() {
@@ -65,12 +65,8 @@ export function createUpstreams(
 
     async find(name, options) {
       const candidates = candidatesFor(name, mounted);
-      if (options?.live) {
-        await Promise.all(candidates.map((connection) => connection.refresh()));
-      } else if (!known.has(name)) {
-        const unread = candidates.filter((connection) => connection.tools === undefined);
-        await Promise.all(unread.map((connection) => firstAnswer(connection)));
-      }
+      if (options?.live) await Promise.all(candidates.map((connection) => connection.refresh()));
+      else if (!known.has(name)) await firstAnswers(candidates);
       return known.get(name);
     },
 
@@ -95,7 +91,12 @@ function untilListed(connection: UpstreamConnection): Promise<void> {
   return atMost(connected, Math.max(0, LIST_PATIENCE_MS - connection.connectingMs));
 }
 
-/** Connects an upstream that never listed its tools. Throws `ERR_UPSTREAM_UNAVAILABLE` when that takes too long. */
+/** Connects those that never listed their tools. Throws `ERR_UPSTREAM_UNAVAILABLE` when that takes too long. */
+async function firstAnswers(connections: readonly UpstreamConnection[]): Promise<void> {
+  const unread = connections.filter(({ tools }) => tools === undefined);
+  await Promise.all(unread.map((connection) => firstAnswer(connection)));
+}
+
 async function firstAnswer(connection: UpstreamConnection): Promise<void> {
   await atMost(connection.connect(), FIND_PATIENCE_MS);
   if (connection.tools !== undefined) return;

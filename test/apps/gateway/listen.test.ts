@@ -37,8 +37,8 @@ const change = (view: Parameters<typeof aView>[0]) => {
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
   // A stream that is opened all the same would go on for ever.
   const signal = AbortSignal.timeout(10_000);
-  const { status, headers, body } = await send(gateway, LISTEN, { notifications }, { ...options, signal });
-  return { status, headers, error: body.error };
+  const { body, ...answer } = await send(gateway, LISTEN, { notifications }, { ...options, signal });
+  return { ...answer, error: body.error };
 };
 
 describe('subscriptions/listen', () => {
@@ -50,9 +50,7 @@ describe('subscriptions/listen', () => {
       params: { notifications: { taskIds: [TASK_ID] }, _meta: { [SUBSCRIPTION_ID]: 'r-1' } },
     });
     const foreign = await send(gateway, LISTEN, { notifications: { taskIds: [TASK_ID] } }, MALLORY);
-    const unknown = await send(gateway, LISTEN, {
-      notifications: { taskIds: [TASK_ID.replace('0', '1')] },
-    });
+    const unknown = await send(gateway, LISTEN, { notifications: { taskIds: [TASK_ID.replace('0', '1')] } });
     expect(foreign.text).toBe(unknown.text);
     expect(foreign.text).toContain('"notifications":{"taskIds":[]}');
   });
@@ -231,7 +229,6 @@ describe('a subscription is refused', () => {
 
 describe('a stream ends with a result', () => {
   const last = ({ messages }: Subscriber) => messages.at(-1)?.result;
-
   it('when the token is not good any more', async () => {
     world.tokenSeconds = 0.5;
     const subscriber = await listen({ taskIds: [TASK_ID], toolsListChanged: true });

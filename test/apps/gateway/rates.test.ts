@@ -30,7 +30,11 @@ describe('requests about tasks', () => {
       expect(refused.length).toBeGreaterThan(0);
       expect(world.lookups).toHaveLength(MANY - refused.length);
       expect(refused[0]?.headers.get('retry-after')).toBe('1');
-      expect(refused[0]?.body).toEqual({ jsonrpc: '2.0', id: 'r-1', error: { code: 429, message: expect.any(String) } });
+      expect(refused[0]?.body).toEqual({
+        jsonrpc: '2.0',
+        id: 'r-1',
+        error: { code: 429, message: expect.any(String) },
+      });
       // Somebody else is not held up, and neither are calls.
       expect((await poll(method, MALLORY)).status).toBe(200);
       expect((await send(gateway, 'tools/call', transfer())).status).toBe(200);
@@ -69,7 +73,8 @@ describe('access requests', () => {
     });
     expect(world.openings).toHaveLength(3);
     // The limit is each caller's own, and allowed calls have none.
-    expect((await call(MALLORY)).body.result?.['resultType']).toBe('task');
+    await call(MALLORY);
+    expect(world.openings.length).toBeGreaterThan(3);
     world.decision = { kind: 'allow' };
     expect((await call()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
   });

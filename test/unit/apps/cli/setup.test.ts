@@ -26,7 +26,8 @@ beforeEach(() => {
   }
   write('package.json', '{ "type": "module" }');
   lock({ one: '1.0.0' });
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json', 'prisma/schema.prisma']) write(name, '');
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json', 'prisma/schema.prisma'])
+    write(name, '');
   for (const name of ['apps/a.ts', 'activities/a.ts', 'workflows/a.ts']) write(name, '');
   write('npm-cli.js', tool('npm', INSTALL));
 });
