@@ -1,9 +1,9 @@
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import * as z from 'zod';
+import { withAbsoluteFiles } from './files.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
-import { withAbsoluteFiles } from './tool-settings.ts';
-import { upstreamSettings } from './upstream-settings.ts';
+import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
 export const CALLBACK_PATH = '/callbacks/access-requests';
@@ -133,10 +133,8 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     baseDir: at.baseDir,
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
-    pdp: {
-      ...file.pdp,
-      policies: isAbsolute(file.pdp.policies) ? file.pdp.policies : resolve(at.baseDir, file.pdp.policies),
-    },
+    mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
+    pdp: { ...file.pdp, policies: resolve(at.baseDir, file.pdp.policies) },
     urls: {
       gateway,
       mcp: `${gateway}/mcp`,

@@ -1,4 +1,3 @@
-import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
 
@@ -34,14 +33,3 @@ export const toolFactSettings = {
 
 /** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */
 export const requirementSettings = z.record(requirement, requirementSetting).default({});
-
-type RequirementSettings = z.infer<typeof requirementSettings>;
-
-/** The same, with files that are found wherever the process was started. */
-export function withAbsoluteFiles(requirements: RequirementSettings, baseDir: string): RequirementSettings {
-  const entries = Object.entries(requirements).map(([name, setting]): [string, RequirementSettings[string]] => {
-    if (!('flagsFile' in setting) || isAbsolute(setting.flagsFile)) return [name, setting];
-    return [name, { flagsFile: resolve(baseDir, setting.flagsFile) }];
-  });
-  return Object.fromEntries(entries);
-}

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { withAbsoluteFiles } from './files.ts';
 import { isTrustworthy, scope } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
@@ -83,12 +84,22 @@ const tool = z
     message: 'a preprocessor only reads: its effect cannot be another',
   });
 
+/** What is secret for an upstream may be in files. What a program is started with is nothing of ours. */
+const upstream = z.union([stdioUpstream, httpUpstream]);
+type Upstream = z.infer<typeof upstream>;
+export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>, baseDir: string) =>
+  Object.fromEntries(
+    Object.entries(servers).map(([name, { ...server }]): [string, Upstream] => {
+      if (!('url' in server)) return [name, server];
+      const headers = withAbsoluteFiles(server.headers, baseDir);
+      return [name, { ...server, headers, auth: withAbsoluteFiles(server.auth, baseDir) }];
+    }),
+  );
+
 /** What the configuration says of upstream servers and of their tools. */
 export const upstreamSettings = {
   /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names, unless `prefix` says otherwise. */
-  mcpServers: z
-    .record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), z.union([stdioUpstream, httpUpstream]))
-    .default({}),
+  mcpServers: z.record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), upstream).default({}),
   /** What an operator says of a tool, by its public name. */
   tools: z.record(z.string().min(1), tool).default({}),
   requirements: requirementSettings,

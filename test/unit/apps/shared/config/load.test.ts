@@ -71,6 +71,24 @@ describe('loadConfig, finding the file', () => {
     });
   });
 
+  it('starts the files of secrets for upstreams there, and leaves alone what programs are started with', () => {
+    write(`
+mcpServers:
+  bank:
+    url: https://bank.test/mcp
+    headers: { x-key: { file: keys/bank }, x-name: file }
+    auth: { issuer: https://issuer.test, clientId: us, privateKey: { file: /run/bank.json } }
+  files: { command: run, env: { file: keys/bank } }
+`);
+    expect(load().config.mcpServers).toMatchObject({
+      bank: {
+        headers: { 'x-key': { file: join(cwd, 'keys/bank') }, 'x-name': 'file' },
+        auth: { privateKey: { file: '/run/bank.json' } },
+      },
+      files: { env: { file: 'keys/bank' } },
+    });
+  });
+
   it('takes an empty file for the defaults', () => {
     write('# nothing yet\n');
     expect(load().config.gateway.port).toBe(4100);

@@ -1,0 +1,14 @@
+import { resolve } from 'node:path';
+
+/** What names a file has no other member than this one. */
+const FILE_KEYS = new Set(['file', 'flagsFile']);
+
+/** The same settings, with files that are found wherever the process was started: relative ones start at `baseDir`. */
+export function withAbsoluteFiles<T>(settings: T, baseDir: string): T {
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) return settings;
+  const entries = Object.entries(settings);
+  const isFile = entries.length === 1 && FILE_KEYS.has(entries[0]?.[0] ?? '');
+  const absolute = (value: unknown) =>
+    isFile && typeof value === 'string' ? resolve(baseDir, value) : withAbsoluteFiles(value, baseDir);
+  return Object.fromEntries(entries.map(([key, value]) => [key, absolute(value)])) as T;
+}
