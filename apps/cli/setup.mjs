@@ -131,7 +131,8 @@ function isBuilt() {
 async function build() {
   const began = begin('Building');
   const startedAt = Date.now();
-  await run([process.execPath], ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json']);
+  const tsc = ['node_modules/typescript/bin/tsc', '--build', 'tsconfig.build.json', 'tsconfig.client.json'];
+  await run([process.execPath], tsc);
   // What was edited while the compiler ran is newer than this.
   writeFileSync(BUILD_STAMP, '');
   touch(BUILD_STAMP, startedAt);
