@@ -15,6 +15,9 @@ export interface StackOptions {
   readonly environments?: Readonly<Partial<Record<'gateway' | 'worker', Record<string, string>>>>;
 }
 
+/** One caller of the tests does what many callers do elsewhere. */
+const UNLIMITED = { maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
+
 /** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
@@ -31,7 +34,7 @@ export async function stackConfig(
       files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
       ...mcpServers,
     },
-    gateway: section('gateway', { pollIntervalMs: 100, maxPollsPerSecond: 100_000, executionTimeoutSeconds: 5 }),
+    gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 5 }),
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
     pdp: section('pdp', { policies: './policies' }),
     approvals: section('approvals'),
