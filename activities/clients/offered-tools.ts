@@ -3,14 +3,9 @@ import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical
 import type { UpstreamTool } from '../../workflows/domain/ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { sha256 } from '../sha256.ts';
+import type { Mounted } from './mounted.ts';
 
 const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream another prefix to tell them apart';
-
-/** What one upstream lists, and what the public names of its tools begin with, separator included. */
-interface Listed {
-  readonly definitions: readonly JsonObject[];
-  readonly start: string;
-}
 
 /** A tool that an upstream lists, and that is not offered. */
 export interface RefusedTool {
@@ -23,16 +18,19 @@ export interface RefusedTool {
 /** What the operator says of tools, by their public names. */
 export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
 
-/** What is offered and what is not. A name that two tools claim belongs to neither: nobody could know which one was approved. */
-export function sortOut(
-  upstreams: ReadonlyMap<string, Listed>,
-  settings: SettingsByTool,
-  log: Logger,
-): { readonly known: ReadonlyMap<string, UpstreamTool>; readonly refused: readonly RefusedTool[] } {
+/** What is offered of the tools that the upstreams listed last, and what is not. */
+export interface OfferedTools {
+  /** By their public names. */
+  readonly known: ReadonlyMap<string, UpstreamTool>;
+  readonly refused: readonly RefusedTool[];
+}
+
+/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: nobody could know which one was approved. */
+export function sortOut(upstreams: ReadonlyMap<string, Mounted>, settings: SettingsByTool, log: Logger): OfferedTools {
   const known = new Map<string, UpstreamTool>();
   const refused = new Map<string, RefusedTool>();
-  for (const [upstream, { definitions, start }] of upstreams) {
-    for (const definition of definitions) {
+  for (const [upstream, { connection, start }] of upstreams) {
+    for (const definition of connection.tools ?? []) {
       const tool = describe({ upstream, start }, definition, settings);
       if (tool === undefined) {
         log.error({ upstream }, 'a tool has no canonical description and is left out');

@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, ReadMethod, Unanswered, UpstreamAnswer } from '../../workflows/domain/ports.ts';
 import { isConnectFailure } from './upstream-transport.ts';
 
 /** Names the software that answered. It would pass for ours in a result that we hand on. */
@@ -16,20 +16,43 @@ const toolResult = z.looseObject({
   _meta: z.record(z.string(), z.unknown()).optional(),
 });
 
+const readResult = z.looseObject({
+  resultType: z.literal('complete').optional(),
+  _meta: z.record(z.string(), z.unknown()).optional(),
+});
+const READ_RESULTS = {
+  'prompts/get': readResult.extend({ messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })) }),
+  'resources/read': readResult.extend({ contents: z.array(z.looseObject({ uri: z.string() })) }),
+  'completion/complete': readResult.extend({ completion: z.looseObject({ values: z.array(z.string()) }) }),
+} as const satisfies Record<ReadMethod, z.ZodType>;
+
+const NOT_A_RESULT = {
+  kind: 'error',
+  code: INTERNAL_ERROR,
+  message: 'The upstream server answered with something that is not a result.',
+} as const;
+
 /** A tool result with every member kept, save the upstream's name for itself. What is not one is an upstream's error. */
 export function readToolResult(raw: unknown): InvocationResult {
   const parsed = toolResult.safeParse(raw);
-  if (!parsed.success) {
-    return { kind: 'error', code: INTERNAL_ERROR, message: 'The tool answered with something that is not a result.' };
-  }
-  const { _meta, content = [], ...rest } = parsed.data;
-  const { [SERVER_INFO_META]: _serverInfo, ...meta } = _meta ?? {};
-  const result = { ...rest, content, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
-  return { kind: 'result', isError: rest.isError === true, result: result as unknown as JsonObject };
+  if (!parsed.success) return NOT_A_RESULT;
+  const { content = [], ...rest } = parsed.data;
+  return { kind: 'result', isError: rest.isError === true, result: withoutServerInfo({ ...rest, content }) };
+}
+
+/** The result of something else than a tool, in the same way. */
+export function readAnswer(method: ReadMethod, raw: unknown): UpstreamAnswer {
+  const parsed = READ_RESULTS[method].safeParse(raw);
+  return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_A_RESULT;
+}
+
+function withoutServerInfo({ _meta, ...rest }: Record<string, unknown>): JsonObject {
+  const { [SERVER_INFO_META]: _serverInfo, ...meta } = (_meta ?? {}) as Record<string, unknown>;
+  return { ...rest, ...(Object.keys(meta).length > 0 && { _meta: meta }) } as unknown as JsonObject;
 }
 
 /** What a request that failed after it was handed to the transport proves. In doubt it may have arrived. */
-export function readFailure(error: unknown): InvocationResult {
+export function readFailure(error: unknown): Unanswered {
   if (error instanceof ProtocolError) return { kind: 'error', code: error.code, message: error.message };
   if (error instanceof SdkHttpError && isRefusal(error.status)) {
     return {
@@ -41,7 +64,7 @@ export function readFailure(error: unknown): InvocationResult {
   if (error instanceof SdkError) {
     if (error.code === SdkErrorCode.NotConnected) return { kind: 'not_sent', cause: 'not connected' };
     if (error.code === SdkErrorCode.InvalidResult || error.code === SdkErrorCode.UnsupportedResultType) {
-      return { kind: 'error', code: INTERNAL_ERROR, message: 'The tool answered with something that is not a result.' };
+      return NOT_A_RESULT;
     }
     return { kind: 'no_answer', cause: error.code };
   }

@@ -1,18 +1,16 @@
-import { Client, type PriorDiscovery } from '@modelcontextprotocol/client';
+import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Progress } from '../../workflows/domain/ports.ts';
+import { connectClient, createClient } from './upstream-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { sendOnce, type SendingLimits } from './upstream-exchange.ts';
 import { UpstreamList } from './upstream-list.ts';
+import { GatheredChanges, hearChanges, type Changed } from './upstream-notices.ts';
 import { ProgressNotices } from './upstream-progress.ts';
 import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
-const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
-/** Generous, because a package runner may have to download the server first. */
-const CONNECT_TIMEOUT_MS = 60_000;
-const PROBE_TIMEOUT_MS = 10_000;
 const PING_TIMEOUT_MS = 2_000;
 /** For all pages of a list together. */
 const LIST_TIMEOUT_MS = 15_000;
@@ -29,7 +27,7 @@ const REFRESH_MS = 50;
 /** A list that takes long is read less often: no upstream makes us read its list for more than a part of the time. */
 const REFRESH_SHARE = 10;
 
-interface RequestLimits extends SendingLimits {
+export interface RequestLimits extends SendingLimits {
   readonly onProgress?: (progress: Progress) => void;
 }
 
@@ -48,7 +46,7 @@ export class UpstreamConnection {
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
   readonly #log: Logger;
-  readonly #onTools: () => void;
+  readonly #onChanged: (what: Changed) => void;
   #live: Live | undefined;
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
@@ -56,18 +54,22 @@ export class UpstreamConnection {
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-  #refreshTimer: NodeJS.Timeout | undefined;
   #listMs = 0;
+  #capabilities: ServerCapabilities | undefined;
   #closed = false;
   readonly #tools = new UpstreamList('tools/list', 'tools', 'name');
   readonly #progress = new ProgressNotices();
+  readonly #changes = new GatheredChanges(
+    (what) => this.#carryOut(what),
+    () => Math.max(REFRESH_MS, REFRESH_SHARE * this.#listMs),
+  );
 
-  /** `onTools` is called after each new list of tools. */
-  constructor(server: UpstreamServer, log: Logger, onTools: () => void) {
+  /** `onChanged` is called after each new list of tools, and when another list may have changed. */
+  constructor(server: UpstreamServer, log: Logger, onChanged: (what: Changed) => void) {
     this.#server = server;
     this.credentials = 'url' in server ? createCredentials(server) : NO_CREDENTIALS;
     this.#log = log;
-    this.#onTools = onTools;
+    this.#onChanged = onChanged;
   }
 
   /** For how long, in milliseconds, the attempt to connect that is under way has been. 0 when there is none. */
@@ -78,6 +80,11 @@ export class UpstreamConnection {
   /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
   get tools(): readonly JsonObject[] | undefined {
     return this.#tools.items;
+  }
+
+  /** What the upstream said of itself when it was last connected. `undefined` until it was. */
+  get capabilities(): ServerCapabilities | undefined {
+    return this.#capabilities;
   }
 
   get isConnected(): boolean {
@@ -130,7 +137,7 @@ export class UpstreamConnection {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    clearTimeout(this.#refreshTimer);
+    this.#changes.close();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
     await open?.close();
@@ -138,22 +145,19 @@ export class UpstreamConnection {
 
   async #open(): Promise<Client> {
     clearTimeout(this.#timer);
-    const client = new Client(CLIENT_INFO, {
-      capabilities: {},
-      versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#refreshSoon() } },
-    });
+    const client = createClient(this.#log);
     this.#progress.hear(client);
-    // Only its name: the texts of these errors may quote whole messages, with arguments and results.
-    client.onerror = ({ name }) => this.#log.debug({ error: name }, 'upstream connection reports an error');
     try {
       const transport = createTransport(this.#server, this.credentials, this.#log);
-      await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(this.#prior && { prior: this.#prior }) });
+      this.#prior = await connectClient(client, transport, this.#prior);
       const now = performance.now();
       const live = { client, since: now, usedAt: now };
       client.onclose = () => this.#lost(live);
-      this.#prior = verdictOf(client);
+      this.#capabilities = client.getServerCapabilities();
+      await hearChanges(client, (what) => this.#changes.add(what), this.#log);
       await this.#list(client);
+      this.#changes.add('prompts');
+      this.#changes.add('resources');
       if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
       this.#live = live;
     } catch (cause) {
@@ -169,29 +173,28 @@ export class UpstreamConnection {
     return client;
   }
 
-  async #list(client: Client): Promise<readonly JsonObject[]> {
-    const began = performance.now();
-    const until = began + LIST_TIMEOUT_MS;
+  /** Reads one of its lists whole, within its limits. */
+  read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
+    const until = performance.now() + LIST_TIMEOUT_MS;
     const ask = (method: string, params: JsonObject) =>
       this.request(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
-    const { items, isNewest } = await this.#tools.read(ask, this.#server.limits).catch((cause: unknown) => {
+    return list.read(ask, this.#server.limits);
+  }
+
+  async #list(client: Client): Promise<readonly JsonObject[]> {
+    const began = performance.now();
+    const { items, isNewest } = await this.read(client, this.#tools).catch((cause: unknown) => {
       this.discard(client);
       throw unavailable('it does not list its tools', cause);
     });
-    if (isNewest) this.#onTools();
+    if (isNewest) this.#onChanged('tools');
     this.#listMs = performance.now() - began;
     return items;
   }
 
-  /** The first notice sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
-  #refreshSoon(): void {
-    this.#refreshTimer ??= setTimeout(
-      () => {
-        this.#refreshTimer = undefined;
-        this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
-      },
-      Math.max(REFRESH_MS, REFRESH_SHARE * this.#listMs),
-    ).unref();
+  #carryOut(what: Changed): void {
+    if (what !== 'tools') return this.#onChanged(what);
+    this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */
@@ -228,12 +231,6 @@ export class UpstreamConnection {
       this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable'));
     }, pauseMs).unref();
   }
-}
-
-function verdictOf(client: Client): PriorDiscovery | undefined {
-  if (client.getProtocolEra() === 'legacy') return { kind: 'legacy' };
-  const discover = client.getDiscoverResult();
-  return discover && { kind: 'modern', discover };
 }
 
 function unavailable(why: string, cause?: unknown): CountersignError {

@@ -54,3 +54,9 @@ it('a tool that is looked at is what its upstream said last, though an earlier a
   expect(await second.answer(CHANGED)).toBe(CHANGED.description);
   expect(await first.answer(ORIGINAL)).toBe(CHANGED.description);
 });
+
+it('a tool that changes while the stream of changes is broken is known as it is when there is another', async () => {
+  bank.cut();
+  bank.described = CHANGED;
+  await waitFor(async () => (await pool.find('bank__pay'))?.definition['description'] === CHANGED.description);
+});

@@ -39,7 +39,7 @@ describe('an upstream of the present revision', () => {
     let changes = 0;
     upstreams.onChange(() => (changes += 1));
     await waitFor(() => {
-      for (const listener of gateway.world.changeListeners) listener();
+      for (const listener of gateway.world.changeListeners) listener('tools');
       return changes > 0;
     });
     expect(await upstreams.find('up__bank__transfer')).toBeDefined();

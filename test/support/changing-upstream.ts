@@ -1,6 +1,6 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, fromJsonSchema, McpServer, type ToolAnnotations } from '@modelcontextprotocol/server';
-import express from 'express';
+import express, { type Response } from 'express';
 import { serve } from './serve.ts';
 
 /** The tool `pay`, as the server describes it. */
@@ -35,8 +35,11 @@ export async function startChangingUpstream(original: Description) {
   const app = express();
   app.use(express.json());
   const node = toNodeHandler(handler);
+  const streams = new Set<Response>();
   app.all('/mcp', async (request, response) => {
-    if ((request.body as { method?: string } | undefined)?.method === 'tools/list') await upstream.onList();
+    const { method } = (request.body ?? {}) as { method?: string };
+    if (method === 'tools/list') await upstream.onList();
+    if (method === 'subscriptions/listen') streams.add(response);
     await node(request, response, request.body);
   });
   const { url, close } = await serve(app);
@@ -44,6 +47,8 @@ export async function startChangingUpstream(original: Description) {
     url: `${url}/mcp`,
     /** Tells whoever is connected that the description changed. */
     announce: () => handler.notify.toolsChanged(),
+    /** Breaks the streams on which it would tell. */
+    cut: () => streams.forEach((stream) => stream.destroy()),
     close,
   });
 }

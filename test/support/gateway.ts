@@ -91,7 +91,7 @@ class FakeWorld {
   readonly lookups: { taskId: string; owner: string }[] = [];
   readonly cancelled: string[] = [];
   readonly callbacks: unknown[] = [];
-  readonly changeListeners = new Set<() => void>();
+  readonly changeListeners = new Set<Parameters<UpstreamPool['onChange']>[0]>();
   readonly taskListeners = new Set<(taskId?: string) => void>();
 
   readonly pdp: PolicyDecisionPoint = {
@@ -157,6 +157,13 @@ class FakeWorld {
     call: async (call) => {
       this.invocations.push(call);
       return this.invocation;
+    },
+    items: {
+      mayHave: () => false,
+      list: async () => [],
+      find: async () => undefined,
+      findResource: async () => undefined,
+      ask: async () => ({ kind: 'not_sent', cause: 'there is nothing to ask for' }),
     },
     onChange: (listener) => {
       this.changeListeners.add(listener);

@@ -102,16 +102,54 @@ export interface UpstreamTool {
   readonly facts: ToolFacts;
 }
 
-/** How one invocation of an upstream tool ended. */
-export type InvocationResult =
-  /** A `CallToolResult` arrived. */
-  | { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject }
+/** How a request to an upstream ended without a result. */
+export type Unanswered =
   /** The upstream answered with a JSON-RPC error: it was reached and refused or failed. */
   | { readonly kind: 'error'; readonly code: number; readonly message: string }
   /** Provably nothing left this process. */
   | { readonly kind: 'not_sent'; readonly cause: string }
   /** It may have arrived; no answer was read. */
   | { readonly kind: 'no_answer'; readonly cause: string };
+
+/** How one invocation of an upstream tool ended. */
+export type InvocationResult =
+  /** A `CallToolResult` arrived. */
+  { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject } | Unanswered;
+
+/** How one request for something else than a tool ended. */
+export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | Unanswered;
+
+/** What an upstream lists beside tools. */
+export type ItemKind = 'prompts' | 'resources' | 'templates';
+
+/** A prompt, a resource or a resource template as its upstream describes it, every member kept. */
+export interface UpstreamItem {
+  readonly upstream: string;
+  /** The upstream's own name, address or template. */
+  readonly upstreamName: string;
+  /** Public name: a prompt has the prefix of its upstream; an address or a template is the upstream's own. */
+  readonly name: string;
+  readonly definition: JsonObject;
+}
+
+/** The methods that a caller may use on them. None of them can wait for an approval. */
+export type ReadMethod = 'prompts/get' | 'resources/read' | 'completion/complete';
+
+/** What the upstreams have beside tools. A name, address or template that two upstreams claim belongs to neither. */
+export interface UpstreamItems {
+  /** Whether an upstream has this capability, or may turn out to have it when it is reached. */
+  mayHave(capability: 'prompts' | 'resources' | 'completions'): boolean;
+  /** Everything of this kind that can be reached, sorted by name. */
+  list(kind: ItemKind): Promise<readonly UpstreamItem[]>;
+  find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined>;
+  /** What one upstream lists under this address, or a template of it from which the address may have been made. */
+  findResource(uri: string): Promise<UpstreamItem | undefined>;
+  /** Sends once, and never repeats. */
+  ask(
+    request: { upstream: string; method: ReadMethod; params: JsonObject; caller: Principal },
+    options: { signal: AbortSignal; timeoutMs?: number },
+  ): Promise<UpstreamAnswer>;
+}
 
 /** How far a call has come, as its tool says. */
 export interface Progress {

@@ -74,7 +74,7 @@ describe('the present SDK client', () => {
       expect((await client.callTool(transfer())).content).toEqual([{ type: 'text', text: 'booked' }]);
       // The client listens some time after it has connected, so it is told until it has heard.
       await waitFor(() => {
-        for (const listener of world.changeListeners) listener();
+        for (const listener of world.changeListeners) listener('tools');
         return changes > 0;
       });
     } finally {

@@ -83,7 +83,7 @@ describe('subscriptions/listen', () => {
     expect(acknowledged(subscriber)).toEqual({ taskIds: [TASK_ID], toolsListChanged: true });
     change({ state: 'cancelled' });
     await subscriber.shown('cancelled');
-    for (const listener of world.changeListeners) listener();
+    for (const listener of world.changeListeners) listener('tools');
     await waitFor(() => subscriber.messages.at(-1)?.method === 'notifications/tools/list_changed');
     expect(subscriber.isOver()).toBe(false);
     // The id of the request, as the type that it has.
@@ -95,7 +95,7 @@ describe('subscriptions/listen', () => {
     const tools = await listen({ toolsListChanged: true });
     const tasks = await listenToTask();
     expect(acknowledged(tools)).toEqual({ toolsListChanged: true });
-    for (const listener of world.changeListeners) listener();
+    for (const listener of world.changeListeners) listener('tools');
     await waitFor(() => tools.messages.length === 2);
     change({ state: 'cancelled' });
     await tasks.shown('cancelled');

@@ -1,0 +1,43 @@
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { Unanswered } from '../../workflows/domain/ports.ts';
+import type { Principal } from '../../workflows/domain/principal.ts';
+import { orAborted } from './patience.ts';
+import { readFailure } from './upstream-answer.ts';
+import type { RequestLimits, UpstreamConnection } from './upstream-connection.ts';
+
+interface AskOptions extends RequestLimits {
+  /** For whom it is asked: the upstream may want a credential that names the caller. */
+  readonly caller?: Principal | undefined;
+  readonly signal: AbortSignal;
+  /** An instant of `performance.now()` after which nothing is sent any more. */
+  readonly sendBy?: number;
+}
+
+/** Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. */
+export async function askOnce<T>(
+  connection: UpstreamConnection | undefined,
+  request: { readonly method: string; readonly params: JsonObject },
+  { caller, sendBy = Infinity, headers, ...limits }: AskOptions,
+  read: (raw: unknown) => T,
+): Promise<T | Unanswered> {
+  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
+  let client, credentials;
+  try {
+    client = await orAborted(connection.connect(), limits.signal);
+    credentials = await orAborted(connection.credentials.headers(caller), limits.signal);
+  } catch (error) {
+    return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
+  }
+  // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
+  if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
+  try {
+    const all = { ...limits, headers: { ...credentials, ...headers } };
+    return read(await connection.request(client, request.method, request.params, all));
+  } catch (error) {
+    const outcome = readFailure(error);
+    if (outcome.kind === 'not_sent') connection.discard(client);
+    else connection.doubt(client);
+    return outcome;
+  }
+}

@@ -1,0 +1,30 @@
+import { Client, type PriorDiscovery, type Transport } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+
+const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
+/** Generous, because a package runner may have to download the server first. */
+const CONNECT_TIMEOUT_MS = 60_000;
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** A client that is not connected, and declares no capability. */
+export function createClient(log: Logger): Client {
+  const client = new Client(CLIENT_INFO, {
+    capabilities: {},
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
+  });
+  // Only its name: the texts of these errors may quote whole messages, with arguments and results.
+  client.onerror = ({ name }) => log.debug({ error: name }, 'upstream connection reports an error');
+  return client;
+}
+
+/** Connects, and answers which revision the upstream speaks: with it, the next connection need not find that out. */
+export async function connectClient(
+  client: Client,
+  transport: Transport,
+  prior: PriorDiscovery | undefined,
+): Promise<PriorDiscovery | undefined> {
+  await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(prior && { prior }) });
+  if (client.getProtocolEra() === 'legacy') return { kind: 'legacy' };
+  const discover = client.getDiscoverResult();
+  return discover && { kind: 'modern', discover };
+}

@@ -1,0 +1,82 @@
+import type { Logger } from 'pino';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { atMost } from './patience.ts';
+import type { UpstreamConnection } from './upstream-connection.ts';
+import { UpstreamList } from './upstream-list.ts';
+
+/** How old an attempt to connect may get while somebody waits for what the upstream lists. */
+const PATIENCE_MS = 15_000;
+/** How long a list is good whose upstream does not say when it changes. */
+const UNANNOUNCED_MS = 5_000;
+const RETRY_MS = 5_000;
+
+/** The three kinds of things that an upstream may list beside tools. */
+export const LISTINGS = {
+  prompts: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
+  resources: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
+  templates: {
+    method: 'resources/templates/list',
+    member: 'resourceTemplates',
+    key: 'uriTemplate',
+    capability: 'resources',
+  },
+} as const;
+
+/** What one upstream lists of one kind: read when somebody asks, and again after it may have changed. */
+export class UpstreamListing {
+  readonly #connection: UpstreamConnection;
+  readonly #log: Logger;
+  readonly #list: UpstreamList;
+  readonly #capability: 'prompts' | 'resources';
+  #reading: Promise<void> | undefined;
+  #isStale = true;
+  #goodUntil = Number.NEGATIVE_INFINITY;
+  #failedAt: number | undefined;
+
+  constructor(connection: UpstreamConnection, kind: keyof typeof LISTINGS, log: Logger) {
+    const { method, member, key, capability } = LISTINGS[kind];
+    this.#connection = connection;
+    this.#log = log;
+    this.#list = new UpstreamList(method, member, key);
+    this.#capability = capability;
+  }
+
+  /** The list may be another one. */
+  changed(): void {
+    this.#isStale = true;
+  }
+
+  /**
+   * The present list; the last one, or none, when the upstream does not list it now. Waits for an upstream that never failed
+   * to list it, and for no other: an upstream that hangs keeps nobody who reads from another waiting, but once.
+   */
+  async items(): Promise<readonly JsonObject[]> {
+    const now = performance.now();
+    const isGood = !this.#isStale && now < this.#goodUntil;
+    const hasJustFailed = this.#failedAt !== undefined && now - this.#failedAt < RETRY_MS;
+    if (!isGood && !hasJustFailed) {
+      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+      if (this.#failedAt === undefined) {
+        await atMost(this.#reading, Math.max(0, PATIENCE_MS - this.#connection.connectingMs));
+      }
+    }
+    return this.#list.items ?? [];
+  }
+
+  async #read(): Promise<void> {
+    this.#isStale = false;
+    try {
+      const client = await this.#connection.connect();
+      const capability = client.getServerCapabilities()?.[this.#capability];
+      if (capability === undefined) this.#list.items = [];
+      else await this.#connection.read(client, this.#list);
+      const isAnnounced = capability === undefined || capability.listChanged === true;
+      this.#goodUntil = isAnnounced ? Number.POSITIVE_INFINITY : performance.now() + UNANNOUNCED_MS;
+      this.#failedAt = undefined;
+    } catch (err) {
+      this.#isStale = true;
+      if (this.#failedAt === undefined) this.#log.warn({ err }, `the upstream does not list its ${this.#capability}`);
+      this.#failedAt = performance.now();
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import type { Client, SubscriptionFilter } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+
+/** What an upstream says of that it has changed. */
+export type Changed = 'tools' | 'prompts' | 'resources';
+
+const NOTICES = {
+  'notifications/tools/list_changed': 'tools',
+  'notifications/prompts/list_changed': 'prompts',
+  'notifications/resources/list_changed': 'resources',
+} as const satisfies Record<string, Changed>;
+
+/** How long an upstream is left alone that does not say any more what changes, and one that does not want to. */
+const LISTEN_AGAIN_MS = 1_000;
+const REFUSED_MS = 30_000;
+const LISTEN_TIMEOUT_MS = 10_000;
+
+/**
+ * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present
+ * revision says so on a stream that it was asked for: when that ends, another is asked for, and all counts as changed, because
+ * nobody knows what was missed. Resolves when it is listened to.
+ */
+export async function hearChanges(client: Client, onChanged: (what: Changed) => void, log: Logger): Promise<void> {
+  for (const [method, what] of Object.entries(NOTICES)) {
+    client.setNotificationHandler(method as keyof typeof NOTICES, () => onChanged(what));
+  }
+  const { tools, prompts, resources } = client.getServerCapabilities() ?? {};
+  const filter: SubscriptionFilter = {
+    ...(tools?.listChanged && { toolsListChanged: true }),
+    ...(prompts?.listChanged && { promptsListChanged: true }),
+    ...(resources?.listChanged && { resourcesListChanged: true }),
+  };
+  if (client.getProtocolEra() !== 'modern' || Object.keys(filter).length === 0) return;
+  await listen(client, filter, { onChanged, log });
+}
+
+interface Hearing {
+  readonly onChanged: (what: Changed) => void;
+  readonly log: Logger;
+}
+
+async function listen(client: Client, filter: SubscriptionFilter, { onChanged, log }: Hearing): Promise<void> {
+  const again = (pauseMs: number) => {
+    setTimeout(() => {
+      if (client.transport !== undefined) void listen(client, filter, { onChanged, log }).then(missed);
+    }, pauseMs).unref();
+  };
+  const missed = () => {
+    for (const what of Object.values(NOTICES)) onChanged(what);
+  };
+  try {
+    const { closed } = await client.listen(filter, { timeout: LISTEN_TIMEOUT_MS });
+    void closed.then(() => again(LISTEN_AGAIN_MS));
+  } catch (err) {
+    log.debug({ err }, 'the upstream does not say what changes');
+    again(REFUSED_MS);
+  }
+}
+
+/** Changes that are announced one after another, carried out together. */
+export class GatheredChanges {
+  readonly #carryOut: (what: Changed) => void;
+  readonly #pauseMs: () => number;
+  readonly #gathered = new Set<Changed>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(carryOut: (what: Changed) => void, pauseMs: () => number) {
+    this.#carryOut = carryOut;
+    this.#pauseMs = pauseMs;
+  }
+
+  /** The first one sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
+  add(what: Changed): void {
+    this.#gathered.add(what);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const gathered = [...this.#gathered];
+      this.#gathered.clear();
+      for (const each of gathered) this.#carryOut(each);
+    }, this.#pauseMs()).unref();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+}

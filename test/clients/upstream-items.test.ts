@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { openUpstreams } from '../support/upstreams.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const fixture = new URL('./fixtures/listing-server.mjs', import.meta.url).pathname;
+const server = (lists: object) => ({ command: process.execPath, args: [fixture, JSON.stringify(lists)] });
+const never = () => new AbortController().signal;
+
+let pool: UpstreamPool;
+afterEach(() => pool.close());
+const open = (servers: Record<string, object>) =>
+  (pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)]))));
+const names = async (kind: 'prompts' | 'resources' | 'templates') =>
+  (await pool.items.list(kind)).map(({ name }) => name);
+
+describe('what upstreams list beside tools', () => {
+  it('is joined in the order of its names, every member kept', async () => {
+    open({ b: { prompts: ['z', 'a'], resources: ['x://2'] }, a: { prompts: ['m'], resources: ['x://3', 'x://1'] } });
+    expect(await names('prompts')).toEqual(['a__m', 'b__a', 'b__z']);
+    expect(await names('resources')).toEqual(['x://1', 'x://2', 'x://3']);
+    expect(await pool.items.find('prompts', 'b__z')).toEqual({
+      upstream: 'b',
+      upstreamName: 'z',
+      name: 'b__z',
+      definition: { name: 'z', 'x-vendor': { kept: true } },
+    });
+    expect(await pool.items.find('prompts', 'z')).toBeUndefined();
+  });
+
+  it('belongs to neither of two upstreams that claim it', async () => {
+    open({
+      a: {
+        resources: ['x://both', 'x://a', 'x://a', 'x://t/listed'],
+        templates: ['x://t/{id}', 'x://only/{id}/end'],
+        prompts: ['_p'],
+      },
+      a_: { resources: ['x://both'], templates: ['x://t/{+rest}'], prompts: ['p'] },
+    });
+    expect(await names('resources')).toEqual(['x://a', 'x://t/listed']);
+    expect(await names('prompts')).toEqual([]);
+    const owner = async (uri: string) => (await pool.items.findResource(uri))?.upstream;
+    expect(await owner('x://both')).toBeUndefined();
+    expect(await owner('x://a')).toBe('a');
+    expect(await owner('x://t/listed')).toBeUndefined();
+    expect(await owner('x://t/7')).toBeUndefined();
+    expect(await owner('x://only/7/end')).toBe('a');
+    expect(await owner('x://only/7/end/more')).toBeUndefined();
+    expect(await owner('x://only/end')).toBeUndefined();
+  });
+
+  it('is nothing for a template that would claim every address', async () => {
+    open({ a: { templates: ['{+anything}', '{scheme}://x'] }, b: { resources: ['x://b'], templates: ['y://{id}'] } });
+    expect((await pool.items.findResource('y://7'))?.upstream).toBe('b');
+    expect(await pool.items.findResource('z://7')).toBeUndefined();
+  });
+
+  it('is read again when the upstream says that it changed', async () => {
+    open({ a: { prompts: ['p'], resources: ['x://1'] } });
+    const changes = new Set<string>();
+    expect([await names('prompts'), await names('resources')]).toEqual([['a__p'], ['x://1']]);
+    pool.onChange((what) => changes.add(what));
+    await pool.call({ upstream: 'a', upstreamTool: 'grow', arguments: {} }, { signal: never() });
+    await waitFor(() => changes.has('prompts') && changes.has('resources'));
+    expect([await names('prompts'), await names('resources')]).toEqual([
+      ['a__p', 'a__x://grown'],
+      ['x://1', 'x://grown'],
+    ]);
+  });
+
+  it('is not listed by one that fails to, which keeps nobody from the others', async () => {
+    open({ a: { prompts: ['p'], fails: 'resources/list' }, b: { resources: ['x://b'] } });
+    expect(await names('resources')).toEqual(['x://b']);
+    expect(await names('prompts')).toEqual(['a__p']);
+    expect((await pool.tools()).map(({ name }) => name)).toContain('a__grow');
+  });
+});
+
+it('what no upstream has is known when all of them have been reached', async () => {
+  const toolsOnly = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
+  pool = openUpstreams({ a: { command: process.execPath, args: [toolsOnly] } });
+  expect(pool.items.mayHave('prompts')).toBe(true);
+  expect(await pool.items.list('prompts')).toEqual([]);
+  expect(pool.items.mayHave('prompts')).toBe(false);
+});
+
+describe('a request for one of them', () => {
+  const ask = (method: 'prompts/get' | 'resources/read', params = {}, signal = never()) =>
+    pool.items.ask({ upstream: 'a', method, params }, { signal });
+
+  it('is answered as its upstream answers', async () => {
+    open({ a: {} });
+    expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({
+      kind: 'result',
+      result: { contents: [{ uri: 'x://1', text: 'read', beyond: true }] },
+    });
+  });
+
+  it('has failed when the answer is none, or an error', async () => {
+    open({ a: { fails: 'resources/read' } });
+    expect(await ask('prompts/get', { name: 'p' })).toMatchObject({ kind: 'error', code: -32_603 });
+    expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({ kind: 'error', message: 'unknown' });
+    expect(await ask('resources/read', {}, AbortSignal.abort())).toMatchObject({ kind: 'not_sent' });
+  });
+});
