@@ -1,6 +1,6 @@
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { ReadMethod, UpstreamTool } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 
 /** Action name and subject type of the default mapping. @see COAZ, MCP default mappings */
@@ -31,6 +31,26 @@ export function evaluationRequest(
       ...(caller.clientId !== undefined && { agent: caller.clientId }),
       arguments: call.arguments,
       call_digest: call.callDigest,
+    },
+  };
+}
+
+/**
+ * The question that any other request puts to the PDP: the default mapping, and the arguments of a prompt. Nothing is bound,
+ * because nothing of it is ever kept. @see COAZ-DF-06, COAZ-DF-07, COAZ-DF-08
+ */
+export function readEvaluation(
+  caller: Principal,
+  method: ReadMethod,
+  { type, id, arguments: args }: { type: 'prompt' | 'resource'; id: string; arguments?: JsonObject },
+): EvaluationRequest {
+  return {
+    subject: { type: SUBJECT_TYPE, id: caller.subject },
+    action: { name: method },
+    resource: { type, id },
+    context: {
+      ...(caller.clientId !== undefined && { agent: caller.clientId }),
+      ...(args !== undefined && { arguments: args }),
     },
   };
 }

@@ -4,6 +4,7 @@ import { createAccessRequestClient } from '../../activities/clients/access-reque
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
+import type { Changed } from '../../activities/clients/upstream-notices.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
@@ -29,6 +30,7 @@ import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createEnforcement } from './enforce.ts';
+import { createReadEnforcement } from './enforce-read.ts';
 import { createFront, type Front } from './front.ts';
 import { createGatewayApp } from './http.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
@@ -179,7 +181,7 @@ export async function serveGateway(
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
-  const forgetChanges = upstreams.onChange(protocol.toolsChanged);
+  const forgetChanges = upstreams.onChange(protocol.changed);
   const app = createGatewayApp({
     config,
     front: protocol.front,
@@ -206,19 +208,21 @@ export async function serveGateway(
 function createProtocol(config: Config, ports: GatewayPorts & { readonly redaction: Redaction }) {
   const { gateway, urls } = config;
   const { gatedCalls, taskChanges, upstreams, redaction, log } = ports;
+  const settings = {
+    accessRequestsUrl: urls.accessRequests,
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+  };
   const enforce = createEnforcement({
     ...ports,
     checkArguments: createArgumentCheck(),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
-    settings: {
-      accessRequestsUrl: urls.accessRequests,
-      callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
-      executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
-    },
+    settings,
   });
+  const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
   const rendering = { pollIntervalMs: gateway.pollIntervalMs };
   const handler = createMcpHandler(
-    (context) => createServer({ enforce, gatedCalls, upstreams, redaction, rendering, log }, context),
+    (context) => createServer({ enforce, enforceRead, gatedCalls, upstreams, redaction, rendering, log }, context),
     {
       maxRequestBodySize: gateway.maxBodyBytes,
       // Limited by us, for each caller too.
@@ -232,7 +236,7 @@ function createProtocol(config: Config, ports: GatewayPorts & { readonly redacti
   const front: Front = createFront({ handler, subscriptions, polls });
   return {
     front,
-    toolsChanged: () => handler.notify.toolsChanged(),
+    changed: (what: Changed) => handler.notify[`${what}Changed`](),
     endStreams: () => subscriptions.close(),
     close: () => handler.close(),
   };

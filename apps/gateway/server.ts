@@ -1,7 +1,12 @@
-import type { McpRequestContext, Server } from '@modelcontextprotocol/server';
+import type { McpRequestContext, Server, ServerCapabilities } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import type { UpstreamItems } from '../../workflows/domain/ports.ts';
 import { callerOf, claimsOf } from './caller.ts';
+import { registerCompletionMethods } from './completions/register.ts';
+import type { EnforceRead } from './enforce-read.ts';
 import { guard } from './guard.ts';
+import { registerPromptMethods } from './prompts/register.ts';
+import { registerResourceMethods } from './resources/register.ts';
 import type { Session } from './session.ts';
 import { registerTaskMethods, type TaskMethodDeps } from './tasks/register.ts';
 import { registerToolMethods, type ToolMethodDeps } from './tools/register.ts';
@@ -19,6 +24,8 @@ const INSTRUCTIONS =
   'The tool has not run until the task says so.';
 
 export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps {
+  readonly enforceRead: EnforceRead;
+  readonly upstreams: ToolMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
 }
 
@@ -33,11 +40,27 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
   };
   const server = new VerbatimServer(SERVER_INFO, {
     instructions: INSTRUCTIONS,
-    capabilities: { tools: isModern ? { listChanged: true } : {}, ...(isModern && { extensions: extensions() }) },
+    capabilities: { ...capabilities(deps.upstreams.items, isModern), ...(isModern && { extensions: extensions() }) },
   });
   registerToolMethods(server, deps, session);
+  const { items } = deps.upstreams;
+  const reading = { enforceRead: deps.enforceRead, items };
+  if (items.mayHave('prompts')) registerPromptMethods(server, reading, session);
+  if (items.mayHave('resources')) registerResourceMethods(server, reading, session);
+  if (items.mayHave('completions')) registerCompletionMethods(server, reading, session);
   if (isModern) registerTaskMethods(server, deps, session);
   return server;
+}
+
+/** Whatever an upstream may turn out to have. Only in the present revision is there a stream on which changes are told. */
+function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
+  const listed = isModern ? { listChanged: true } : {};
+  return {
+    tools: listed,
+    ...(items.mayHave('prompts') && { prompts: listed }),
+    ...(items.mayHave('resources') && { resources: listed }),
+    ...(items.mayHave('completions') && { completions: {} }),
+  };
 }
 
 /** The settings of the tasks extension stay empty: clients read anything else as another extension. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { ALICE } from '../support/gateway.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -86,7 +87,7 @@ it('what no upstream has is known when all of them have been reached', async () 
 
 describe('a request for one of them', () => {
   const ask = (method: 'prompts/get' | 'resources/read', params = {}, signal = never()) =>
-    pool.items.ask({ upstream: 'a', method, params }, { signal });
+    pool.items.ask({ upstream: 'a', method, params, caller: ALICE }, { signal });
 
   it('is answered as its upstream answers', async () => {
     open({ a: {} });

@@ -43,7 +43,7 @@ export function requestOf(
   params: Record<string, unknown>,
   { capabilities = TASKS, token = 'token-of-alice', id = 'r-1', headers }: SendOptions,
 ): { body: string; headers: Record<string, string> } {
-  const name = params['name'] ?? params['taskId'];
+  const name = params['name'] ?? params['taskId'] ?? params['uri'];
   const meta = params['_meta'] as Record<string, unknown> | undefined;
   const message = {
     jsonrpc: '2.0',

@@ -11,6 +11,8 @@ import { send, type Sent } from './gateway-wire.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 
+const CRASHING = { files: { command: process.execPath, args: [server] } };
+
 /** A policy decision point's "not without an approval". */
 export const REQUESTABLE = {
   decision: false,
@@ -29,12 +31,13 @@ export const REQUESTABLE = {
  * The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says.
  * `another` starts one more over the same database.
  */
-export async function startRealGateway(settings: Partial<Config['gateway']>) {
+export async function startRealGateway(settings: Partial<Config['gateway']>, mcpServers: object = CRASHING) {
   const authority = await anAuthority();
   const database = await createTestDatabase();
   const replicas: Running[] = [];
   const another = async () => {
-    const { urls, running } = await startReplica({ authorityUrl: authority.url, databaseUrl: database.url, settings });
+    const of = { authorityUrl: authority.url, databaseUrl: database.url, mcpServers, settings };
+    const { urls, running } = await startReplica(of);
     replicas.push(running);
     return { mcpUrl: urls.mcp, url: urls.gateway };
   };
@@ -78,11 +81,17 @@ export async function startRealGateway(settings: Partial<Config['gateway']>) {
   };
 }
 
-async function startReplica(of: { authorityUrl: string; databaseUrl: string; settings: Partial<Config['gateway']> }) {
-  const { authorityUrl: url, databaseUrl, settings } = of;
+interface Replica {
+  readonly authorityUrl: string;
+  readonly databaseUrl: string;
+  readonly mcpServers: object;
+  readonly settings: Partial<Config['gateway']>;
+}
+
+async function startReplica({ authorityUrl: url, databaseUrl, mcpServers, settings }: Replica) {
   const config = parseConfig(
     {
-      mcpServers: { files: { command: process.execPath, args: [server] } },
+      mcpServers,
       gateway: { port: await freePort(), ...settings },
       pdp: { url },
       approvals: { url },

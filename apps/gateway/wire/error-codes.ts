@@ -1,19 +1,19 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
-import { INTERNAL_ERROR, INVALID_PARAMS, LISTEN } from './identifiers.ts';
+import { INTERNAL_ERROR, INVALID_PARAMS, LISTEN, READ_DENIED } from './identifiers.ts';
 
 interface WireError {
   readonly code: number;
   readonly message: string;
-  /** Instead of the message, for a request about a task: whether its tool ran is then not known. */
-  readonly aboutTask?: string;
+  /** Instead of the message, for a request that calls no tool: about a task whose tool may have run, or about no tool at all. */
+  readonly withoutTool?: string;
 }
 
 const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
 const later = (what: string): WireError => ({
   code: INTERNAL_ERROR,
   message: `${what} The tool did not run. The call may be repeated later.`,
-  aboutTask: `${what} The request may be repeated later.`,
+  withoutTool: `${what} The request may be repeated later.`,
 });
 const approvalServiceAway = later('The approval service cannot be reached.');
 
@@ -25,6 +25,9 @@ const WIRE_ERRORS = {
   ERR_CONFIG_INVALID: ours,
   ERR_GATED_CALL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Task not found or expired' },
   ERR_TOOL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown tool' },
+  ERR_PROMPT_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown prompt' },
+  ERR_RESOURCE_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown resource' },
+  ERR_READ_DENIED: { code: READ_DENIED, message: 'Policy does not allow this request.' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_CALL_BINDING_MISMATCH: ours,
   ERR_SEAL_BROKEN: ours,
@@ -41,7 +44,10 @@ const WIRE_ERRORS = {
   ERR_CAPABILITY_MISSING: ours,
   ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
-  ERR_UPSTREAM_UNAVAILABLE: later("The tool's server cannot be reached."),
+  ERR_UPSTREAM_UNAVAILABLE: {
+    ...later("The tool's server cannot be reached."),
+    withoutTool: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
+  },
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
   ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
   // The tool may have run: it may be its result that cannot be opened.
@@ -53,8 +59,8 @@ const WIRE_ERRORS = {
 
 /** The JSON-RPC error for a named refusal of a request with this method. */
 export function toProtocolError(error: CountersignError, method: string): ProtocolError {
-  const { code, message, aboutTask = message }: WireError = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, isAboutTasks(method) ? aboutTask : message);
+  const { code, message, withoutTool = message }: WireError = WIRE_ERRORS[error.code];
+  return new ProtocolError(code, method === 'tools/call' ? message : withoutTool);
 }
 
 /** Whether requests with this method are about calls that were made before. */

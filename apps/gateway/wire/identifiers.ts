@@ -49,6 +49,13 @@ export const INTERNAL_ERROR = -32_603;
 export const MISSING_CAPABILITY = -32_021;
 /** Ours, outside of what JSON-RPC and the protocol reserve; goes with the HTTP status of the same number. */
 export const TOO_MANY_REQUESTS = 429;
+/**
+ * A refusal by policy of a request that calls no tool. Outside of what JSON-RPC reserves: the number that COAZ proposes, -32001,
+ * lies in a range of which the protocol assigns no more codes.
+ */
+export const READ_DENIED = -31_001;
+/** How earlier revisions say that there is no such resource; the present one says that the parameters are not valid. */
+export const EARLIER_RESOURCE_NOT_FOUND = -32_002;
 /** Codes with a meaning for the transport; an upstream's use of them says nothing about our own transport. */
 export const TRANSPORT_ERROR_CODES = { from: -32_099, to: -32_000 } as const;
 

@@ -9,7 +9,7 @@ describe('the metadata that an upstream gets', () => {
   it('is trace context and baggage, as they came, and nothing else', () => {
     const context = {
       traceparent,
-      tracestate: 'rojo=00f067aa0ba902b7, congo@tenant=t61rcWkgMzE,',
+      tracestate: 'one=00f067aa0ba902b7, two@tenant=value,',
       baggage: 'userId=al%20ice;private;ttl=5 , region = eu-west',
     };
     const others = { progressToken: 1, 'com.example/user': 'root', 'io.modelcontextprotocol/related-task': 'x' };

@@ -1,0 +1,60 @@
+import type { CompleteResult, Server } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { UpstreamItem, UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { EnforceRead } from '../enforce-read.ts';
+import { readEvaluation } from '../evaluation-request.ts';
+import type { Session } from '../session.ts';
+import { forwardedMeta } from '../wire/trace-context.ts';
+import { forwardedRead } from '../wire/upstream-result.ts';
+
+export interface CompletionMethodDeps {
+  readonly enforceRead: EnforceRead;
+  readonly items: Pick<UpstreamItems, 'find' | 'findResource'>;
+}
+
+type Reference =
+  { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string };
+
+/** `completion/complete`: asks the upstream of the prompt or the template whose argument is being written. */
+export function registerCompletionMethods(
+  server: Server,
+  deps: CompletionMethodDeps,
+  { caller, guarded }: Session,
+): void {
+  server.setRequestHandler('completion/complete', ({ params }, ctx) =>
+    guarded('completion/complete', async () => {
+      const { ref, argument, context, _meta } = params;
+      const item = await find(deps.items, ref);
+      const meta = forwardedMeta(_meta);
+      const answer = await deps.enforceRead({
+        caller,
+        evaluation: readEvaluation(caller, 'completion/complete', {
+          type: ref.type === 'ref/prompt' ? 'prompt' : 'resource',
+          id: item.name,
+        }),
+        upstream: item.upstream,
+        method: 'completion/complete',
+        params: {
+          ref: ref.type === 'ref/prompt' ? { ...ref, name: item.upstreamName } : { ...ref },
+          argument,
+          ...(context !== undefined && { context: context as JsonObject }),
+          ...(meta !== undefined && { _meta: meta }),
+        },
+        signal: ctx.mcpReq.signal,
+      });
+      return forwardedRead(answer) as CompleteResult;
+    }),
+  );
+}
+
+async function find(items: CompletionMethodDeps['items'], ref: Reference): Promise<UpstreamItem> {
+  if (ref.type === 'ref/prompt') {
+    const prompt = await items.find('prompts', ref.name);
+    if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
+    return prompt;
+  }
+  const resource = (await items.find('templates', ref.uri)) ?? (await items.find('resources', ref.uri));
+  if (resource === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
+  return resource;
+}
