@@ -94,6 +94,32 @@ describe('the example policies', () => {
     expect(ask('files__read_file', {}, 'retired-agent')).toMatchObject({ kind: 'deny', reason: 'subject_suspended' });
   });
 
+  const aRead = (action: string, type: string, id: string, context = {}): EvaluationRequest => ({
+    subject: { type: 'identity', id: 'agent' },
+    action: { name: action },
+    resource: { type, id },
+    context: { agent: 'agent', ...context },
+  });
+  it.each([
+    ['permit', aRead('prompts/get', 'prompt', 'everything__args-prompt', { arguments: { city: 'Oslo' } })],
+    ['permit', aRead('completion/complete', 'prompt', 'everything__args-prompt')],
+    ['permit', aRead('resources/read', 'resource', 'demo://resource/static/document/features.md')],
+    ['permit', aRead('completion/complete', 'resource', 'demo://resource/dynamic/text/{resourceId}')],
+    ['deny', aRead('prompts/get', 'prompt', 'other__prompt')],
+    ['deny', aRead('prompts/get', 'resource', 'everything__args-prompt')],
+    ['deny', aRead('resources/read', 'resource', 'file:///etc/passwd')],
+    ['deny', aRead('resources/read', 'prompt', 'demo://resource/x')],
+    [
+      'deny',
+      {
+        ...aRead('resources/read', 'resource', 'demo://resource/x'),
+        subject: { type: 'identity', id: 'retired-agent' },
+      },
+    ],
+  ])('say %s to a request that calls no tool (%#)', (kind, request) => {
+    expect(answerByPolicy(engine, request).kind).toBe(kind);
+  });
+
   it('do not mistake another kind of resource for a tool', () => {
     const other = { ...aCall('files__read_file'), resource: { type: 'prompt', id: 'files__read_file' } };
     expect(answerByPolicy(engine, other).kind).toBe('deny');
