@@ -2,12 +2,18 @@ import { pino, type Logger } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 
-/** The upstreams of a configuration that says this about them and their tools, and leaves the rest as it is by default. */
+/**
+ * The upstreams of a configuration that says this about them and their tools, and leaves the rest as it is by default. Each is
+ * read for itself: a configuration may not have two whose tools could get the same names.
+ */
 export function openUpstreams(
   mcpServers: object,
   log: Logger = pino({ level: 'silent' }),
   tools: object = {},
 ): UpstreamPool {
-  const config = parseConfig({ mcpServers, tools }, { baseDir: '/', stateDir: '/' });
-  return createUpstreams(config.mcpServers, log, config.tools);
+  const read = (of: object) => parseConfig(of, { baseDir: '/', stateDir: '/' });
+  const servers = Object.entries(mcpServers).map(
+    ([name, server]) => read({ mcpServers: { [name]: server } }).mcpServers,
+  );
+  return createUpstreams(Object.assign({}, ...servers), log, read({ tools }).tools);
 }

@@ -8,8 +8,8 @@ const NAME_FORM = 'letters, digits, dash, single underscores; at most 32';
 
 const naming = {
   /**
-   * What the public names of its tools begin with, before two underscores. Default: its key. Empty: its tools keep their
-   * own names, and one that another upstream's tool has, too, is offered by neither.
+   * What the public names of its tools and prompts begin with, before two underscores. Default: its key. Empty: they keep
+   * their own names, and one that another upstream has, too, is offered by neither.
    */
   prefix: z
     .string()
@@ -96,10 +96,35 @@ export const withAbsoluteSecrets = (servers: Readonly<Record<string, Upstream>>,
     }),
   );
 
+/**
+ * Public names are a prefix, two underscores and the upstream's own name. As no prefix has two underscores in a row, a name
+ * can come from two upstreams only when they have the same prefix, or one the other's with an underscore after it. Those
+ * without any keep their own names, and what becomes of two that are the same is known when they list them.
+ */
+function refuseSharedNames(
+  servers: Readonly<Record<string, { readonly prefix?: string | undefined }>>,
+  context: Pick<z.RefinementCtx, 'addIssue'>,
+): void {
+  const owners = new Map<string, string>();
+  for (const [key, { prefix = key }] of Object.entries(servers)) {
+    if (prefix === '') continue;
+    const common = prefix.replace(/_$/, '');
+    const other = owners.get(common);
+    owners.set(common, key);
+    if (other !== undefined) {
+      const message = `a tool of "${key}" could have the same name as one of "${other}"; give one of the two another prefix`;
+      context.addIssue({ code: 'custom', path: [key], message });
+    }
+  }
+}
+
 /** What the configuration says of upstream servers and of their tools. */
 export const upstreamSettings = {
   /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names, unless `prefix` says otherwise. */
-  mcpServers: z.record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), upstream).default({}),
+  mcpServers: z
+    .record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), upstream)
+    .superRefine(refuseSharedNames)
+    .default({}),
   /** What an operator says of a tool, by its public name. */
   tools: z.record(z.string().min(1), tool).default({}),
   requirements: requirementSettings,

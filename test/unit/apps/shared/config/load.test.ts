@@ -157,6 +157,22 @@ identity:
     ]);
   });
 
+  it('refuses upstreams whose tools could have the same names', () => {
+    write(`
+mcpServers:
+  a: { command: x }
+  a_: { command: x }
+  a-b: { command: x }
+  a_b: { command: x }
+  c: { command: x, prefix: a-b }
+  d: { command: x, prefix: '' }
+  e: { command: x, prefix: '' }
+`);
+    const shared = (one: string, another: string) =>
+      `countersign.yaml: mcpServers.${one}: a tool of "${one}" could have the same name as one of "${another}"; give one of the two another prefix`;
+    expect(problems()).toEqual([shared('a_', 'a'), shared('c', 'a-b')]);
+  });
+
   it('points at the place where the YAML is broken', () => {
     write('gateway:\n  port: 1\n port: 2\n');
     expect(problems()[0]).toMatch(/^countersign\.yaml:3:\d+: /);
