@@ -6,6 +6,8 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 /** How long an answer that was read may leave its connection open. */
 const DRAIN_MS = 1_000;
 
+/** More than an upstream needs that answers. */
+const MAX_ASIDES = 16;
 /** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -67,6 +69,18 @@ export class Exchange {
     if (body === undefined || body.closed) return;
     const timer = setTimeout(() => this.end(), DRAIN_MS).unref();
     body.once('close', () => clearTimeout(timer));
+  }
+}
+
+/** Requests to one upstream that are no calls: notices, streams of notices, answers to what it asks. */
+export class Asides {
+  #open = 0;
+
+  /** Answers how to leave again. Throws when too many are open: one that never takes our answers would hold a connection for each. */
+  enter(): () => void {
+    if (this.#open >= MAX_ASIDES) throw new Error('the upstream does not take what it asked for');
+    this.#open += 1;
+    return () => void (this.#open -= 1);
   }
 }
 

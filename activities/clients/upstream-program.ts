@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Readable } from 'node:stream';
-import type { Transport } from '@modelcontextprotocol/client';
+import type { Readable, Writable } from 'node:stream';
+import { SdkError, SdkErrorCode, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
 import {
   getDefaultEnvironment,
   StdioClientTransport,
@@ -50,6 +50,8 @@ export function createProgramTransport(program: UpstreamProgram, reading: Readin
 function paced(parameters: StdioServerParameters, reading: Reading): StdioClientTransport {
   const transport = new StdioClientTransport(parameters);
   const start = transport.start.bind(transport);
+  const send = transport.send.bind(transport);
+  let input: Writable | null = null;
   const another = function (changed: StdioServerParameters) {
     return paced(changed, reading);
   };
@@ -60,9 +62,17 @@ function paced(parameters: StdioServerParameters, reading: Reading): StdioClient
       const { _process: child } = transport as unknown as { readonly _process?: ChildProcess };
       if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
       noteLargeLines(child.stdout, reading);
+      input = child.stdin;
       const letGo = keepPace(child.stdout, reading.pace);
       // What is left in the pipe of a program that has ended would keep its end from being noticed.
       child.once('exit', letGo);
+    },
+    async send(message: JSONRPCMessage) {
+      // What a program does not read is kept here for it.
+      if ((input?.writableLength ?? 0) > reading.maxMessageBytes) {
+        throw new SdkError(SdkErrorCode.NotConnected, 'the program does not read what it is sent');
+      }
+      await send(message);
     },
   });
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { Agent, request, type Dispatcher } from 'undici';
 import { ReadingPace } from './reading-pace.ts';
 import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
-import { Exchange } from './upstream-exchange.ts';
+import { Asides, Exchange } from './upstream-exchange.ts';
 import { createProgramTransport, type UpstreamProgram } from './upstream-program.ts';
 import { toResponse, type Reading } from './upstream-response.ts';
 
@@ -35,20 +35,28 @@ export function createTransport(server: UpstreamServer, credentials: Credentials
     log.warn({ maxMessageBytes }, 'the upstream sent a message larger than limits.maxMessageBytes; it is not read');
   const reading: Reading = { maxMessageBytes, pace, onTooLarge };
   if (!('url' in server)) return createProgramTransport(server, reading, log);
+  const asides = new Asides();
   return new StreamableHTTPClientTransport(new URL(server.url), {
-    fetch: (url, init) => fetchOnce({ reading, credentials }, url, init),
+    fetch: (url, init) => fetchOnce({ reading, credentials, asides }, url, init),
   });
 }
 
 /** Ends nothing by itself: a tool may take as long as its deadline, and a stream of notices may be silent for hours. */
 const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
+/** What all HTTP requests to one upstream have in common. */
+interface Sending {
+  readonly reading: Reading;
+  readonly credentials: Credentials;
+  readonly asides: Asides;
+}
+
 /**
  * Sends one request, for the transport. A redirect is an error: following it would take the credential and the call to a
  * place nobody configured, or send the call twice.
  */
 async function fetchOnce(
-  { reading, credentials }: { readonly reading: Reading; readonly credentials: Credentials },
+  { reading, credentials, asides }: Sending,
   url: string | URL,
   init: RequestInit = {},
 ): Promise<Response> {
@@ -56,7 +64,8 @@ async function fetchOnce(
   const sent: Record<string, string> = { 'accept-encoding': 'identity' };
   const own = exchange?.headers ?? (await credentials.headers());
   for (const part of [own, init.headers]) new Headers(part).forEach((value, name) => (sent[name] = value));
-  const answer = await whileWanted([init.signal, exchange?.over], (signal) =>
+  const onEnd = exchange === undefined ? asides.enter() : undefined;
+  const answer = await whileWanted({ signals: [init.signal, exchange?.over], onEnd }, (signal) =>
     request(url, {
       method: (init.method ?? 'GET') as 'GET' | 'POST' | 'DELETE',
       headers: sent,
@@ -79,25 +88,26 @@ async function fetchOnce(
 }
 
 /**
- * Ends the request when one of the signals fires. Lets go of them when the answer has been read: one lives as long as the
- * connection, and the built-in `fetch` keeps listening to it until garbage is collected.
+ * Ends the request when one of the signals fires, and says when it has ended. Lets go of the signals when the answer has been
+ * read: one lives as long as the connection, and the built-in `fetch` keeps listening to it until garbage is collected.
  */
 async function whileWanted(
-  signals: readonly (AbortSignal | null | undefined)[],
+  { signals, onEnd }: { signals: readonly (AbortSignal | null | undefined)[]; onEnd: (() => void) | undefined },
   send: (signal: EventEmitter) => Promise<Dispatcher.ResponseData>,
 ): Promise<Dispatcher.ResponseData> {
   const present = signals.filter((signal) => signal !== null && signal !== undefined);
-  for (const signal of present) signal.throwIfAborted();
   const ended = new EventEmitter();
   const end = () => ended.emit('abort');
   const letGo = () => {
     for (const signal of present) signal.removeEventListener('abort', end);
+    onEnd?.();
   };
   for (const signal of present) {
     setMaxListeners(0, signal);
     signal.addEventListener('abort', end, { once: true });
   }
   try {
+    for (const signal of present) signal.throwIfAborted();
     const answer = await send(ended);
     answer.body.once('close', letGo);
     return answer;

@@ -12,7 +12,7 @@ const MAX = 100_000;
 
 interface Message {
   readonly id?: number;
-  readonly method: string;
+  readonly method?: string;
   readonly params?: { readonly protocolVersion?: string };
 }
 
@@ -20,6 +20,10 @@ let server: HttpServer;
 let pool: UpstreamPool;
 let logged: string[];
 let cancelled: number;
+/** Our answers to what the server asked. */
+let answers: number;
+/** Whether it takes them. */
+let isTaking: boolean;
 /** Answers `tools/call`. */
 let onCall: (response: ServerResponse, id: number | undefined) => void;
 /** Answers to `tools/call` whose connection has closed. */
@@ -48,6 +52,11 @@ function onMessage(response: ServerResponse, { id, method, params }: Message): v
     response.once('close', () => (closed += 1));
     return onCall(response, id);
   }
+  if (method === undefined) {
+    answers += 1;
+    if (isTaking) response.writeHead(202).end();
+    return;
+  }
   if (method === 'notifications/cancelled') cancelled += 1;
   if (id === undefined) return void response.writeHead(202).end();
   return json(response, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'unknown' } });
@@ -64,6 +73,8 @@ beforeEach(() => {
   logged = [];
   closed = 0;
   cancelled = 0;
+  answers = 0;
+  isTaking = true;
 });
 afterEach(() => pool.close());
 
@@ -122,6 +133,32 @@ describe('a server that floods the stream of its answer', () => {
     onCall = (response, id) => void stream(response).end(notice.repeat(30) + event(answer(id, 'at last')));
     expect(await act({ maxMessagesPerSecond: 60 })).toMatchObject(result('at last'));
     expect(logged.join()).toContain('more messages than limits.maxMessagesPerSecond');
+  });
+});
+
+describe('a server that asks', () => {
+  const asking = (count: number) => {
+    const pings = Array.from({ length: count }, (_, id) => event({ jsonrpc: '2.0', id: `ping-${id}`, method: 'ping' }));
+    onCall = (response, id) => void stream(response).end(pings.join('') + event(answer(id, 'fine')));
+  };
+
+  it('and never takes an answer holds a few connections, and no more', async () => {
+    isTaking = false;
+    asking(100);
+    expect(await act({})).toMatchObject(result('fine'));
+    await waitFor(() => answers > 0);
+    expect(await again()).toMatchObject(result('fine'));
+    // A connection that was slow to be used again may have been replaced once.
+    expect(answers).toBeLessThanOrEqual(32);
+  });
+
+  it('and takes them is answered as often as it asks', async () => {
+    asking(10);
+    expect(await act({})).toMatchObject(result('fine'));
+    for (let calls = 1; calls <= 5; calls += 1) {
+      await waitFor(() => answers === 10 * calls);
+      expect(await again()).toMatchObject(result('fine'));
+    }
   });
 });
 

@@ -54,6 +54,17 @@ describe('a program that', () => {
     await expectHealthyNeighbour();
   });
 
+  it('does not read what it is sent gets no more of it', async () => {
+    open(hostile({ maxMessageBytes: 65_536 }));
+    expect(await call('bad', 'deaf')).toMatchObject(text('not listening'));
+    const unread = () => call('bad', 'ok', { text: 'x'.repeat(60_000) }, AbortSignal.timeout(50));
+    await waitFor(async () => {
+      const answer = await unread();
+      return answer.kind === 'not_sent' && answer.cause === 'not connected';
+    });
+    await expectHealthyNeighbour();
+  });
+
   it('never stops writing has to wait, and its neighbour does not', async () => {
     open(hostile({ maxMessagesPerSecond: 50 }));
     const leave = new AbortController();
