@@ -1,8 +1,12 @@
 /** Why a JSON text would be read as something else than it says. Names that `bodyFaultOf` knows. */
 export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact';
 
-/** The next thing of a JSON text that matters here: a string and whether it names a member, a number, or a bracket. */
-const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|-?\d[\d.eE+-]*|[{}]/gs;
+/**
+ * The next thing of a JSON text that matters here: a string and whether it names a member, a number, or a bracket. A string
+ * that is never closed goes to the end of the text: were it passed over, each quote in it would be tried anew, and a text of
+ * quotes take quadratic time.
+ */
+const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}]/gs;
 
 /**
  * What is approved is what was asked for only if nothing is lost in reading it. `JSON.parse` keeps the last of two

@@ -49,6 +49,8 @@ it('takes no longer than its text is long', () => {
   expect(unfaithful(text)).toBeUndefined();
   expect(unfaithful('"'.repeat(1_000_000))).toBeUndefined();
   expect(unfaithful(`"${'\\'.repeat(1_000_001)}`)).toBeUndefined();
+  expect(unfaithful(`"${'\\"'.repeat(200_000)}`)).toBeUndefined();
+  expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();
   expect(unfaithful('9'.repeat(1_000_000))).toBeUndefined();
   expect(performance.now() - began).toBeLessThan(10_000);
 });
