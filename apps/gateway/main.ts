@@ -220,7 +220,7 @@ function createProtocol(config: Config, ports: GatewayPorts & { readonly redacti
     settings,
   });
   const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
-  const rendering = { pollIntervalMs: gateway.pollIntervalMs };
+  const rendering = gateway;
   const handler = createMcpHandler(
     (context) => createServer({ enforce, enforceRead, gatedCalls, upstreams, redaction, rendering, log }, context),
     {

@@ -17,6 +17,7 @@ import {
   SERVER_INFO,
   TASKS_EXTENSION,
 } from './wire/identifiers.ts';
+import type { Rendering } from './wire/rendering.ts';
 import { VerbatimServer } from './wire/sdk-overlay.ts';
 
 const INSTRUCTIONS =
@@ -40,7 +41,10 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
   };
   const server = new VerbatimServer(SERVER_INFO, {
     instructions: INSTRUCTIONS,
-    capabilities: { ...capabilities(deps.upstreams.items, isModern), ...(isModern && { extensions: extensions() }) },
+    capabilities: {
+      ...capabilities(deps.upstreams.items, isModern),
+      ...(isModern && { extensions: extensions(deps.rendering) }),
+    },
   });
   registerToolMethods(server, deps, session);
   const { items } = deps.upstreams;
@@ -64,9 +68,9 @@ function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabiliti
 }
 
 /** The settings of the tasks extension stay empty: clients read anything else as another extension. */
-const extensions = () => ({
+const extensions = ({ structuredDenials }: Rendering) => ({
   [TASKS_EXTENSION]: {},
   [APPROVAL_EXTENSION]: {},
   [APPROVAL_EXTENSION_ALIAS]: {},
-  [DENIAL_EXTENSION]: {},
+  ...(structuredDenials && { [DENIAL_EXTENSION]: {} }),
 });

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { renderCreatedTask, renderTask } from '../../apps/gateway/wire/render-task.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
+import { RENDERING } from '../support/rendering.ts';
 import { checkReads, type Read } from './client-reads.ts';
 
-const POLLING = { pollIntervalMs: 1_000 };
 const RESULT = JSON.stringify({ content: [{ type: 'text', text: 'done' }] });
 
 const view = (state: GatedCallState, second: number): GatedCallView => ({
@@ -22,11 +22,11 @@ const ENDS = ['executed', 'execution_error', 'outcome_unknown', 'denied', 'cance
 const asRead = (value: unknown) => JSON.parse(JSON.stringify(value)) as Read;
 /** What a client reads of a call that comes to this end. */
 const honest = (end: GatedCallState): Read[] => [
-  asRead(renderCreatedTask(view('pending', 1), POLLING)),
-  asRead(renderTask(view('granted', 2), POLLING)),
-  asRead(renderTask(view('claimed', 3), POLLING)),
-  asRead(renderTask(view(end, 4), POLLING)),
-  asRead(renderTask(view(end, 4), POLLING)),
+  asRead(renderCreatedTask(view('pending', 1), RENDERING)),
+  asRead(renderTask(view('granted', 2), RENDERING)),
+  asRead(renderTask(view('claimed', 3), RENDERING)),
+  asRead(renderTask(view(end, 4), RENDERING)),
+  asRead(renderTask(view(end, 4), RENDERING)),
 ];
 const check = (reads: readonly Read[], state: string) => checkReads({ taskId: 'tsk_1', reads, state });
 

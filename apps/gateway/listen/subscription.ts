@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { sha256 } from '../../shared/sha256.ts';
 import { openEventStream, type EventStream } from '../wire/event-stream.ts';
 import { renderAcknowledgement, renderSubscriptionEnd, renderTaskNotification } from '../wire/render-listen.ts';
-import type { TaskRendering } from '../wire/render-task.ts';
+import type { Rendering } from '../wire/rendering.ts';
 import type { StandardStream } from './standard-stream.ts';
 import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
 
@@ -11,7 +11,7 @@ import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface SubscriptionDeps extends TaskWatchDeps {
-  readonly rendering: TaskRendering;
+  readonly rendering: Rendering;
   readonly log: Logger;
 }
 

@@ -4,14 +4,14 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 import { cancelTask } from './cancel.ts';
 import { getTask } from './get.ts';
 import { updateTask } from './update.ts';
-import type { TaskRendering } from '../wire/render-task.ts';
+import type { Rendering } from '../wire/rendering.ts';
 import { anyParams } from '../wire/schemas.ts';
 import { missingTasksCapability, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import type { Session } from '../session.ts';
 
 export interface TaskMethodDeps {
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel'>;
-  readonly rendering: TaskRendering;
+  readonly rendering: Rendering;
 }
 
 type TaskMethod = (deps: TaskMethodDeps, caller: Principal, params: unknown) => Promise<Result>;

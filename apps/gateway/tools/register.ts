@@ -5,7 +5,7 @@ import type { Enforce } from '../enforce.ts';
 import type { Redaction } from '../redaction.ts';
 import { listTools } from './list-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import type { TaskRendering } from '../wire/render-task.ts';
+import type { Rendering } from '../wire/rendering.ts';
 import { requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
@@ -15,7 +15,7 @@ export interface ToolMethodDeps {
   readonly enforce: Enforce;
   readonly upstreams: Pick<Upstreams, 'tools'>;
   readonly redaction: Pick<Redaction, 'withholds'>;
-  readonly rendering: TaskRendering;
+  readonly rendering: Rendering;
 }
 
 /** `tools/list` and `tools/call`. */

@@ -9,11 +9,12 @@ import {
   renderNotSent,
   renderUnmetRequirements,
 } from './render-denial.ts';
-import { renderCreatedTask, type TaskRendering } from './render-task.ts';
+import { renderCreatedTask } from './render-task.ts';
+import type { Rendering } from './rendering.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
 
 /** The answer to `tools/call`. Throws the upstream's own error when it answered with one. */
-export function renderAnswer(answer: ToolCallAnswer, rendering: TaskRendering): Result {
+export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Result {
   switch (answer.kind) {
     case 'result':
       return forwardedResult(answer.result);
@@ -26,11 +27,11 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: TaskRendering): 
     case 'task':
       return renderCreatedTask(answer.view, rendering);
     case 'denied':
-      return renderDenial();
+      return renderDenial(rendering);
     case 'too_many':
-      return renderLimitDenial();
+      return renderLimitDenial(rendering);
     case 'needs_tasks':
-      return renderNeedsTasks();
+      return renderNeedsTasks(rendering);
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);
     case 'requirements_unmet':

@@ -1,45 +1,39 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { AUTHORIZATION_META, NEXT_STEP_META, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
+import { authorizationMeta } from './authorization-envelope.ts';
+import { NEXT_STEP_META, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
+import type { Rendering } from './rendering.ts';
 
-/** The authorization envelope. Hints only ever accompany `available`. @see SEP-2643, Envelope */
-export const AWAITING_ENVELOPE = {
-  reason: 'insufficient_authorization',
-  remediation: 'available',
-  remediationHints: [{ type: 'task' }],
-} as const;
-export const FINAL_ENVELOPE = { reason: 'insufficient_authorization', remediation: 'unavailable' } as const;
-const UNDISCLOSED_ENVELOPE = { reason: 'insufficient_authorization', remediation: 'undisclosed' } as const;
-
-function refusal(text: string, meta?: Record<string, unknown>): CallToolResult {
+function refusal(text: string, meta: Record<string, unknown> = {}): CallToolResult {
   return {
     isError: true,
     content: [{ type: 'text', text }],
-    ...(meta !== undefined && { _meta: meta }),
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
   };
 }
 
 /** A denial that nothing can change. */
-export function renderDenial(): CallToolResult {
-  return refusal('The tool did not run. Policy does not allow this call, and no approval can change that.', {
-    [AUTHORIZATION_META]: FINAL_ENVELOPE,
-  });
+export function renderDenial(rendering: Rendering): CallToolResult {
+  return refusal(
+    'The tool did not run. Policy does not allow this call, and no approval can change that.',
+    authorizationMeta('final', rendering),
+  );
 }
 
 /** A denial because too many requests are open, or were made lately. It invites to nothing, so that agents do not loop. */
-export function renderLimitDenial(): CallToolResult {
+export function renderLimitDenial(rendering: Rendering): CallToolResult {
   return refusal(
     'The tool did not run. Too many approval requests are open or new for this caller; do not repeat this call now.',
-    { [AUTHORIZATION_META]: UNDISCLOSED_ENVELOPE },
+    authorizationMeta('limit', rendering),
   );
 }
 
 /** A requestable denial for a client that cannot hold a task. Nothing was requested. */
-export function renderNeedsTasks(): CallToolResult {
+export function renderNeedsTasks(rendering: Rendering): CallToolResult {
   return refusal(
     'The tool did not run. This call needs an approval that can be requested, and nothing was requested yet. ' +
       `Next step: repeat the call from a client that declares the extension ${TASKS_EXTENSION}.`,
     {
-      [AUTHORIZATION_META]: UNDISCLOSED_ENVELOPE,
+      ...authorizationMeta('requestable', rendering),
       [NEXT_STEP_META]: { kind: 'declare_extension', extension: TASKS_EXTENSION },
     },
   );

@@ -2,15 +2,15 @@ import type { Result } from '@modelcontextprotocol/server';
 import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import { authorizationMeta } from './authorization-envelope.ts';
 import {
-  AUTHORIZATION_META,
   DISPOSITION_META,
   DISPOSITION_META_ALIAS,
   IMMEDIATE_RESPONSE_META,
   INTERNAL_ERROR,
   OUTCOME_REF_META,
 } from './identifiers.ts';
-import { AWAITING_ENVELOPE, FINAL_ENVELOPE } from './render-denial.ts';
+import type { Rendering } from './rendering.ts';
 import { storedResult } from './schemas.ts';
 import { withoutReserved } from './upstream-result.ts';
 
@@ -56,34 +56,32 @@ const IMMEDIATE_RESPONSE =
   'The tool has not run. The call waits for a decision and may still be refused. ' +
   'Continue with other work and check the task later.';
 
-export interface TaskRendering {
-  readonly pollIntervalMs: number;
-}
-
 /** The answer to a call that became a task. @see SEP-2848, Denied but requestable */
-export function renderCreatedTask(view: GatedCallView, { pollIntervalMs }: TaskRendering): Result {
+export function renderCreatedTask(view: GatedCallView, rendering: Rendering): Result {
   const isOpen = STATUS[view.state][0] === 'working' || STATUS[view.state][0] === 'input_required';
   return {
     resultType: 'task',
     ...commonOf(view),
-    pollIntervalMs,
+    pollIntervalMs: rendering.pollIntervalMs,
     ...(isOpen && {
-      _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE, [IMMEDIATE_RESPONSE_META]: IMMEDIATE_RESPONSE },
+      _meta: { ...authorizationMeta('held', rendering), [IMMEDIATE_RESPONSE_META]: IMMEDIATE_RESPONSE },
     }),
   };
 }
 
 /** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
-export function renderTask(view: GatedCallView, { pollIntervalMs }: TaskRendering): Result {
+export function renderTask(view: GatedCallView, rendering: Rendering): Result {
+  const { pollIntervalMs } = rendering;
   const common = { resultType: 'complete', ...commonOf(view) };
   const outcome = view.outcomeRef === undefined ? {} : { _meta: { [OUTCOME_REF_META]: view.outcomeRef } };
+  const held = { _meta: authorizationMeta('held', rendering) };
   switch (common.status) {
     case 'working':
-      return { ...common, pollIntervalMs, _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE } };
+      return { ...common, pollIntervalMs, ...held };
     case 'input_required':
-      return { ...common, pollIntervalMs, inputRequests: {}, _meta: { [AUTHORIZATION_META]: AWAITING_ENVELOPE } };
+      return { ...common, pollIntervalMs, inputRequests: {}, ...held };
     case 'completed':
-      return { ...common, result: finalResult(view), ...outcome };
+      return { ...common, result: finalResult(view, rendering), ...outcome };
     case 'cancelled':
       return { ...common, ...outcome };
     case 'failed':
@@ -109,7 +107,7 @@ function commonOf(view: GatedCallView) {
 }
 
 /** The result of a completed task. Always says in words whether the tool ran, and agrees with its disposition. */
-function finalResult(view: GatedCallView): Result {
+function finalResult(view: GatedCallView, rendering: Rendering): Result {
   const disposition = dispositionOf(view.state);
   const meta = { [DISPOSITION_META]: disposition, [DISPOSITION_META_ALIAS]: disposition };
   if (view.state === 'executed') return withStatement(view.result, { text: RAN, isError: false, meta });
@@ -121,7 +119,11 @@ function finalResult(view: GatedCallView): Result {
   }
   if (view.state === 'denied') {
     const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;
-    return withStatement(undefined, { text, isError: true, meta: { ...meta, [AUTHORIZATION_META]: FINAL_ENVELOPE } });
+    return withStatement(undefined, {
+      text,
+      isError: true,
+      meta: { ...meta, ...authorizationMeta('final', rendering) },
+    });
   }
   return withStatement(undefined, { text: MAY_HAVE_RUN, isError: true, meta });
 }

@@ -39,6 +39,8 @@ export const gatewaySettings = z
     maxStreamsPerCaller: z.number().int().positive().default(16),
     /** Open streams of all callers in this process. */
     maxStreams: z.number().int().positive().default(1_000),
+    /** Whether denials say in a form for programs (SEP-2643) what kind they are. The text says it in any case. */
+    structuredDenials: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()

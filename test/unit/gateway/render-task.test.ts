@@ -3,11 +3,11 @@ import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render
 import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
 import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import { RENDERING } from '../../support/rendering.ts';
 
 const AUTHORIZATION = 'io.modelcontextprotocol/authorization';
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const ALIAS = 'net.openid.authzen/disposition';
-const rendering = { pollIntervalMs: 1_000 };
 
 const aView = (changes: Partial<GatedCallView>): GatedCallView => ({
   gatedCallId: 'canary-row-id',
@@ -30,7 +30,7 @@ interface Rendered {
   readonly error?: unknown;
   readonly _meta?: Record<string, unknown>;
 }
-const render = (changes: Partial<GatedCallView>) => renderTask(aView(changes), rendering) as unknown as Rendered;
+const render = (changes: Partial<GatedCallView>) => renderTask(aView(changes), RENDERING) as unknown as Rendered;
 const result = JSON.stringify({ content: [{ type: 'text', text: 'tool text' }] });
 
 describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
@@ -65,7 +65,7 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
   });
 
   it('is created with the members of a task and none of its ends [TASK-016]', () => {
-    const created = renderCreatedTask(aView({ state, result }), rendering);
+    const created = renderCreatedTask(aView({ state, result }), RENDERING);
     expect(Object.keys(created)).toEqual(
       expect.arrayContaining(['resultType', 'taskId', 'status', 'createdAt', 'lastUpdatedAt', 'ttlMs']),
     );

@@ -1,0 +1,7 @@
+/** What the operator chose of the form of answers. */
+export interface Rendering {
+  /** What a client is told to wait between two looks at a task. */
+  readonly pollIntervalMs: number;
+  /** Whether denials carry an authorization envelope. */
+  readonly structuredDenials: boolean;
+}

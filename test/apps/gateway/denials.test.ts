@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { ToolCallAnswer } from '../../../apps/gateway/tools/tool-call.ts';
+import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';
+import { aTool, TRANSFER } from '../../support/tools.ts';
+
+const UNAVAILABLE = { reason: 'insufficient_authorization', remediation: 'unavailable' };
+/** What no text without an envelope has. */
+const ENVELOPE = /insufficient_authorization|io\.modelcontextprotocol\/authorization/;
+const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
+
+const switchedOn = new GatewayUnderTest();
+const switchedOff = new GatewayUnderTest({ structuredDenials: false });
+const gateways = [switchedOn, switchedOff];
+beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
+afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
+beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
+
+type World = GatewayUnderTest['world'];
+/** What leads to an answer, and the envelope that it carries. */
+type Case = readonly [name: string, envelope: object | undefined, arrange: (world: World) => void, options?: object];
+
+const ON_HOLD = (world: World) => void (world.decision = requestable());
+const text = { content: [{ type: 'text', text: 'booked' }] };
+
+/** Everything that a call can be answered with. Whoever adds a kind of answer says here whether it is a denial. */
+const ANSWERS = {
+  denied: [
+    ['policy refuses it', UNAVAILABLE, (world) => (world.decision = { kind: 'deny' })],
+    ['policy asks to try again', UNAVAILABLE, (world) => (world.decision = { kind: 'retry' })],
+    [
+      'its tool runs before each prompt',
+      UNAVAILABLE,
+      (world) => {
+        ON_HOLD(world);
+        const definition = { ...TRANSFER.definition, name: 'transfer', _meta: { 'mcp.dev/effect': 'read' } };
+        world.listed = [
+          aTool({ ...definition, annotations: { readOnlyHint: true } }, { settings: { preprocessor: true } }),
+        ];
+      },
+    ],
+    [
+      'its denial is to be submitted somewhere else',
+      UNAVAILABLE,
+      (world) =>
+        (world.decision = requestable({
+          offer: { expiresAt: '2126-01-01T00:00:00Z', endpoint: 'https://elsewhere.test' },
+        })),
+    ],
+    [
+      'the access request service refuses it',
+      UNAVAILABLE,
+      (world) => {
+        ON_HOLD(world);
+        world.submission = new CountersignError('ERR_NOT_REQUESTABLE', 'canary');
+      },
+    ],
+  ],
+  too_many: [
+    [
+      'too many wait',
+      UNDISCLOSED,
+      (world) => {
+        ON_HOLD(world);
+        world.opened = { kind: 'too_many' };
+      },
+    ],
+  ],
+  needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
+  task: [['it waits for an approval', AWAITING, ON_HOLD]],
+  invalid_arguments: [['its arguments are not valid', undefined, () => undefined, { arguments: {} }]],
+  requirements_unmet: [
+    ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
+  ],
+  result: [['it is allowed', undefined, () => undefined]],
+  error: [
+    ['its server refuses it', undefined, (world) => (world.invocation = { kind: 'error', code: 1, message: '' })],
+  ],
+  not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
+  no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
+} satisfies Record<ToolCallAnswer['kind'], readonly Case[]>;
+
+async function answerOf(gateway: GatewayUnderTest, [, , arrange, options]: Case) {
+  arrange(gateway.world);
+  const { arguments: args, ...rest } = { arguments: transfer().arguments, ...options };
+  return send(gateway, 'tools/call', transfer({ arguments: args }), rest);
+}
+
+const said = (result: Record<string, unknown> | undefined) => ({
+  isError: result?.['isError'],
+  content: result?.['content'],
+});
+const envelopeOf = (result: unknown) =>
+  (result as { _meta?: Record<string, unknown> } | undefined)?._meta?.[AUTHORIZATION];
+
+describe.each(Object.values(ANSWERS).flat() as Case[])('a call, when %s', (...of) => {
+  it('has the envelope that belongs to it, and nothing of one where the operator wants none [APPR-008, DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
+    const on = await answerOf(switchedOn, of);
+    const off = await answerOf(switchedOff, of);
+    expect(envelopeOf(on.body.result)).toEqual(of[1]);
+    expect(off.text).not.toMatch(ENVELOPE);
+    expect(said(off.body.result)).toEqual(said(on.body.result));
+    expect([off.status, off.body.error]).toEqual([on.status, on.body.error]);
+    if (of[1] !== undefined) expect(gateways.flatMap(({ world }) => world.invocations)).toEqual([]);
+  });
+});
+
+describe('a task', () => {
+  const shownBy = async (gateway: GatewayUnderTest, view: Partial<GatedCallView>) => {
+    gateway.world.view = aView(view);
+    return send(gateway, 'tasks/get', { taskId: TASK_ID });
+  };
+  /** The envelope of the task itself, and of the result in it. */
+  async function envelopes(view: Partial<GatedCallView>) {
+    const on = await shownBy(switchedOn, view);
+    expect((await shownBy(switchedOff, view)).text).not.toMatch(ENVELOPE);
+    return [envelopeOf(on.body.result), envelopeOf(on.body.result?.['result'])];
+  }
+
+  it.each(GATED_CALL_STATES)('in state %s has the envelope of that state [DENIAL-014, DENIAL-016]', async (state) => {
+    const view = { state, ...(state === 'executed' && { result: JSON.stringify(text) }) };
+    const inside = state === 'denied' ? UNAVAILABLE : undefined;
+    expect(await envelopes(view)).toEqual([isTerminal(state) ? undefined : AWAITING, inside]);
+  });
+
+  it.each(END_REASONS)(
+    'that was denied for %s says that nothing is to be had any more [DENIAL-026]',
+    async (reason) => {
+      expect(await envelopes({ state: 'denied', reason })).toEqual([undefined, UNAVAILABLE]);
+    },
+  );
+});
+
+it('the extension is declared where it is served, and nowhere else [DENIAL-001]', async () => {
+  const declared = await Promise.all(
+    gateways.map(async (gateway) => {
+      const { result } = (await send(gateway, 'server/discover')).body;
+      return Object.keys((result?.['capabilities'] as { extensions: object }).extensions);
+    }),
+  );
+  const name = 'io.modelcontextprotocol/structured-authorization-denials';
+  expect(declared.map((names) => names.includes(name))).toEqual([true, false]);
+});
