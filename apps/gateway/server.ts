@@ -10,14 +10,8 @@ import { registerResourceMethods } from './resources/register.ts';
 import type { Session } from './session.ts';
 import { registerTaskMethods, type TaskMethodDeps } from './tasks/register.ts';
 import { registerToolMethods, type ToolMethodDeps } from './tools/register.ts';
-import {
-  APPROVAL_EXTENSION,
-  APPROVAL_EXTENSION_ALIAS,
-  DENIAL_EXTENSION,
-  SERVER_INFO,
-  TASKS_EXTENSION,
-} from './wire/identifiers.ts';
-import type { Rendering } from './wire/rendering.ts';
+import { declaredExtensions } from './wire/extensions.ts';
+import { SERVER_INFO } from './wire/identifiers.ts';
 import { VerbatimServer } from './wire/sdk-overlay.ts';
 
 const INSTRUCTIONS =
@@ -43,7 +37,7 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
     instructions: INSTRUCTIONS,
     capabilities: {
       ...capabilities(deps.upstreams.items, isModern),
-      ...(isModern && { extensions: extensions(deps.rendering) }),
+      ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
     },
   });
   registerToolMethods(server, deps, session);
@@ -66,11 +60,3 @@ function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabiliti
     ...(items.mayHave('completions') && { completions: {} }),
   };
 }
-
-/** The settings of the tasks extension stay empty: clients read anything else as another extension. */
-const extensions = ({ structuredDenials }: Rendering) => ({
-  [TASKS_EXTENSION]: {},
-  [APPROVAL_EXTENSION]: {},
-  [APPROVAL_EXTENSION_ALIAS]: {},
-  ...(structuredDenials && { [DENIAL_EXTENSION]: {} }),
-});

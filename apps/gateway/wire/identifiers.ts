@@ -7,8 +7,9 @@ export { HINT_META } from '../../../workflows/domain/tools/wire-names.ts';
 /** Keys of `capabilities.extensions`. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
-/** First name of the approval extension; declared beside the present one. */
+/** First name of the approval extension; declared beside the present one, with the version of the draft that had it. */
 export const APPROVAL_EXTENSION_ALIAS = 'net.openid.authzen/tool-approval';
+export const APPROVAL_EXTENSION_ALIAS_VERSION = '0.1';
 export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorization-denials';
 
 /** Methods. */

@@ -1,15 +1,9 @@
 import type { Result } from '@modelcontextprotocol/server';
-import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
-import {
-  DISPOSITION_META,
-  DISPOSITION_META_ALIAS,
-  IMMEDIATE_RESPONSE_META,
-  INTERNAL_ERROR,
-  OUTCOME_REF_META,
-} from './identifiers.ts';
+import { dispositionMeta } from './extensions.ts';
+import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META } from './identifiers.ts';
 import type { Rendering } from './rendering.ts';
 import { storedResult } from './schemas.ts';
 import { withoutReserved } from './upstream-result.ts';
@@ -108,8 +102,7 @@ function commonOf(view: GatedCallView) {
 
 /** The result of a completed task. Always says in words whether the tool ran, and agrees with its disposition. */
 function finalResult(view: GatedCallView, rendering: Rendering): Result {
-  const disposition = dispositionOf(view.state);
-  const meta = { [DISPOSITION_META]: disposition, [DISPOSITION_META_ALIAS]: disposition };
+  const meta = dispositionMeta(view.state, rendering);
   if (view.state === 'executed') return withStatement(view.result, { text: RAN, isError: false, meta });
   if (view.state === 'execution_error' && view.reason === 'not_sent') {
     return withStatement(undefined, { text: NOT_SENT, isError: true, meta });

@@ -4,4 +4,6 @@ export interface Rendering {
   readonly pollIntervalMs: number;
   /** Whether denials carry an authorization envelope. */
   readonly structuredDenials: boolean;
+  /** Whether the approval extension goes by its first name as well. */
+  readonly approvalAlias: boolean;
 }

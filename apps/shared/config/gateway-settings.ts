@@ -41,6 +41,8 @@ export const gatewaySettings = z
     maxStreams: z.number().int().positive().default(1_000),
     /** Whether denials say in a form for programs (SEP-2643) what kind they are. The text says it in any case. */
     structuredDenials: z.boolean().default(true),
+    /** Whether the approval extension and its disposition go by their first names (`net.openid.authzen/…`) as well. */
+    approvalAlias: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()
