@@ -25,7 +25,7 @@ const ask = (
 ) => checks(settings).check({ requirements, tool: 'bank__pay', caller, claims });
 
 describe('a requirement', () => {
-  it('that nobody knows is not met, whatever it is like', async () => {
+  it('that nobody knows is not met, whatever it is like [REQ-003]', async () => {
     const settings = { 'env:production': { met: true } };
     expect(await ask(settings, ['env:production'])).toEqual(MET);
     const others = ['env:Production', 'env:production ', 'env:', 'env:production:eu', 'constructor', '__proto__', ''];

@@ -38,7 +38,7 @@ describe('what is known of a tool', () => {
     expect(await digest({ crash__pid: { effect: 'read' } })).toBe(await digest({}));
   });
 
-  it('keeps a preprocessor that does not only read from being offered, and says so (PRE-010)', async () => {
+  it('keeps a preprocessor that does not only read from being offered, and says so [PRE-010]', async () => {
     const upstreams = open(
       { crash: program() },
       { crash__pid: { preprocessor: true }, crash__odd: { preprocessor: true, effect: 'read' } },

@@ -22,7 +22,7 @@ const files = { command: process.execPath, args: [fileServer, folder] };
 const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
 
 describe('countersign lint', () => {
-  it('prints the safety of every tool, and finds nothing wrong with the example (HINT-012)', async () => {
+  it('prints the safety of every tool, and finds nothing wrong with the example [HINT-012]', async () => {
     const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools });
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
@@ -35,7 +35,7 @@ describe('countersign lint', () => {
     expect(lines).toHaveLength(15);
   });
 
-  it('fails when a tool destroys without asking (HINT-010)', async () => {
+  it('fails when a tool destroys without asking [HINT-010]', async () => {
     const { code, out, err } = await run({
       mcpServers: { files },
       tools: { files__edit_file: { requiresConfirmation: true } },
@@ -47,7 +47,7 @@ describe('countersign lint', () => {
     ]);
   });
 
-  it('fails when a preprocessor is not one that only reads (PRE-010), and says so in JSON', async () => {
+  it('fails when a preprocessor is not one that only reads [PRE-010], and says so in JSON', async () => {
     const tools = { ...example.tools, files__create_directory: { preprocessor: true } };
     const { code, out } = await run({ mcpServers: { files }, tools }, '--json');
     const said = JSON.parse(out) as { tools: { tool: string }[]; findings: object[] };
@@ -82,7 +82,7 @@ describe('what is wrong with tools', () => {
     }).map(({ severity, rule, about }) => [severity, rule, about]);
   const effect = (value: string) => ({ 'mcp.dev/effect': value });
 
-  it('is what hints and annotations say against each other (HINT-013)', () => {
+  it('is what hints and annotations say against each other [HINT-013]', () => {
     const wrong = [['error', 'contradiction', 'bank__pay']];
     expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } })).toEqual(wrong);
     expect(found({ _meta: effect('write'), annotations: { readOnlyHint: true } })).toEqual(wrong);
@@ -93,7 +93,7 @@ describe('what is wrong with tools', () => {
     expect(found({ _meta: effect('read'), annotations: { readOnlyHint: false } }, { effect: 'write' })).toEqual([]);
   });
 
-  it('is to destroy and not to ask, whoever says that it does', () => {
+  it('is to destroy and not to ask, whoever says that it does [HINT-010]', () => {
     const wrong = [['error', 'asks', 'bank__pay']];
     expect(found({ _meta: effect('delete') })).toEqual(wrong);
     expect(found({ annotations: { destructiveHint: true } })).toEqual(wrong);
@@ -108,7 +108,7 @@ describe('what is wrong with tools', () => {
     ]);
   });
 
-  it('may be a requirement that nobody knows, or that has no namespace (REQ-002)', () => {
+  it('may be a requirement that nobody knows, or that has no namespace [REQ-002]', () => {
     const settings = { requirements: ['env:a', 'weather'] };
     expect(found({}, settings, { requirements: { 'env:a': { met: true } } })).toEqual([
       ['warning', 'unknown-requirement', 'weather'],

@@ -30,7 +30,7 @@ describe('requirements', () => {
     ['nothing is known', ['env:a'], {}, false],
     ['nothing is required', [], { 'env:a': false }, false],
     ['what is known is only like it', ['env:a'], { 'Env:A': false, 'env:a ': false, env: false }, false],
-  ])('count when %s (REQ-008 to REQ-010)', (_case, requirements, facts, isCertain) => {
+  ])('count when %s [REQ-008, REQ-009, REQ-010]', (_case, requirements, facts, isCertain) => {
     expect(isBoundToFail(tool(...requirements), known(facts as Record<string, boolean>))).toBe(isCertain);
   });
 

@@ -90,7 +90,7 @@ describe('a client of an earlier revision', () => {
     return client;
   };
 
-  it('lists and calls allowed tools [STATELESS-025]', async () => {
+  it('lists and calls allowed tools [STATELESS-025, REQ-012]', async () => {
     const client = await connect();
     try {
       expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);

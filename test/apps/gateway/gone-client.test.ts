@@ -77,7 +77,7 @@ describe('a client that goes while', () => {
     expect(keys()).toHaveLength(1);
   });
 
-  it('an approval is asked for has a call that waits, and is given its task when it comes back', async () => {
+  it('an approval is asked for has a call that waits, and is given its task when it comes back [STATELESS-024]', async () => {
     const before = await rows();
     const { hold, give } = held(await real.authority.accept());
     real.authority.accept = give;

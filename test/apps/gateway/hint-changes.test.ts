@@ -71,7 +71,7 @@ async function tryCall(given: Given, meta: JsonObject | undefined) {
   };
 }
 
-it('no hint of an upstream, and no change of one, gives more access than the operator gave (HINT-004, TOOL-010)', async () => {
+it('no hint of an upstream, and no change of one, gives more access than the operator gave [HINT-004]', async () => {
   const given = fc.record({
     annotations,
     settings,

@@ -27,7 +27,7 @@ const SECRET = 'canary-secret';
 const secretResult = { content: [{ type: 'text', text: SECRET }], structuredContent: { SECRET }, _meta: { SECRET } };
 
 describe('the list of tools', () => {
-  it('has the hints of upstream and operator, and annotations that fit (HINT-002, HINT-006)', async () => {
+  it('has the hints of upstream and operator, and annotations that fit [HINT-002, HINT-006]', async () => {
     open.world.listed = [
       tool(
         { 'mcp.dev/effect': 'write', 'mcp.dev/idempotent': 'perhaps', 'mcp.dev/other': 1 },
@@ -58,7 +58,7 @@ describe('an allowed call', () => {
     ['external', 30],
     ['delete', 40],
   ] as const)(
-    'of a tool that the operator says is for %s is logged at level %i, without what it is about',
+    'of a tool that the operator says is for %s is logged at level %i, without what it is about [HINT-009]',
     async (effect: Effect, level) => {
       open.world.listed = [tool({}, { effect })];
       open.world.invocation = { kind: 'result', isError: true, result: secretResult };
@@ -87,7 +87,7 @@ describe('an allowed call', () => {
     ['public', 'restricted', true],
     ['restricted', 'public', false],
   ] as const)(
-    'whose result is %s to the upstream and %s to the operator is withheld: %s',
+    'whose result is %s to the upstream and %s to the operator is withheld: %s [HINT-012]',
     async (declared, own, isWithheld) => {
       guarded.world.listed = [tool(sensitive(declared), { resultSensitivity: own })];
       guarded.world.invocation = { kind: 'result', isError: false, result: secretResult };

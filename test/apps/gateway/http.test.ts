@@ -127,7 +127,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('nothing that is answered may be stored', () => {
+describe('nothing that is answered may be stored [CACHE-008]', () => {
   const earlier = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
 
   it.each([

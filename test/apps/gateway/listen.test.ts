@@ -42,7 +42,7 @@ const refused = async (notifications: Record<string, unknown>, options?: SendOpt
 };
 
 describe('subscriptions/listen', () => {
-  it("acknowledges the caller's own tasks, and says nothing of others", async () => {
+  it("acknowledges the caller's own tasks, and says nothing of others [TASK-071, TASK-072, LISTEN-002, LISTEN-003]", async () => {
     const own = await listen({ taskIds: [TASK_ID, 'tsk_unknown', TASK_ID] });
     expect(own.messages[0]).toEqual({
       jsonrpc: '2.0',
@@ -55,7 +55,7 @@ describe('subscriptions/listen', () => {
     expect(foreign.text).toContain('"notifications":{"taskIds":[]}');
   });
 
-  it('tells a task as tasks/get shows it, at once and at each change, and ends after the last', async () => {
+  it('tells a task as tasks/get shows it, at once and at each change, and ends after the last [TASK-074, LISTEN-004]', async () => {
     const subscriber = await listenToTask();
     const { _meta: meta, ...first } = await subscriber.shown('working');
     const { result } = (await send(gateway, 'tasks/get', { taskId: TASK_ID })).body;
@@ -77,7 +77,7 @@ describe('subscriptions/listen', () => {
     expect(subscriber.tasks()).toHaveLength(3);
   });
 
-  it('tells of standard changes and of tasks in one stream, and goes on when the tasks have ended', async () => {
+  it('tells of standard changes and of tasks in one stream, and goes on when the tasks have ended [LISTEN-004]', async () => {
     const filter = { taskIds: [TASK_ID], toolsListChanged: true, promptsListChanged: true };
     const subscriber = await listen(filter, { id: 7 });
     expect(acknowledged(subscriber)).toEqual({ taskIds: [TASK_ID], toolsListChanged: true });
@@ -91,7 +91,7 @@ describe('subscriptions/listen', () => {
     expect(ids).toEqual(subscriber.messages.map(() => 7));
   });
 
-  it('tells nothing of tasks or tools to those who did not ask', async () => {
+  it('tells nothing of tasks or tools to those who did not ask [LISTEN-001]', async () => {
     const tools = await listen({ toolsListChanged: true });
     const tasks = await listenToTask();
     expect(acknowledged(tools)).toEqual({ toolsListChanged: true });
@@ -178,7 +178,7 @@ it('a notice that changes nothing to be seen sends nothing', async () => {
 });
 
 describe('a subscription is refused', () => {
-  it('to tasks for a client that does not declare them', async () => {
+  it('to tasks for a client that does not declare them [TASK-073]', async () => {
     const { status, error } = await refused({ taskIds: [TASK_ID] }, { capabilities: {} });
     expect(status).toBe(400);
     expect(error).toMatchObject({
@@ -203,7 +203,7 @@ describe('a subscription is refused', () => {
     expect(world.lookups).toEqual([]);
   });
 
-  it('without a filter, and with headers that contradict it', async () => {
+  it('without a filter, and with headers that contradict it [LISTEN-001]', async () => {
     expect((await send(gateway, LISTEN)).body.error?.code).toBe(-32_602);
     const { status, error } = await refused({ taskIds: [TASK_ID] }, { headers: { 'mcp-method': 'tools/list' } });
     expect([status, error?.code]).toEqual([400, -32_020]);
@@ -216,7 +216,7 @@ describe('a subscription is refused', () => {
     expect(error?.message).not.toMatch(/canary|\brun\b/);
   });
 
-  it('beyond the limit of a caller and of all, until another has ended', async () => {
+  it('beyond the limit of a caller and of all, until another has ended [LISTEN-005]', async () => {
     const [first] = [await listenToTask(), await listenToTask(), await listen({ toolsListChanged: true })];
     const { status, headers, error } = await refused({ taskIds: [TASK_ID] });
     expect([status, headers.get('retry-after'), error?.code]).toEqual([429, '10', 429]);
@@ -229,14 +229,14 @@ describe('a subscription is refused', () => {
 
 describe('a stream ends with a result', () => {
   const last = ({ messages }: Subscriber) => messages.at(-1)?.result;
-  it('when the token is not good any more', async () => {
+  it('when the token is not good any more [LISTEN-011]', async () => {
     world.tokenSeconds = 0.5;
     const subscriber = await listen({ taskIds: [TASK_ID], toolsListChanged: true });
     await waitFor(() => subscriber.isOver());
     expect(last(subscriber)).toMatchObject({ resultType: 'complete' });
   });
 
-  it('when the gateway stops, whatever it was about', async () => {
+  it('when the gateway stops, whatever it was about [LISTEN-006]', async () => {
     const stopping = new GatewayUnderTest();
     await stopping.start();
     const tasks = await subscribe(stopping, { taskIds: [TASK_ID] });

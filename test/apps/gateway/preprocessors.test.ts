@@ -19,7 +19,7 @@ const call = (options = {}) => send(gateway, 'tools/call', { name: 'bank__recall
 const MIRROR = 'dev.countersign/preprocessor';
 
 describe('the flag of a preprocessor', () => {
-  it('is listed, and a second time where official clients keep it (PRE-001, PRE-007)', async () => {
+  it('is listed, and a second time where official clients keep it [PRE-001, PRE-007]', async () => {
     world.listed = [tool({ preprocessor: true })];
     expect(await listed()).toMatchObject({ preprocessor: true, _meta: { [MIRROR]: true, ...READS } });
   });
@@ -31,7 +31,7 @@ describe('the flag of a preprocessor', () => {
     [{ preprocessor: 1 }, {}],
     [{ preprocessor: true }, { preprocessor: false }],
     [{ _meta: { ...READS, [MIRROR]: true } }, {}],
-  ])('is not there for %j with %j', async (definition, settings) => {
+  ])('is not there for %j with %j [PRE-001]', async (definition, settings) => {
     world.listed = [tool(definition, settings)];
     const shown = await listed();
     expect(shown).not.toHaveProperty('preprocessor');
@@ -53,7 +53,7 @@ describe('a call of a preprocessor', () => {
   });
 
   it.each([[undefined], [{}]])(
-    'that could be requested is plainly denied, to clients with tasks and without (PRE-009)',
+    'that could be requested is plainly denied, to clients with tasks and without [PRE-009]',
     async (capabilities) => {
       world.decision = requestable();
       const { result } = (await call({ capabilities })).body;
@@ -72,7 +72,7 @@ describe('a tool that is to be a preprocessor', () => {
   const refusal = (definition: JsonObject, settings: ToolSettings = {}) =>
     refusalOf(toolFacts({ preprocessor: true, ...definition }, settings));
 
-  it('is offered when it only reads (PRE-010)', () => {
+  it('is offered when it only reads [PRE-010]', () => {
     expect(refusal({ _meta: READS })).toBeUndefined();
     expect(refusal({ _meta: READS, annotations: { readOnlyHint: true } })).toBeUndefined();
     expect(refusal({ annotations: { readOnlyHint: false } }, { effect: 'read' })).toBeUndefined();
@@ -87,7 +87,7 @@ describe('a tool that is to be a preprocessor', () => {
     [{ _meta: { 'mcp.dev/effect': 'write' }, annotations: { readOnlyHint: true } }, {}],
     [{ _meta: READS }, { effect: 'external' as const }],
     [{ preprocessor: false }, { preprocessor: true }],
-  ])('is not offered as %j with %j', (definition, settings) => {
+  ])('is not offered as %j with %j [PRE-010]', (definition, settings) => {
     expect(refusal(definition as JsonObject, settings)).toMatch(/effect has to be "read", and readOnlyHint true/);
   });
 });

@@ -22,7 +22,7 @@ describe('requests about tasks', () => {
   const poll = (method = 'tasks/get', options = {}) => send(gateway, method, { taskId: TASK_ID }, options);
 
   it.each(['tasks/get', 'tasks/update', 'tasks/cancel'])(
-    '%s: too many are refused for a moment, and look nothing up',
+    '%s: too many are refused for a moment, and look nothing up [TASK-023]',
     async (method) => {
       const world = await start({ maxPollsPerSecond: 5 });
       const answers = await many(() => poll(method));

@@ -82,7 +82,7 @@ async function connectToOther() {
 }
 
 describe('a task that was opened at one gateway', () => {
-  it('is told by another, step by step to the end that tasks/get shows', async () => {
+  it('is told by another, step by step to the end that tasks/get shows [TASK-070, TASK-074]', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     await subscriber.shown('working');

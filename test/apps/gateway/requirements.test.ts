@@ -35,7 +35,7 @@ describe('a call whose tool requires something', () => {
     ['is not the case', { unmet: ['env:test'], undecided: [] }],
     ['cannot be looked at', { unmet: [], undecided: ['env:test'] }],
   ])(
-    'that %s is refused by name, and nothing is asked, opened or run (REQ-004, REQ-005, REQ-006, REQ-014)',
+    'that %s is refused by name, and nothing is asked, opened or run [REQ-004, REQ-005, REQ-006, REQ-014]',
     async (_case, verdict) => {
       world.verdict = verdict;
       world.decision = requestable();
@@ -57,7 +57,7 @@ describe('a call whose tool requires something', () => {
     expect(world.questions).toEqual([{ requirements: ['env:test'], tool: 'bank__transfer', caller: ALICE, claims }]);
   });
 
-  it('is still decided by policy when everything is the case (REQ-013)', async () => {
+  it('is still decided by policy when everything is the case [REQ-013]', async () => {
     world.decision = { kind: 'deny' };
     expect((await call()).body.result).toMatchObject({ isError: true });
     expect([world.evaluations.length, world.invocations]).toEqual([1, []]);
@@ -69,7 +69,7 @@ describe('a call whose tool requires something', () => {
     expect(world.questions).toEqual([]);
   });
 
-  it('is refused just the same for a client that knows nothing of requirements (REQ-007)', async () => {
+  it('is refused just the same for a client that knows nothing of requirements [REQ-007]', async () => {
     world.verdict = { unmet: ['env:test'], undecided: [] };
     const result = await withEarlierClient((client) => client.callTool(transfer()));
     expect(result).toMatchObject({ isError: true, _meta: { [UNMET]: ['env:test'] } });
@@ -85,7 +85,7 @@ describe('a call whose tool requires something', () => {
 });
 
 describe('the list of tools', () => {
-  it('says what a tool requires, twice: official clients drop the first place (REQ-001, REQ-012, REQ-016)', async () => {
+  it('says what a tool requires, twice: official clients drop the first place [REQ-001, REQ-012, REQ-016]', async () => {
     const { tools } = (await send(gateway, 'tools/list')).body.result as { tools: Record<string, unknown>[] };
     expect(tools[0]).toMatchObject({
       execution: { requirements: ['env:test'] },

@@ -42,7 +42,7 @@ describe('a token', () => {
     expect(gateway.world.invocations).toHaveLength(1);
   });
 
-  it('without a scope of the tool is told of all that the call needs at once, and nobody is asked', async () => {
+  it('without a scope of the tool is told of all that the call needs at once, and nobody is asked [AUTHZ-003]', async () => {
     gateway.world.scopes = OF_THE_GATEWAY;
     const answer = await callTransfer();
     expect(challengeOf(answer)).toEqual(insufficient(OF_THE_TRANSFER));

@@ -18,7 +18,7 @@ const ask = (method: string, params: Record<string, unknown> = {}, options = {})
   send(gateway, method, { taskId: TASK_ID, ...params }, options);
 
 describe('tasks/get', () => {
-  it('shows a waiting task with the envelope of a denial that can be cured [TASK-030, DENIAL-023]', async () => {
+  it('shows a waiting task with the envelope of a denial that can be cured [TASK-030, DENIAL-023, CACHE-008]', async () => {
     const { status, body } = await ask('tasks/get');
     expect(status).toBe(200);
     expect(body.result).toEqual({
@@ -90,7 +90,7 @@ describe('tasks/update and tasks/cancel', () => {
     expect(world.cancelled).toEqual([]);
   });
 
-  it('acknowledges a cancel in every state alike [TASK-061, TASK-064]', async () => {
+  it('acknowledges a cancel in every state alike [TASK-061, TASK-064, CACHE-008]', async () => {
     for (const state of ['pending', 'claimed', 'executed', 'cancelled'] as const) {
       world.view = aView({ state });
       expect((await ask('tasks/cancel')).body.result).toEqual(ack);

@@ -10,7 +10,7 @@ const hinting = (meta: JsonObject, annotations?: JsonObject): JsonObject => ({
 const facts = (definition: JsonObject, settings?: ToolSettings) => toolFacts(definition, settings);
 
 describe('the hints of a tool', () => {
-  it('are those of its upstream, and the operator knows better (HINT-001, HINT-006)', () => {
+  it('are those of its upstream, and the operator knows better [HINT-001, HINT-006]', () => {
     const definition = hinting({
       'mcp.dev/effect': 'delete',
       'mcp.dev/idempotent': false,
@@ -37,7 +37,7 @@ describe('the hints of a tool', () => {
     ['Read', null, 'true', ['public']],
     [{}, [], {}, 3],
   ] as const)(
-    'say nothing where they are none of those that there are (HINT-002): %j %j %j %j',
+    'say nothing where they are none of those that there are [HINT-002]: %j %j %j %j',
     (effect, a, b, result) => {
       const meta = {
         'mcp.dev/effect': effect,
@@ -51,7 +51,7 @@ describe('the hints of a tool', () => {
     },
   );
 
-  it('complete the annotations, and correct them only when they are the operator’s (HINT-013)', () => {
+  it('complete the annotations, and correct them only when they are the operator’s [HINT-013]', () => {
     const upstream = { readOnlyHint: false, title: 'kept' };
     expect(facts(hinting({ 'mcp.dev/effect': 'read' })).annotations).toEqual({
       readOnlyHint: true,
@@ -70,7 +70,7 @@ describe('the hints of a tool', () => {
     expect(facts({}).annotations).toEqual({});
   });
 
-  it('contradict annotations that say something else', () => {
+  it('contradict annotations that say something else [HINT-013]', () => {
     const found = (effect: (typeof EFFECTS)[number], annotations: JsonObject) =>
       contradictionsIn(effect, annotations).length;
     expect(found('read', { readOnlyHint: false })).toBe(1);
@@ -85,7 +85,7 @@ describe('the hints of a tool', () => {
     for (const effect of EFFECTS) expect(found(effect, facts({}, { effect }).annotations)).toBe(0);
   });
 
-  it('say how loud the log is: an upstream can raise its voice, and only the operator can lower it (HINT-009)', () => {
+  it('say how loud the log is: an upstream can raise its voice, and only the operator can lower it [HINT-008, HINT-009]', () => {
     const declared = (effect?: string) =>
       facts(hinting(effect === undefined ? {} : { 'mcp.dev/effect': effect })).auditLevel;
     expect([undefined, ...EFFECTS].map(declared)).toEqual(['info', 'info', 'info', 'warn', 'info']);

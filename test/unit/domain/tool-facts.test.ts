@@ -23,7 +23,7 @@ describe('the requirements of a tool', () => {
     }
   });
 
-  it('are texts that stay as they are', () => {
+  it('are texts that stay as they are [REQ-003]', () => {
     const texts = ['Env:A', 'env:a', ' env:a', 'env:\u0061\u0301', 'env:\u00e1', '__proto__', ''];
     expect(required(requiring(texts))).toEqual(texts);
   });

@@ -6,7 +6,7 @@ const SPAN = '00f067aa0ba902b7';
 const traceparent = `00-${TRACE}-${SPAN}-01`;
 
 describe('the metadata that an upstream gets', () => {
-  it('is trace context and baggage, as they came, and nothing else', () => {
+  it('is trace context and baggage, as they came, and nothing else [OTEL-001]', () => {
     const context = {
       traceparent,
       tracestate: 'one=00f067aa0ba902b7, two@tenant=value,',
@@ -27,11 +27,11 @@ describe('the metadata that an upstream gets', () => {
     ['that goes on', `${traceparent}-more`],
     ['with a line end', `${traceparent}\n`],
     ['that is no text', 7],
-  ])('has no traceparent %s, nor the tracestate beside it', (_, wrong) => {
+  ])('has no traceparent %s, nor the tracestate beside it [OTEL-001]', (_, wrong) => {
     expect(forwardedMeta({ traceparent: wrong, tracestate: 'a=1', baggage: 'b=2' })).toEqual({ baggage: 'b=2' });
   });
 
-  it('has the traceparent of a later version, which may go on', () => {
+  it('has the traceparent of a later version, which may go on [OTEL-001]', () => {
     for (const later of [`01-${TRACE}-${SPAN}-01`, `01-${TRACE}-${SPAN}-01-more`]) {
       expect(forwardedMeta({ traceparent: later })).toEqual({ traceparent: later });
     }
@@ -39,12 +39,12 @@ describe('the metadata that an upstream gets', () => {
 
   it.each(
     [['', 'a', 'a=', '=1', 'A=1', 'a=1=2', 'a=\u00e4', `a=${'x'.repeat(257)}`, Array(33).fill('a=1').join()]].flat(),
-  )('has no tracestate %j', (tracestate) => {
+  )('has no tracestate %j [OTEL-001]', (tracestate) => {
     expect(forwardedMeta({ traceparent, tracestate })).toEqual({ traceparent });
   });
 
   it.each(['', 'a', '=1', 'a b=1', 'a="1"', 'a=1 2', 'a=1;', 'a=1,', 'a=\u00e4', 'a=1\n', `a=${'x'.repeat(8_192)}`])(
-    'has no baggage %j',
+    'has no baggage %j [OTEL-001]',
     (baggage) => {
       expect(forwardedMeta({ traceparent, baggage })).toEqual({ traceparent });
     },

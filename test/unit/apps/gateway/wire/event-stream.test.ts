@@ -21,7 +21,7 @@ describe('an event stream', () => {
     await stream.closed;
   });
 
-  it('says now and then that it is alive', async () => {
+  it('says now and then that it is alive [LISTEN-009, ASSOC-004]', async () => {
     const stream = openEventStream({ keepAliveMs: 1 });
     const reader = readerOf(stream);
     for (let times = 0; times < 3; times += 1) expect(await reader.next()).toBe(': keep-alive\n\n');
