@@ -92,7 +92,6 @@ const ended = ({ taskId, owner }: Held) =>
 
 async function hasRunOnce(held: Held): Promise<void> {
   const task = await ended(held);
-  // With all of the task, so that a failure says what happened.
   expect({ ...task, end: endOf(task) }).toMatchObject({ end: 'approved-executed' });
   const writes = stack.upstreamCalls().filter((call) => call.arguments['path'] === held.path);
   expect([writes.length, existsSync(held.path)]).toEqual([1, true]);

@@ -97,7 +97,7 @@ const envelopeOf = (result: unknown) =>
   (result as { _meta?: Record<string, unknown> } | undefined)?._meta?.[AUTHORIZATION];
 
 describe.each(Object.values(ANSWERS).flat() as Case[])('a call, when %s', (...of) => {
-  it('has the envelope that belongs to it, and nothing of one where the operator wants none [APPR-008, DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
+  it('has the envelope that belongs to it, and nothing of one where the operator wants none [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
     const on = await answerOf(switchedOn, of);
     const off = await answerOf(switchedOff, of);
     expect(envelopeOf(on.body.result)).toEqual(of[1]);

@@ -170,7 +170,7 @@ describe('methods that are gone [TASK-101, STATELESS-010, STATELESS-011, HTTP-00
 });
 
 describe('server/discover', () => {
-  it('declares the extensions, and no tasks of an earlier revision [TASK-001, TASK-103, DENIAL-001, EXT-001, EXT-004, APPR-010, APPR-011, APV1-001]', async () => {
+  it('declares the extensions, and no tasks of an earlier revision [TASK-001, TASK-103, DENIAL-001, EXT-001, EXT-004]', async () => {
     const { body } = await send(gateway, 'server/discover');
     expect(body.result?.['capabilities']).toEqual({
       tools: { listChanged: true },
