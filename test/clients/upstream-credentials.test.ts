@@ -148,6 +148,12 @@ describe('a token on behalf of the caller', () => {
     expect(new Set(others.map(({ claims }) => claims?.sub))).toEqual(new Set([BY_KEY]));
   });
 
+  it('names the caller of whatever else is asked for them', async () => {
+    const request = { upstream: 'bank', method: 'resources/read', params: { uri: 'x://1' }, caller: ALICE } as const;
+    await connect({ auth: byKey(true) }).items.ask(request, { signal: AbortSignal.timeout(20_000) });
+    expect(asked.find(({ method }) => method === 'resources/read')?.claims?.sub).toBe('alice');
+  });
+
   it('is asked for with who calls, from which issuer and by which client, for a minute', async () => {
     connect({ auth: byKey(true) });
     await act(ALICE);

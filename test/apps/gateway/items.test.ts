@@ -179,7 +179,7 @@ it('a client of the present revision hears that prompts and resources have chang
   }
 });
 
-it('what is listed and read is private and may not be kept, whatever its upstream says', async () => {
+it('what is listed and read is private and may not be kept, whatever its upstream says [CACHE-001]', async () => {
   const fresh = { resultType: 'complete', cacheScope: 'private', ttlMs: 0 };
   for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) {
     expect((await real.send(method, {})).body.result).toMatchObject(fresh);
@@ -188,7 +188,7 @@ it('what is listed and read is private and may not be kept, whatever its upstrea
   expect(read.body.result).toMatchObject({ ...fresh, contents: [{ uri: 'x://1', text: 'read', beyond: true }] });
 });
 
-it('a cursor that nobody gave out is refused, and an empty one begins at the beginning', async () => {
+it('a cursor that nobody gave out is refused, and an empty one begins at the beginning [CACHE-010]', async () => {
   for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) {
     expect((await real.send(method, { cursor: 'made up' })).body.error?.code).toBe(-32_602);
     expect((await real.send(method, { cursor: '' })).body.result).toMatchObject({ resultType: 'complete' });
