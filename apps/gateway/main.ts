@@ -1,10 +1,8 @@
-import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
-import type { Changed } from '../../activities/clients/upstream-notices.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
@@ -12,15 +10,9 @@ import { createGatedCallStore } from '../../activities/stores/gated-call.store.t
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
-import type {
-  AccessRequestService,
-  EnsureSubmitted,
-  GatedCalls,
-  PolicyDecisionPoint,
-} from '../../workflows/domain/ports.ts';
-import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
+import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
-import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
+import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { runDeployable } from '../shared/deployable.ts';
@@ -29,16 +21,10 @@ import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
-import { createEnforcement } from './enforce.ts';
-import { createReadEnforcement } from './enforce-read.ts';
-import { createFront, type Front } from './front.ts';
 import { createGatewayApp } from './http.ts';
-import { createSubscriptions } from './listen/subscriptions.ts';
-import { createTaskChanges, type TaskChanges } from './listen/task-changes.ts';
-import { createRateLimit } from './rate-limit.ts';
-import { createRedaction, type Redaction } from './redaction.ts';
-import { createServer } from './server.ts';
-import { createArgumentCheck } from './tools/argument-check.ts';
+import { createTaskChanges } from './listen/task-changes.ts';
+import { createProtocol, type ProtocolPorts } from './protocol.ts';
+import { createRedaction } from './redaction.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -58,15 +44,8 @@ export interface GatewayDeps {
 }
 
 /** The ports that the gateway serves from. */
-export interface GatewayPorts {
-  readonly pdp: PolicyDecisionPoint;
-  readonly gatedCalls: GatedCalls;
-  readonly taskChanges: TaskChanges;
-  readonly ensureSubmitted: EnsureSubmitted;
-  readonly upstreams: UpstreamPool;
-  readonly requirements: RequirementChecks;
+export interface GatewayPorts extends ProtocolPorts {
   readonly verifier: TokenVerifier;
-  readonly log: Logger;
 }
 
 /** What the gateway reaches the world through. Whoever makes them closes them. */
@@ -201,44 +180,6 @@ export async function serveGateway(
       await closed;
       await protocol.close();
     },
-  };
-}
-
-/** The MCP endpoint behind its authentication. */
-function createProtocol(config: Config, ports: GatewayPorts & { readonly redaction: Redaction }) {
-  const { gateway, urls } = config;
-  const { gatedCalls, taskChanges, upstreams, redaction, log } = ports;
-  const settings = {
-    accessRequestsUrl: urls.accessRequests,
-    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
-    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
-  };
-  const enforce = createEnforcement({
-    ...ports,
-    checkArguments: createArgumentCheck(),
-    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
-    settings,
-  });
-  const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
-  const rendering = gateway;
-  const handler = createMcpHandler(
-    (context) => createServer({ enforce, enforceRead, gatedCalls, upstreams, redaction, rendering, log }, context),
-    {
-      maxRequestBodySize: gateway.maxBodyBytes,
-      // Limited by us, for each caller too.
-      maxSubscriptions: Infinity,
-      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
-    },
-  );
-  const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
-  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
-  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
-  const front: Front = createFront({ handler, subscriptions, polls });
-  return {
-    front,
-    changed: (what: Changed) => handler.notify[`${what}Changed`](),
-    endStreams: () => subscriptions.close(),
-    close: () => handler.close(),
   };
 }
 

@@ -1,0 +1,65 @@
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import type { Changed } from '../../activities/clients/upstream-notices.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
+import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
+import { createEnforcement } from './enforce.ts';
+import { createReadEnforcement } from './enforce-read.ts';
+import { createFront, type Front } from './front.ts';
+import { createSubscriptions } from './listen/subscriptions.ts';
+import type { TaskChanges } from './listen/task-changes.ts';
+import { createRateLimit } from './rate-limit.ts';
+import type { Redaction } from './redaction.ts';
+import { createServer } from './server.ts';
+import { createArgumentCheck } from './tools/argument-check.ts';
+
+/** What the MCP endpoint is served from. */
+export interface ProtocolPorts {
+  readonly pdp: PolicyDecisionPoint;
+  readonly gatedCalls: GatedCalls;
+  readonly taskChanges: TaskChanges;
+  readonly ensureSubmitted: EnsureSubmitted;
+  readonly upstreams: UpstreamPool;
+  readonly requirements: RequirementChecks;
+  readonly log: Logger;
+}
+
+/** The MCP endpoint behind its authentication. */
+export function createProtocol(config: Config, ports: ProtocolPorts & { readonly redaction: Redaction }) {
+  const { gateway, urls } = config;
+  const { gatedCalls, taskChanges, upstreams, redaction, log } = ports;
+  const settings = {
+    accessRequestsUrl: urls.accessRequests,
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+  };
+  const enforce = createEnforcement({
+    ...ports,
+    checkArguments: createArgumentCheck(),
+    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
+    settings,
+  });
+  const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
+  const rendering = gateway;
+  const handler = createMcpHandler(
+    (context) => createServer({ enforce, enforceRead, gatedCalls, upstreams, redaction, rendering, log }, context),
+    {
+      maxRequestBodySize: gateway.maxBodyBytes,
+      // Limited by us, for each caller too.
+      maxSubscriptions: Infinity,
+      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+    },
+  );
+  const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
+  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
+  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
+  const front: Front = createFront({ handler, subscriptions, polls });
+  return {
+    front,
+    changed: (what: Changed) => handler.notify[`${what}Changed`](),
+    endStreams: () => subscriptions.close(),
+    close: () => handler.close(),
+  };
+}
