@@ -7,6 +7,7 @@ import type {
   Upstreams,
 } from '../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../workflows/domain/tools/requirements.ts';
+import type { AcceptedTools } from '../workflows/domain/tools/signature.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
 /** Everything the activities reach the world through. Durations in milliseconds. */
@@ -16,6 +17,7 @@ export interface ActivityDeps {
   readonly accessRequests: AccessRequestService;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
+  readonly acceptedTools: AcceptedTools;
   readonly requirements: RequirementChecks;
   /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
   readonly clocksAgree: () => boolean;

@@ -57,15 +57,16 @@ export function createReEvaluate(
 }
 
 /**
- * Whether the tool is the one that the call was made for, and everything it requires is the case now. `undecided`: that
- * cannot be looked at at the moment.
+ * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and everything it
+ * requires is the case now. `undecided`: that cannot be looked at at the moment.
  */
 async function lookAtTool(
-  { upstreams, requirements: checks, log }: ActivityDeps,
+  { upstreams, acceptedTools, requirements: checks, log }: ActivityDeps,
   { gatedCallId, binding }: StoredCall,
 ): Promise<'fit' | 'undecided' | Extract<EndReason, 'tool_changed' | 'requirement_unmet'>> {
   const tool = await upstreams.find(binding.tool, { live: true });
   if (tool?.digest !== binding.toolDigest) return 'tool_changed';
+  if ((await acceptedTools.among([tool])).length === 0) return 'tool_changed';
   const { requirements } = tool.facts;
   const { caller, claims = {} } = binding;
   const { unmet, undecided } = await checks.check({ requirements, tool: binding.tool, caller, claims });

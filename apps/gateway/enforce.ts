@@ -2,6 +2,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { InvocationResult, PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
+import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from './redaction.ts';
 import { openTask, type TaskOpeningDeps } from './open-task.ts';
@@ -12,6 +13,7 @@ import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 export interface EnforcementDeps extends TaskOpeningDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
+  readonly signature: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
@@ -28,6 +30,9 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
   return async (call) => {
     const tool = await deps.upstreams.find(call.tool);
     if (tool === undefined) throw new CountersignError('ERR_TOOL_NOT_FOUND', 'no upstream has this tool');
+    // Before anything that the tool says of itself is used, its schema first of all.
+    const [accepted] = await deps.signature.among([tool]);
+    if (accepted === undefined) return { kind: 'not_accepted' };
     const bound = bindCall(call, tool, {
       checkArguments: deps.checkArguments,
       claimNames: deps.requirements.claimNames,

@@ -9,6 +9,7 @@ import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
+import { createToolPins } from '../../activities/stores/tool-pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
@@ -25,6 +26,7 @@ import { createGatewayApp } from './http.ts';
 import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
+import { createSignature } from './signature/signature.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -51,6 +53,7 @@ export interface GatewayPorts extends ProtocolPorts {
 /** What the gateway reaches the world through. Whoever makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
   readonly taskChanges: ReturnType<typeof createTaskChanges>;
+  readonly signature: ReturnType<typeof createSignature>;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
@@ -93,6 +96,14 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       maxOpenPerCaller: gateway.maxOpenPerCaller,
     }),
     taskChanges: createTaskChanges(deps.databaseUrl, log),
+    signature: createSignature({
+      pins: createToolPins(pool),
+      pinning: config.signature.pinning,
+      offered: () => upstreams.tools(),
+      settings: config,
+      listenUrl: deps.databaseUrl,
+      log,
+    }),
     store: createLifecycleStore(pool, { seals, retentionMs }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
@@ -117,7 +128,7 @@ export async function startGatewayOn(
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
-    parts.push(connections.taskChanges.start());
+    parts.push(connections.taskChanges.start(), connections.signature.start());
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry deadlines out, too. What was promised of a deadline holds without them.
     parts.push(
@@ -154,13 +165,13 @@ export async function serveGateway(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
-  const { upstreams, verifier, log } = ports;
+  const { upstreams, signature, verifier, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
-  const forgetChanges = upstreams.onChange(protocol.changed);
+  const forgetChanges = [upstreams.onChange(protocol.changed), signature.onChange(() => protocol.changed('tools'))];
   const app = createGatewayApp({
     config,
     front: protocol.front,
@@ -173,7 +184,7 @@ export async function serveGateway(
   return {
     name: 'gateway',
     async stop() {
-      forgetChanges();
+      for (const forget of forgetChanges) forget();
       const closed = http.close();
       // Streams have no end of their own, and would be cut; what else is in flight is finished first.
       protocol.endStreams();

@@ -13,6 +13,7 @@ import type { TaskChanges } from './listen/task-changes.ts';
 import { createRateLimit } from './rate-limit.ts';
 import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
+import type { Signature } from './signature/signature.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
 
 /** What the MCP endpoint is served from. */
@@ -23,13 +24,14 @@ export interface ProtocolPorts {
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: UpstreamPool;
   readonly requirements: RequirementChecks;
+  readonly signature: Signature;
   readonly log: Logger;
 }
 
 /** The MCP endpoint behind its authentication. */
 export function createProtocol(config: Config, ports: ProtocolPorts & { readonly redaction: Redaction }) {
   const { gateway, urls } = config;
-  const { gatedCalls, taskChanges, upstreams, redaction, log } = ports;
+  const { gatedCalls, taskChanges, upstreams, signature, redaction, log } = ports;
   const settings = {
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
@@ -44,7 +46,8 @@ export function createProtocol(config: Config, ports: ProtocolPorts & { readonly
   const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
   const rendering = gateway;
   const handler = createMcpHandler(
-    (context) => createServer({ enforce, enforceRead, gatedCalls, upstreams, redaction, rendering, log }, context),
+    (context) =>
+      createServer({ enforce, enforceRead, gatedCalls, upstreams, signature, redaction, rendering, log }, context),
     {
       maxRequestBodySize: gateway.maxBodyBytes,
       // Limited by us, for each caller too.

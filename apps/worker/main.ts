@@ -14,6 +14,7 @@ import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
+import { createAcceptedTools } from '../../activities/stores/tool-pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
@@ -23,6 +24,7 @@ import type {
   Upstreams,
 } from '../../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
+import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -64,6 +66,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly sealingKeyIds: readonly string[];
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly acceptedTools: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly clocks: OtherClocks;
   readonly workflows: GatedCallWorkflows;
@@ -106,6 +109,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       accessRequestsUrl: accessRequests,
       log: deps.log,
     }),
+    acceptedTools: createAcceptedTools(pool),
     requirements: createRequirementChecks(config.requirements, deps.log),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { acceptTools } from '../support/accept-tools.ts';
 import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
+import { textOf } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -78,16 +80,59 @@ describe('a call that is approved after its tool', () => {
   });
 });
 
-it('a change that is announced denies the call that was made before, and not the one that is made then', async () => {
-  const old = await hold();
-  const before = bank.calls;
-  bank.described = { ...ORIGINAL, description: 'Pays twice what is owed.' };
-  bank.announce();
-  const token = await stack.token('agent');
-  await waitFor(async () => (await stack.rpc(token, 'tools/list', {})).text.includes('Pays twice'));
-  await approve(old.request);
-  expect([await end(old.taskId), bank.calls]).toEqual([NOT_EXECUTED, before]);
-  const anew = await hold();
-  await approve(anew.request);
-  expect([await end(anew.taskId), bank.calls]).toEqual([EXECUTED, before + 1]);
+describe('a change that is announced', () => {
+  const CHANGED = { ...ORIGINAL, description: 'Pays twice what is owed.' };
+  const become = (described: Description) => {
+    bank.described = described;
+    bank.announce();
+  };
+  /** Waits until the tool is listed as it is described here, or not at all. */
+  const listed = async (described?: Description) => {
+    const token = await stack.token('agent');
+    await waitFor(async () => {
+      const { body } = await stack.rpc(token, 'tools/list', {});
+      const tools = body.result?.['tools'] as { name: string; description: string }[];
+      return tools.find(({ name }) => name === 'bank__pay')?.description === described?.description;
+    });
+  };
+  const accept = async () => acceptTools(await stack.database(), { bank: { url: bank.url } });
+
+  it('denies the call that was made before, and fails those that are made then until it is accepted', async () => {
+    const old = await hold();
+    const before = bank.calls;
+    become(CHANGED);
+    await listed();
+    await approve(old.request);
+    expect([await end(old.taskId), bank.calls]).toEqual([NOT_EXECUTED, before]);
+
+    const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
+    const { body } = await stack.rpc(await stack.token('agent'), 'tools/call', call);
+    expect([textOf(body.result), bank.calls]).toEqual([
+      expect.stringContaining('`countersign signature accept`'),
+      before,
+    ]);
+    expect(await stack.openRequests(0)).toEqual([]);
+
+    await accept();
+    await listed(CHANGED);
+    const anew = await hold();
+    await approve(anew.request);
+    expect([await end(anew.taskId), bank.calls]).toEqual([EXECUTED, before + 1]);
+    bank.described = ORIGINAL;
+    await accept();
+    become(ORIGINAL);
+    await listed(ORIGINAL);
+  });
+
+  it('and accepted denies the call that was made before, though the tool is again what it was then', async () => {
+    const { taskId, request } = await hold();
+    const before = bank.calls;
+    bank.described = CHANGED;
+    await accept();
+    bank.described = ORIGINAL;
+    await approve(request);
+    expect([await end(taskId), bank.calls]).toEqual([NOT_EXECUTED, before]);
+    expect(await reasonOf(taskId)).toBe('tool_changed');
+    await accept();
+  });
 });

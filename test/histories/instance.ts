@@ -8,6 +8,7 @@ import { createLifecycleStore, type LifecycleStore } from '../../activities/stor
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
 import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
+import { ALL_ACCEPTED } from '../support/all-accepted.ts';
 import { ALL_MET } from '../support/all-met.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
@@ -67,6 +68,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     accessRequests,
     ensureSubmitted: createEnsureSubmitted({ store: patient(store, fiber), accessRequests }),
     upstreams: outside.upstreams(fiber),
+    acceptedTools: ALL_ACCEPTED,
     requirements: ALL_MET,
     clocksAgree: () => true,
     log: pino({ enabled: false }),

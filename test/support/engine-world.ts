@@ -11,6 +11,7 @@ import type { GatedCallView, InvocationResult, ResolutionStatus } from '../../wo
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival, Evidence } from '../invariants/invariant.ts';
+import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
 import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
@@ -195,6 +196,7 @@ function createDeps(world: {
       },
     },
     ensureSubmitted: () => Promise.reject(new Error('not expected')),
+    acceptedTools: ALL_ACCEPTED,
     requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },

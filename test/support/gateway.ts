@@ -3,6 +3,7 @@ import { serveGateway } from '../../apps/gateway/main.ts';
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
+import type { Signature } from '../../apps/gateway/signature/signature.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
@@ -24,6 +25,7 @@ import type {
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
 export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
@@ -136,6 +138,8 @@ class FakeWorld {
       return () => void this.taskListeners.delete(listener);
     },
   };
+
+  signature: Signature = { ...ALL_ACCEPTED, tools: async () => this.listed, onChange: () => () => undefined };
 
   /** What the database tells on commit. */
   tell(taskId?: string): void {

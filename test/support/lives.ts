@@ -15,6 +15,7 @@ import type { Principal } from '../../workflows/domain/principal.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival } from '../invariants/invariant.ts';
+import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
@@ -72,6 +73,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     store,
     accessRequests,
     ensureSubmitted,
+    acceptedTools: ALL_ACCEPTED,
     requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: {

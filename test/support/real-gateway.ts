@@ -27,16 +27,19 @@ export const REQUESTABLE = {
   },
 };
 
+/** What the configuration says beside the gateway's own settings. */
+type Sections = Readonly<Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements', object>>>;
+
 /**
  * The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says.
  * `another` starts one more over the same database.
  */
-export async function startRealGateway(settings: Partial<Config['gateway']>, mcpServers: object = CRASHING) {
+export async function startRealGateway(settings: Partial<Config['gateway']>, sections: Sections = {}) {
   const authority = await anAuthority();
   const database = await createTestDatabase();
   const replicas: Running[] = [];
   const another = async () => {
-    const of = { authorityUrl: authority.url, databaseUrl: database.url, mcpServers, settings };
+    const of = { authorityUrl: authority.url, databaseUrl: database.url, settings, sections };
     const { urls, running } = await startReplica(of);
     replicas.push(running);
     return { mcpUrl: urls.mcp, url: urls.gateway };
@@ -84,18 +87,19 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, mcp
 interface Replica {
   readonly authorityUrl: string;
   readonly databaseUrl: string;
-  readonly mcpServers: object;
   readonly settings: Partial<Config['gateway']>;
+  readonly sections: Sections;
 }
 
-async function startReplica({ authorityUrl: url, databaseUrl, mcpServers, settings }: Replica) {
+async function startReplica({ authorityUrl: url, databaseUrl, settings, sections }: Replica) {
   const config = parseConfig(
     {
-      mcpServers,
+      mcpServers: CRASHING,
       gateway: { port: await freePort(), ...settings },
       pdp: { url },
       approvals: { url },
       identity: { issuer: url },
+      ...sections,
     },
     { baseDir: '/', stateDir: '/' },
   );

@@ -2,6 +2,7 @@ import pino from 'pino';
 import type { ActivityDeps } from '../../activities/deps.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
+import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
@@ -35,6 +36,8 @@ export interface World {
   seen?: Promise<void>;
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
+  /** Absent: the tool is as it was accepted. */
+  acceptedTools?: ActivityDeps['acceptedTools'];
   /** Absent: the tool requires nothing. */
   requirements?: ActivityDeps['requirements'];
   invocation?: InvocationResult;
@@ -99,6 +102,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
         return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
       },
     },
+    acceptedTools: world.acceptedTools ?? ALL_ACCEPTED,
     requirements: world.requirements ?? ALL_MET,
     clocksAgree: () => world.clocksAgree ?? true,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),

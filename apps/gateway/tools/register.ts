@@ -1,9 +1,7 @@
 import type { CallToolResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { Upstreams } from '../../../workflows/domain/ports.ts';
 import type { Enforce } from '../enforce.ts';
-import type { Redaction } from '../redaction.ts';
-import { listTools } from './list-tools.ts';
+import { listTools, type ToolListDeps } from './list-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { requestDeclaresTasks } from '../wire/sdk-overlay.ts';
@@ -11,10 +9,8 @@ import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
 
-export interface ToolMethodDeps {
+export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
-  readonly upstreams: Pick<Upstreams, 'tools'>;
-  readonly redaction: Pick<Redaction, 'withholds'>;
   readonly rendering: Rendering;
 }
 
@@ -25,7 +21,7 @@ export function registerToolMethods(
   { caller, claims, isModern, guarded }: Session,
 ): void {
   server.setRequestHandler('tools/list', () =>
-    guarded('tools/list', async () => ({ tools: (await listTools(deps.upstreams, deps.redaction)) as never })),
+    guarded('tools/list', async () => ({ tools: (await listTools(deps)) as never })),
   );
   server.setRequestHandler('tools/call', ({ params }, ctx) =>
     guarded('tools/call', async () => {

@@ -27,6 +27,8 @@ export type ToolCallAnswer =
   | { readonly kind: 'too_many' }
   /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */
   | { readonly kind: 'needs_tasks' }
+  /** The tool is not described as the operator accepted it, or not accepted yet. Nothing was asked about the call. */
+  | { readonly kind: 'not_accepted' }
   | { readonly kind: 'invalid_arguments'; readonly problem: string }
   /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
   | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

@@ -6,6 +6,7 @@ import {
   renderLimitDenial,
   renderNeedsTasks,
   renderNoAnswer,
+  renderNotAccepted,
   renderNotSent,
   renderUnmetRequirements,
 } from './render-denial.ts';
@@ -32,6 +33,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderLimitDenial(rendering);
     case 'needs_tasks':
       return renderNeedsTasks(rendering);
+    case 'not_accepted':
+      return renderNotAccepted();
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);
     case 'requirements_unmet':

@@ -39,6 +39,14 @@ export function renderNeedsTasks(rendering: Rendering): CallToolResult {
   );
 }
 
+/** A tool that is not what the operator accepted: it could do anything by now, so nothing is asked about calls of it. */
+export function renderNotAccepted(): CallToolResult {
+  return refusal(
+    'The tool did not run. What its server says of it is not what the operator of this gateway accepted. Next step, for ' +
+      'the operator: look at `countersign signature diff`, and run `countersign signature accept` if the tool is to be used.',
+  );
+}
+
 /** Arguments that the tool's schema, or JSON itself, does not take. `problem` holds no values. */
 export function renderInvalidArguments(problem: string): CallToolResult {
   return refusal(`The tool did not run. Its arguments are not valid: ${problem}.`);

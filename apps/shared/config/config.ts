@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
+import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
@@ -22,6 +23,15 @@ export const configSchema = z.strictObject({
   host: z.string().default('127.0.0.1'),
   ...upstreamSettings,
   gateway: gatewaySettings,
+  signature: z
+    .strictObject({
+      /**
+       * How tools get into the signature, without which they are neither listed nor called: as they are `first-seen`, or when
+       * they are `accepted` by `countersign signature accept`. Default: the first in development, the second in production.
+       */
+      pinning: z.enum(PINNINGS).optional(),
+    })
+    .prefault({}),
   worker: z
     .strictObject({
       /**
@@ -106,6 +116,7 @@ export interface Config extends ConfigFile {
   readonly baseDir: string;
   /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
   readonly stateDir: string;
+  readonly signature: { readonly pinning: Pinning };
   readonly urls: {
     readonly gateway: string;
     /** The MCP endpoint, which is also the audience of agents' tokens. */
@@ -134,6 +145,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
     mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
+    signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },
     pdp: { ...file.pdp, policies: resolve(at.baseDir, file.pdp.policies) },
     urls: {
       gateway,

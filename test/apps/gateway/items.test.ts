@@ -17,7 +17,7 @@ const GUIDE = 'demo://resource/static/document/features.md';
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 const restoreFetch = parseBodiesInThisRealm();
 beforeAll(async () => {
-  real = await startRealGateway({ maxOpenPerCaller: 100 }, { every: everything, list: listing });
+  real = await startRealGateway({ maxOpenPerCaller: 100 }, { mcpServers: { every: everything, list: listing } });
 });
 afterAll(async () => {
   restoreFetch();

@@ -89,6 +89,17 @@ mcpServers:
     });
   });
 
+  it('takes tools as they are first seen in development, and accepted ones in production, unless it says otherwise', () => {
+    const pinning = (text: string) => {
+      write(text);
+      return load({ DATABASE_URL: 'postgresql://x' }).config.signature.pinning;
+    };
+    const production = 'mode: production\nidentity: { issuer: https://issuer.test }\n';
+    expect([pinning(''), pinning(production)]).toEqual(['first-seen', 'accepted']);
+    expect(pinning('signature: { pinning: accepted }')).toBe('accepted');
+    expect(pinning(`${production}signature: { pinning: first-seen }`)).toBe('first-seen');
+  });
+
   it('takes an empty file for the defaults', () => {
     write('# nothing yet\n');
     expect(load().config.gateway.port).toBe(4100);
