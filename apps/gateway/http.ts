@@ -14,22 +14,33 @@ import { unfaithful } from '../shared/http/faithful-json.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
 import type { Front } from './front.ts';
+import { serveCard } from './signature/card.ts';
+import type { ReadDocument } from './signature/document.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
 
 const MCP_PATH = '/mcp';
+const CARD_PATH = '/signature';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {
   readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools'>;
   readonly front: Front;
+  readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
   readonly log: Logger;
 }
 
 /** The gateway's routes. Checks come in the order host, origin, token, body, and only then the protocol. */
-export function createGatewayApp({ config, front, verifier, receiveCallback, log }: GatewayHttp): Express {
+export function createGatewayApp({
+  config,
+  front,
+  readDocument,
+  verifier,
+  receiveCallback,
+  log,
+}: GatewayHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders());
@@ -45,10 +56,12 @@ export function createGatewayApp({ config, front, verifier, receiveCallback, log
     (_request, response) => void response.json(metadata),
   );
 
+  const authenticated = authenticate({ config, verifier, log });
+  app.get(CARD_PATH, authenticated, serveCard(readDocument));
   app.all(
     MCP_PATH,
     notStored,
-    authenticate({ config, verifier, log }),
+    authenticated,
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     demandScopes({ config }),
     serveProtocol(front),

@@ -26,6 +26,7 @@ import { createGatewayApp } from './http.ts';
 import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
+import { createDocument } from './signature/document.ts';
 import { createSignature } from './signature/signature.ts';
 
 /** The secrets that the gateway holds. */
@@ -168,13 +169,15 @@ export async function serveGateway(
   const { upstreams, signature, verifier, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls);
-  const protocol = createProtocol(config, { ...ports, gatedCalls, redaction });
+  const readDocument = createDocument(signature, redaction);
+  const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [upstreams.onChange(protocol.changed), signature.onChange(() => protocol.changed('tools'))];
   const app = createGatewayApp({
     config,
     front: protocol.front,
+    readDocument,
     verifier,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     log,

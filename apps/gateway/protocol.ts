@@ -13,6 +13,7 @@ import type { TaskChanges } from './listen/task-changes.ts';
 import { createRateLimit } from './rate-limit.ts';
 import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
+import type { ReadDocument } from './signature/document.ts';
 import type { Signature } from './signature/signature.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
 
@@ -28,10 +29,15 @@ export interface ProtocolPorts {
   readonly log: Logger;
 }
 
+interface Made {
+  readonly redaction: Redaction;
+  readonly readDocument: ReadDocument;
+}
+
 /** The MCP endpoint behind its authentication. */
-export function createProtocol(config: Config, ports: ProtocolPorts & { readonly redaction: Redaction }) {
+export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const { gateway, urls } = config;
-  const { gatedCalls, taskChanges, upstreams, signature, redaction, log } = ports;
+  const { gatedCalls, taskChanges, log } = ports;
   const settings = {
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
@@ -43,18 +49,15 @@ export function createProtocol(config: Config, ports: ProtocolPorts & { readonly
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
   });
-  const enforceRead = createReadEnforcement({ ...ports, items: upstreams.items, settings });
+  const enforceRead = createReadEnforcement({ ...ports, items: ports.upstreams.items, settings });
   const rendering = gateway;
-  const handler = createMcpHandler(
-    (context) =>
-      createServer({ enforce, enforceRead, gatedCalls, upstreams, signature, redaction, rendering, log }, context),
-    {
-      maxRequestBodySize: gateway.maxBodyBytes,
-      // Limited by us, for each caller too.
-      maxSubscriptions: Infinity,
-      onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
-    },
-  );
+  const served = { ...ports, enforce, enforceRead, rendering };
+  const handler = createMcpHandler((context) => createServer(served, context), {
+    maxRequestBodySize: gateway.maxBodyBytes,
+    // Limited by us, for each caller too.
+    maxSubscriptions: Infinity,
+    onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+  });
   const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
   const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });

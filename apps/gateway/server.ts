@@ -8,17 +8,18 @@ import { guard } from './guard.ts';
 import { registerPromptMethods } from './prompts/register.ts';
 import { registerResourceMethods } from './resources/register.ts';
 import type { Session } from './session.ts';
+import { registerSignatureMethod, type SignatureMethodDeps } from './signature/register.ts';
 import { registerTaskMethods, type TaskMethodDeps } from './tasks/register.ts';
 import { registerToolMethods, type ToolMethodDeps } from './tools/register.ts';
 import { declaredExtensions } from './wire/extensions.ts';
-import { SERVER_INFO } from './wire/identifiers.ts';
+import { SERVER_INFO, SIGNATURE } from './wire/identifiers.ts';
 import { VerbatimServer } from './wire/sdk-overlay.ts';
 
 const INSTRUCTIONS =
   'Some tools need an approval before they run. Such a call answers with a task: keep its id and poll tasks/get. ' +
   'The tool has not run until the task says so.';
 
-export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps {
+export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
   readonly enforceRead: EnforceRead;
   readonly upstreams: ToolMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
@@ -37,10 +38,12 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
     instructions: INSTRUCTIONS,
     capabilities: {
       ...capabilities(deps.upstreams.items, isModern),
+      ...SIGNATURE_CAPABILITY,
       ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
     },
   });
   registerToolMethods(server, deps, session);
+  registerSignatureMethod(server, deps, session);
   const { items } = deps.upstreams;
   const reading = { enforceRead: deps.enforceRead, items };
   if (items.mayHave('prompts')) registerPromptMethods(server, reading, session);
@@ -60,3 +63,6 @@ function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabiliti
     ...(items.mayHave('completions') && { completions: {} }),
   };
 }
+
+/** One that the SDK does not know. It has no settings. */
+const SIGNATURE_CAPABILITY: object = { [SIGNATURE]: {} };

@@ -3,7 +3,6 @@ import { serveGateway } from '../../apps/gateway/main.ts';
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
-import type { Signature } from '../../apps/gateway/signature/signature.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
@@ -25,7 +24,7 @@ import type {
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
-import { ALL_ACCEPTED } from './all-accepted.ts';
+import { aSignature } from './all-accepted.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
 export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
@@ -139,7 +138,7 @@ class FakeWorld {
     },
   };
 
-  signature: Signature = { ...ALL_ACCEPTED, tools: async () => this.listed, onChange: () => () => undefined };
+  readonly signature = aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed)));
 
   /** What the database tells on commit. */
   tell(taskId?: string): void {
@@ -187,8 +186,8 @@ class FakeWorld {
   reset(): void {
     const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
-    const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict, tokenSeconds: 60 };
-    Object.assign(this, { ...fresh, ...failures });
+    const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
+    Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true });
     const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
     for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
       seen.length = 0;

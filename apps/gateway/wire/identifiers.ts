@@ -15,6 +15,8 @@ export const DENIAL_EXTENSION = 'io.modelcontextprotocol/structured-authorizatio
 /** Methods. */
 export const LISTEN = 'subscriptions/listen';
 export const TASK_NOTIFICATION = 'notifications/tasks';
+/** Also the capability that announces it. */
+export const SIGNATURE = 'signature';
 
 /** `_meta` keys that we write. */
 export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
@@ -28,6 +30,8 @@ export const NEXT_STEP_META = 'dev.countersign/next-step';
 export const REQUIREMENTS_META = 'dev.countersign/requirements';
 /** In a tool's definition: what `preprocessor` says. */
 export const PREPROCESSOR_META = 'dev.countersign/preprocessor';
+/** In a signature: the digest of its canonical form. */
+export const SIGNATURE_DIGEST_META = 'dev.countersign/signature-digest';
 /** In a refusal: the requirements that are not met. */
 export const UNMET_REQUIREMENTS_META = 'dev.countersign/unmet-requirements';
 

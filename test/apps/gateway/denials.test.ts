@@ -71,13 +71,7 @@ const ANSWERS = {
   ],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
   task: [['it waits for an approval', AWAITING, ON_HOLD]],
-  not_accepted: [
-    [
-      'its tool is not as it was accepted',
-      undefined,
-      (world) => (world.signature = { ...world.signature, among: async () => [] }),
-    ],
-  ],
+  not_accepted: [['its tool is not as it was accepted', undefined, (world) => (world.isAccepted = false)]],
   invalid_arguments: [['its arguments are not valid', undefined, () => undefined, { arguments: {} }]],
   requirements_unmet: [
     ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],

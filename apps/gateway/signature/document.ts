@@ -1,0 +1,23 @@
+import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
+import type { Redaction } from '../redaction.ts';
+import { renderDocument } from '../wire/render-signature.ts';
+import type { Signature } from './signature.ts';
+
+/** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
+export type ReadDocument = () => Promise<SignatureDocument>;
+
+/** Made once for each signature, whoever asks for it and where. */
+export function createDocument(
+  signature: Pick<Signature, 'tools'>,
+  redaction: Pick<Redaction, 'withholds'>,
+): ReadDocument {
+  let made: { readonly tools: readonly UpstreamTool[]; readonly document: SignatureDocument } | undefined;
+  return async () => {
+    const tools = await signature.tools();
+    if (made?.tools !== tools) {
+      made = { tools, document: renderDocument(tools, ({ facts }) => redaction.withholds(facts)) };
+    }
+    return made.document;
+  };
+}

@@ -1,0 +1,31 @@
+import type { Result } from '@modelcontextprotocol/server';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import { signatureDocument, type SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import { SIGNATURE_DIGEST_META } from './identifiers.ts';
+import { publishedTool } from './published-tool.ts';
+
+/** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
+const TTL_MS = 60_000;
+
+/** The signature with these tools, each exactly as lists have it. `isWithheld`: whether results of the tool are. */
+export function renderDocument(
+  tools: readonly UpstreamTool[],
+  isWithheld: (tool: UpstreamTool) => boolean,
+): SignatureDocument {
+  const published = tools.map((tool) => {
+    // As it goes over the wire: members that are written at serialisation only are part of it.
+    return JSON.parse(JSON.stringify(publishedTool(tool, isWithheld(tool)))) as JsonObject;
+  });
+  return signatureDocument(published, sha256);
+}
+
+/**
+ * The answer to `signature`: the document, and beside it what is not part of it. It does not depend on the caller, but is
+ * for nobody without a token. @see SEP-2091
+ */
+export function renderSignature({ text, digest }: SignatureDocument): Result {
+  const content = JSON.parse(text) as Record<string, unknown>;
+  return { ...content, ttlMs: TTL_MS, cacheScope: 'private', _meta: { [SIGNATURE_DIGEST_META]: digest } };
+}
