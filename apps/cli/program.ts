@@ -10,6 +10,7 @@ import { lintCommand } from './commands/lint.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
 import { requestsCommand } from './commands/requests.ts';
+import { signatureCommand } from './commands/signature.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
 import type { GlobalOptions } from './context.ts';
@@ -63,6 +64,7 @@ function createProgram(io: Io): Command {
     requestsCommand,
     auditCommand,
     reconcileCommand,
+    signatureCommand,
   ];
   for (const command of commands) program.addCommand(command(io));
   return configured(program, io);

@@ -27,7 +27,10 @@ import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
 import { createDocument } from './signature/document.ts';
+import { createOperator, type Operator } from './signature/operator.ts';
 import { createSignature } from './signature/signature.ts';
+
+export type { Operator };
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -64,6 +67,22 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
 export const connectUpstreams = (config: Config, log: Logger): UpstreamPool =>
   createUpstreams(config.mcpServers, log, config.tools);
+
+/** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
+export function openSignature(
+  config: Config,
+  { databaseUrl, log }: Pick<GatewayDeps, 'databaseUrl' | 'log'>,
+): Operator & { close(): Promise<void> } {
+  const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2 });
+  const upstreams = connectUpstreams(config, log);
+  return {
+    ...createOperator({ config, pins: createToolPins(pool), upstreams }),
+    async close() {
+      await upstreams.close();
+      await pool.end();
+    },
+  };
+}
 
 /** Starts the gateway on its real parts. Rejects with the listen error when the port is taken. */
 export function startGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): Promise<Running> {

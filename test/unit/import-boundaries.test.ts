@@ -48,6 +48,7 @@ const VIOLATIONS: readonly (readonly [rule: string, from: string, to: string, ty
   ['apps-are-strangers', 'apps/cli/another-app.ts', 'apps/gateway/main.ts'],
   ['up-starts-mains-only', 'apps/cli/commands/up-too-deep.ts', 'apps/gateway/enforce.ts'],
   ['up-starts-mains-only', 'apps/cli/commands/lint-too-deep.ts', 'apps/gateway/enforce.ts'],
+  ['up-starts-mains-only', 'apps/cli/commands/signature-too-deep.ts', 'apps/gateway/enforce.ts'],
   ['only-main-wires-activities', 'apps/gateway/a-client.ts', 'activities/clients/pdp.ts', 'type'],
   ['only-main-wires-stores', 'apps/approvals/a-store.ts', 'apps/approvals/stores/access-requests.ts'],
   ['authority-side-apart', 'apps/approvals/other-side.ts', 'activities/stores/gated-calls.ts', 'type'],

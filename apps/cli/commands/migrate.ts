@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { packagePath } from '../../shared/config/package-root.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
-import { readConfig } from '../context.ts';
-import { runningPostgres } from '../../shared/embedded/postgres.ts';
+import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
 import { CliError, json } from '../output.ts';
 
@@ -20,18 +19,10 @@ export function migrateCommand(io: Io): Command {
     .option('--status', 'change nothing; say what is missing. Exit code 1 when something is')
     .option('--json', 'print the result as JSON')
     .action(async (options: MigrateOptions, command: Command) => {
-      const url = options.databaseUrl ?? io.environment.databaseUrl ?? (await runningDatabase(io, command));
+      const url = await ownersDatabase(io, command, options.databaseUrl);
       const folder = packagePath('prisma', 'migrations');
       await (options.status ? status(io, url, folder, options) : apply(io, url, folder, options));
     });
-}
-
-async function runningDatabase(io: Io, command: Command): Promise<string> {
-  const url = await runningPostgres(readConfig(io, command).config.stateDir);
-  if (url !== undefined) return url;
-  throw new CliError(
-    'no database: set DATABASE_URL or --database-url (`npm start` migrates the embedded one by itself)',
-  );
 }
 
 async function apply(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {

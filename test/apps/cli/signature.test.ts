@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createToolPins } from '../../../activities/stores/tool-pins.ts';
+import { startChangingUpstream, type Description } from '../../support/changing-upstream.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { Desk } from './run.ts';
+
+const ORIGINAL: Description = { description: 'Pays.', properties: {}, annotations: {} };
+const CHANGED: Description = { ...ORIGINAL, description: 'Pays \u202Etwice\n.' };
+/** Nothing listens there. */
+const AWAY = { url: 'http://127.0.0.1:1/mcp' };
+
+let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
+let db!: TestDatabase;
+beforeAll(async () => {
+  bank = await startChangingUpstream(ORIGINAL);
+  db = await createTestDatabase();
+});
+afterAll(async () => {
+  await bank.close();
+  await db.drop();
+});
+beforeEach(async () => {
+  bank.described = ORIGINAL;
+  await db.pool.query('DELETE FROM gateway.pinned_tool');
+});
+let desk: Desk | undefined;
+afterEach(() => desk?.clear());
+
+function run(args: readonly string[], of: { answer?: string; servers?: object } = {}) {
+  desk = new Desk({ mcpServers: { bank: { url: bank.url }, ...of.servers } });
+  const answer = of.answer === undefined ? {} : { answer: of.answer };
+  return desk.run(['signature', ...args], { env: { DATABASE_URL: db.url }, ...answer });
+}
+const pinned = async () =>
+  (await createToolPins(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
+
+describe('countersign signature', () => {
+  it('diff shows tools that are new, in full, and fails', async () => {
+    const { code, out, err } = await run(['diff']);
+    expect([code, err]).toEqual([1, 'countersign: 1 of the tools are not as they were accepted']);
+    expect(out.split('\n')).toEqual(
+      expect.arrayContaining(['new     bank__pay', '  + name: "pay"', '  + description: "Pays."']),
+    );
+    expect(await pinned()).toEqual([]);
+  });
+
+  it('accept takes what is described now, and diff has nothing more to say', async () => {
+    expect(await run(['accept', 'bank__pay', '--yes'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Accepted: bank__pay\nSignature: sha-256:[0-9a-f]{64}$/),
+    });
+    expect(await pinned()).toEqual([['bank__pay', 'Pays.']]);
+    expect(await run(['diff'])).toMatchObject({ code: 0, out: 'Everything is as it was accepted.' });
+  });
+
+  it('diff shows what changed, before and after, and nothing that a terminal would obey', async () => {
+    await run(['accept', '--all', '--yes']);
+    bank.described = CHANGED;
+    const { code, out } = await run(['diff']);
+    expect(code).toBe(1);
+    expect(out).toBe(
+      ['changed bank__pay', '  - description: "Pays."', '  + description: "Pays \\u{202e}twice\\n."'].join('\n'),
+    );
+  });
+
+  it('accept asks whoever is there, and accepts exactly what it showed', async () => {
+    await run(['accept', '--all', '--yes']);
+    bank.described = CHANGED;
+    const refused = await run(['accept', 'bank__pay'], { answer: 'n' });
+    expect([refused.code, await pinned()]).toEqual([1, [['bank__pay', 'Pays.']]]);
+    const { code, err, questions } = await run(['accept', 'bank__pay'], { answer: 'y' });
+    expect([code, await pinned()]).toEqual([0, [['bank__pay', CHANGED.description]]]);
+    expect(err).toContain('  + description: "Pays \\u{202e}twice\\n."');
+    expect(questions).toEqual([expect.stringContaining('Go on?')]);
+  });
+
+  it('accept accepts nothing that was not named, or is not asked for', async () => {
+    expect(await run(['accept'])).toMatchObject({ code: 2 });
+    expect(await run(['accept', 'bank__pay', '--all', '--yes'])).toMatchObject({ code: 2 });
+    expect(await run(['accept', 'bank__pay', 'bank__other', '--yes'])).toMatchObject({ code: 2 });
+    expect(await run(['accept', 'bank__pay'])).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+    expect(await pinned()).toEqual([]);
+  });
+
+  it('accept forgets what is gone, but nothing of an upstream that cannot be asked', async () => {
+    const [pay] = await pinnedAfterAccept();
+    const away = { ...pay, name: 'shop__sell', upstream: 'shop' };
+    const gone = { ...pay, name: 'bank__lend', upstreamTool: 'lend' };
+    const removed = { ...pay, name: 'old__look', upstream: 'old' };
+    await createToolPins(db.pool).add([away, gone, removed]);
+    const { code, err, out } = await run(['accept', '--all', '--yes', '--json'], { servers: { shop: AWAY } });
+    expect([code, err]).toEqual([0, expect.stringContaining('shop cannot be reached')]);
+    expect(JSON.parse(out)).toMatchObject({
+      accepted: [
+        { kind: 'gone', name: 'bank__lend' },
+        { kind: 'gone', name: 'old__look' },
+      ],
+    });
+    expect((await pinned()).map(([name]) => name)).toEqual(['bank__pay', 'shop__sell']);
+  });
+
+  it('show has the whole document, and its digest', async () => {
+    await run(['accept', '--all', '--yes']);
+    const { out } = await run(['show', '--json']);
+    const { digest, signature } = JSON.parse(out) as { digest: string; signature: { tools: object[] } };
+    expect(signature).toMatchObject({
+      tools: [{ name: 'bank__pay', description: 'Pays.' }],
+      prompts: [],
+      resources: [],
+    });
+    // Canonical JSON: the order of its members is that of their names.
+    const text = JSON.stringify(signature);
+    expect(digest).toBe(`sha-256:${createHash('sha256').update(text).digest('hex')}`);
+    const lines = (await run(['show'])).out.split('\n');
+    expect(lines[0]).toMatch(/^TOOL +UPSTREAM +DESCRIPTION$/);
+    expect(lines.slice(1)).toEqual([expect.stringMatching(/^bank__pay +bank +sha-256:/), `Signature: ${digest}`]);
+  });
+});
+
+async function pinnedAfterAccept() {
+  await run(['accept', '--all', '--yes']);
+  const [pay] = await createToolPins(db.pool).all();
+  if (pay === undefined) throw new Error('nothing was accepted');
+  return [pay] as const;
+}
