@@ -138,7 +138,11 @@ class FakeWorld {
     },
   };
 
-  readonly signature = aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed)));
+  isAccepted = true;
+  readonly signature = {
+    ...aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
+    among: async (tools: readonly UpstreamTool[]) => (this.isAccepted ? tools : []),
+  };
 
   /** What the database tells on commit. */
   tell(taskId?: string): void {
