@@ -24,7 +24,12 @@ const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
   ['request.size.invalid', { kind: 'incomplete', status: 400, message: 'the body is not as long as announced' }],
 ]);
 
+const NOT_UNPACKED: BodyFault = { kind: 'encoding', status: 400, message: 'the body is not compressed as it says' };
+
 /** The fault of a body that an error of a body parser stands for; undefined for every other error. */
 export function bodyFaultOf(error: unknown): BodyFault | undefined {
-  return typeof error === 'object' && error !== null && 'type' in error ? FAULTS.get(error.type) : undefined;
+  if (typeof error !== 'object' || error === null) return undefined;
+  if ('type' in error) return FAULTS.get(error.type);
+  // The parser gives an error of the decompression no name of its own, only the status of a fault of the body.
+  return 'errno' in error && 'status' in error && error.status === 400 ? NOT_UNPACKED : undefined;
 }

@@ -98,6 +98,11 @@ describe('a body', () => {
     expect(answer.status).toBe(400);
     expect(answer.body).not.toHaveProperty('result');
   });
+
+  it.each(['gzip', 'deflate', 'br'])('that is no %s but says so is the fault of whoever sent it', async (encoding) => {
+    const { status, body } = await list({ 'content-encoding': encoding });
+    expect([status, body.error?.code]).toEqual([400, -32_600]);
+  });
 });
 
 describe('methods of HTTP', () => {
