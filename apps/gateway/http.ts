@@ -80,9 +80,12 @@ const notStored: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/** Throws before the body is parsed, when parsing it would change what it says. */
-function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer): void {
-  const type = unfaithful(body.toString('utf8'));
+/**
+ * Throws before the body is parsed, when parsing it would change what it says. What is looked at has to be what is parsed, so
+ * no other character set is taken. @see RFC 8259, section 8.1
+ */
+function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
+  const type = charset === 'utf-8' ? unfaithful(body.toString('utf8')) : 'charset.unsupported';
   if (type !== undefined) throw Object.assign(new Error('the body would not be read as it is written'), { type });
 }
 

@@ -99,6 +99,11 @@ describe('a body', () => {
     expect(answer.body).not.toHaveProperty('result');
   });
 
+  it('is UTF-8: in another character set a member that stands twice would not be seen', async () => {
+    const { status, body } = await list({ 'content-type': 'application/json; charset=utf-16' });
+    expect([status, body.error?.code]).toEqual([415, -32_600]);
+  });
+
   it.each(['gzip', 'deflate', 'br'])('that is no %s but says so is the fault of whoever sent it', async (encoding) => {
     const { status, body } = await list({ 'content-encoding': encoding });
     expect([status, body.error?.code]).toEqual([400, -32_600]);
