@@ -13,7 +13,8 @@ export interface Sent {
 }
 
 const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-const REVISION = '2026-07-28';
+/** The present revision of MCP. */
+export const REVISION = '2026-07-28';
 export const ACCEPTS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 export interface SendOptions {

@@ -1,0 +1,85 @@
+import { Agent, request, type IncomingMessage } from 'node:http';
+import type { HttpRequest, Plan } from './requests.ts';
+
+/** An answer as it came. */
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** What a client has no business to read: places in the code, pages of the framework, names of parts. */
+const INSIDE = /\bat .*:\d+:\d+|node_modules|<html|<!DOCTYPE|ZodError|Prisma|postgres|ECONNREFUSED|canary/i;
+/** Longest answer that is kept. */
+const MAX_CHARACTERS = 1_000_000;
+
+/** Connections that are used again, as clients do. */
+export const createAgent = (atOnce: number): Agent => new Agent({ keepAlive: true, maxSockets: atOnce });
+
+/**
+ * Sends a request. `undefined`: the client left before the answer, as planned. Rejects when the gateway cuts it off, but not
+ * when the gateway had closed the connection before it knew of the request.
+ */
+export function exchange(
+  to: HttpRequest,
+  leaves: Plan['leaves'],
+  of: { readonly mcpUrl: string; readonly agent: Agent },
+): Promise<Answer | undefined> {
+  const { hostname, port } = new URL(of.mcpUrl);
+  const headers = [...to.headers, ['content-length', String(to.body.length)]].flat();
+  return new Promise((resolve, reject) => {
+    const { method, path } = to;
+    const outgoing = request({ hostname, port, agent: of.agent, method, path, headers, setHost: false });
+    const leave = () => {
+      outgoing.off('error', onError).on('error', () => undefined);
+      outgoing.once('close', () => resolve(undefined)).destroy();
+    };
+    const onError = (error: Error) => {
+      if (outgoing.reusedSocket) exchange(to, leaves, of).then(resolve, reject);
+      else reject(error);
+    };
+    outgoing.once('error', onError);
+    outgoing.once('response', (answer) => void read(answer).then(resolve, reject));
+    if (leaves === 'half way') outgoing.write(to.body.subarray(0, to.body.length / 2), leave);
+    else if (leaves === 'at once') outgoing.end(to.body, leave);
+    else outgoing.end(to.body);
+  });
+}
+
+/** Reads to the end; of a subscription, which has none, to its acknowledgement. */
+async function read(answer: IncomingMessage): Promise<Answer> {
+  let text = '';
+  for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) {
+    if (text.length < MAX_CHARACTERS) text += chunk;
+    if (text.includes('"notifications/subscriptions/acknowledged"')) break;
+  }
+  return { status: answer.statusCode ?? 0, contentType: answer.headers['content-type'] ?? '', text };
+}
+
+/** What is wrong with an answer, whatever was asked; `undefined` when it is one that a gateway may give. */
+export function faultOf(answer: Answer, { isAuthorized }: { isAuthorized: boolean }): string | undefined {
+  const { status, contentType, text } = answer;
+  if (status >= 500) return 'a fault of the server';
+  if (INSIDE.test(text)) return 'an answer with something of the inside';
+  if (status < 400 && !isAuthorized) return 'served without a good token';
+  if (/"message":"Internal error"/.test(text)) return 'an unexpected error';
+  if (text !== '' && /json/.test(contentType) && !isJson(text)) return 'an answer that is not the JSON it says it is';
+  return undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
+}
+
+/** In one word what kind of answer it is, for counting. */
+export function kindOf(answer: Answer | undefined): string {
+  if (answer === undefined) return 'left';
+  const code = /"error":\{"code":(-?\d+)/.exec(answer.text)?.[1];
+  if (code !== undefined) return `${answer.status} ${code}`;
+  const type = /"resultType":"(\w+)"/.exec(answer.text)?.[1];
+  return [answer.status, type].filter((part) => part !== undefined).join(' ');
+}

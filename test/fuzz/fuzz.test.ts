@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { REQUESTABLE, startRealGateway } from '../support/real-gateway.ts';
+import { runFuzz } from './run-fuzz.ts';
+
+const REQUESTS = 1_000;
+const DECISIONS = { files__hang: { decision: false }, files__die: REQUESTABLE } as Readonly<Record<string, object>>;
+
+let gateway!: Awaited<ReturnType<typeof startRealGateway>>;
+beforeAll(async () => {
+  gateway = await startRealGateway({ maxPollsPerSecond: 100_000 });
+  gateway.reset();
+  gateway.authority.decide = () => {
+    const { resource } = JSON.parse(gateway.authority.seen.at(-1)?.body ?? '') as { resource: { id: string } };
+    return DECISIONS[resource.id] ?? { decision: true };
+  };
+}, 120_000);
+afterAll(() => gateway?.stop());
+
+it(`random requests are answered, none with a fault of the server or with anything of its inside (${REQUESTS})`, async () => {
+  const call = (name: string) => ({ name, arguments: { a: 1 } });
+  const { body } = await gateway.send('tools/call', call('files__die'));
+  const bearer = async (claims: object) =>
+    `Bearer ${await gateway.authority.token({ aud: gateway.mcpUrl, ...claims })}`;
+  const target = {
+    mcpUrl: gateway.mcpUrl,
+    known: {
+      calls: ['files__pid', 'files__odd', 'files__refuse', 'files__hang', 'files__die', 'files__none'].map(call),
+      taskIds: [String(body.result?.['taskId'])],
+      good: [await bearer({}), await bearer({ sub: 'bob' })],
+      bad: ['', 'Bearer canary', await bearer({ exp: 1 }), await bearer({ aud: 'other' }), await bearer({ scope: '' })],
+    },
+    isRunning: () => true,
+    revive: async () => undefined,
+  };
+  const { sent, answers, fault } = await runFuzz(target, { requests: REQUESTS, seed: 1 });
+  expect(fault).toBeUndefined();
+  expect(sent).toBeGreaterThanOrEqual(REQUESTS);
+  // What is refused at the door alone would show nothing.
+  for (const kind of ['200 complete', '200 task', '200 -32602', '400 -32020']) expect(answers[kind]).toBeGreaterThan(5);
+}, 300_000);
