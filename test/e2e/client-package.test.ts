@@ -13,5 +13,7 @@ it('the client library is found by its name, with its types', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: packagePath(),
   });
-  expect(stdout.trim()).toBe('Conversation isBoundToFail isPreprocessor mayHaveRun readDisposition requirementsOf');
+  expect(stdout.trim()).toBe(
+    'Conversation answersTo isBoundToFail isPreprocessor kindOfAnswer mayHaveRun mayRepeat readDenial readDisposition repetitionOf requirementsOf',
+  );
 });

@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import { kindOfAnswer, mayRepeat, readDenial } from '../../../apps/client/index.ts';
+import {
+  renderDenial,
+  renderLimitDenial,
+  renderNeedsTasks,
+  renderNoAnswer,
+} from '../../../apps/gateway/wire/render-denial.ts';
+import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
+import { aView } from '../../support/gateway.ts';
+
+const denied = (envelope: unknown) => ({ _meta: { 'io.modelcontextprotocol/authorization': envelope } });
+const reason = 'insufficient_authorization';
+const available = (...remediationHints: unknown[]) => denied({ reason, remediation: 'available', remediationHints });
+
+describe('an answer', () => {
+  it.each([
+    ['tools/call', undefined, 'complete'],
+    ['tools/call', 'complete', 'complete'],
+    ['tools/call', 'task', 'task'],
+    ['tools/call', 'input_required', 'input_required'],
+    ['prompts/get', 'input_required', 'input_required'],
+    ['resources/read', 'complete', 'complete'],
+    ['tasks/get', 'complete', 'complete'],
+  ])('to %s that says %j is taken: %s [TASK-004]', (method, resultType, kind) => {
+    expect(kindOfAnswer(method, { resultType })).toBe(kind);
+  });
+
+  it.each([
+    ['tools/list', 'task'],
+    ['prompts/get', 'task'],
+    ['tasks/get', 'task'],
+    ['tasks/get', 'input_required'],
+    ['tools/call', 'receipt'],
+    ['tools/call', 'toString'],
+    ['tools/call', null],
+    ['tools/call', ['task']],
+  ])('to %s that says %j is not valid [TASK-005]', (method, resultType) => {
+    expect(() => kindOfAnswer(method, { resultType })).toThrow(TypeError);
+  });
+});
+
+describe('a denial', () => {
+  it('is read from what the gateway says', () => {
+    const task = renderCreatedTask(aView(), { pollIntervalMs: 1 });
+    const ended = renderTask(aView({ state: 'denied' }), { pollIntervalMs: 1 });
+    expect([renderDenial(), renderLimitDenial(), renderNeedsTasks(), task].map(readDenial)).toEqual([
+      { remediation: 'unavailable', remedies: [] },
+      { remediation: 'undisclosed', remedies: [] },
+      { remediation: 'undisclosed', remedies: [] },
+      { remediation: 'available', remedies: ['task'] },
+    ]);
+    expect(readDenial(ended['result'] as object)).toEqual({ remediation: 'unavailable', remedies: [] });
+    for (const other of [renderNoAnswer(), {}, { _meta: {} }]) expect(readDenial(other)).toBeUndefined();
+  });
+
+  it('without a remedy forbids to repeat the call, and to ask for another authorization [DENIAL-007]', () => {
+    expect(mayRepeat(renderDenial())).toBe(false);
+    expect(mayRepeat(denied({ reason, remediation: 'unavailable', remediationHints: [{ type: 'url' }] }))).toBe(false);
+  });
+
+  it.each([
+    [{ reason, remediation: 'undisclosed' }],
+    [{ reason, remediation: 'undisclosed', remediationHints: [{ type: 'url' }] }],
+    [{ reason, remediation: 'Available' }],
+    [{ reason, remediation: ['available'] }],
+    [{ reason }],
+    [{}],
+    ['available'],
+    [5],
+    [null],
+  ])(
+    'that leaves it open, or cannot be read, forbids to repeat the call and rules no way out: %j [DENIAL-008]',
+    (one) => {
+      expect(readDenial(denied(one))).toEqual({ remediation: 'undisclosed', remedies: [] });
+      expect(mayRepeat(denied(one))).toBe(false);
+    },
+  );
+
+  it('that a task is to cure forbids to repeat the call while the task holds it [DENIAL-024]', () => {
+    expect(mayRepeat(renderCreatedTask(aView(), { pollIntervalMs: 1 }))).toBe(false);
+    expect(mayRepeat(renderTask(aView({ state: 'granted' }), { pollIntervalMs: 1 }))).toBe(false);
+    expect(mayRepeat(available({ type: 'url' }, { type: 'task' }))).toBe(false);
+  });
+
+  it('that has another remedy lets the call be repeated, and hints that nobody knows mean nothing [DENIAL-011, DENIAL-013]', () => {
+    const odd = [{ type: 'telepathy' }, { type: 5 }, {}, null, 'url'];
+    for (const answer of [available(), available(...odd), denied({ reason, remediation: 'available' })]) {
+      expect([readDenial(answer)?.remedies, mayRepeat(answer)]).toEqual([[], true]);
+    }
+    const known = available(...odd, { type: 'url', more: 1 }, { type: 'authorization_remediation' });
+    expect([readDenial(known)?.remedies, mayRepeat(known)]).toEqual([['url', 'authorization_remediation'], true]);
+  });
+
+  it('is none in a result that brings none, and then nothing invites to repeat', () => {
+    expect([mayRepeat({}), mayRepeat(renderNoAnswer())]).toEqual([false, false]);
+  });
+});
