@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { createParser } from 'eventsource-parser';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
+import { subscribe, type Message } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
@@ -57,6 +59,49 @@ describe('what a tool says of its progress', () => {
     expect(asked.text.match(/"progressToken":"mine"/g)).toHaveLength(3);
     const unasked = await real.send('tools/call', steps);
     expect(unasked.text).not.toContain('progress');
+  });
+});
+
+describe('a tool that writes to its log and asks its client', () => {
+  const PROGRESS = 'notifications/progress';
+  const chatter = (meta: object) =>
+    real.send('tools/call', { name: 'files__chatter', arguments: {}, _meta: { progressToken: 'mine', ...meta } });
+  const messagesIn = (text: string) => {
+    const messages: Message[] = [];
+    createParser({ onEvent: ({ data }) => messages.push(JSON.parse(data) as Message) }).feed(text);
+    return messages;
+  };
+
+  it.each([[{}], [{ 'io.modelcontextprotocol/logLevel': 'debug' }]])(
+    'is answered by the gateway: its caller hears of its progress, and then its result [STATELESS-013, STATELESS-014, HTTP-021]',
+    async (meta) => {
+      const messages = messagesIn((await chatter(meta)).text);
+      expect(messages.map(({ method, id }) => [method, id])).toEqual([
+        [PROGRESS, undefined],
+        [undefined, 'r-1'],
+      ]);
+      // All that it asked was refused before it answered.
+      expect(messages[1]?.result).toMatchObject({ content: [{ text: '[-32601,-32601,-32601]' }] });
+    },
+  );
+
+  it('is not heard on the streams of subscriptions, whatever these are about [LISTEN-008, TASK-075, STATELESS-014]', async () => {
+    real.reset();
+    const { body } = await real.send('tools/call', { name: 'files__pid', arguments: {} });
+    const taskId = String(body.result?.['taskId']);
+    real.authority.decide = () => ({ decision: true });
+    const token = await real.authority.token({ aud: real.mcpUrl });
+    const subscriber = await subscribe(real, { taskIds: [taskId], toolsListChanged: true }, { token });
+    try {
+      await subscriber.shown('working');
+      expect((await chatter({})).text).toContain(PROGRESS);
+      await real.send('tasks/cancel', { taskId });
+      await subscriber.shown('cancelled');
+      const told = subscriber.messages.map(({ method }) => method);
+      expect(told).toEqual(['notifications/subscriptions/acknowledged', 'notifications/tasks', 'notifications/tasks']);
+    } finally {
+      subscriber.leave();
+    }
   });
 });
 
