@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT } from 'jose';
+import { startStack, type Stack } from '../support/stack.ts';
+import { openWork } from '../support/traces.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { prepareTasks, storedIn, type Ground } from './attempts.ts';
+
+/** Tasks of each kind. */
+const EACH = 20;
+
+/** The whole product, each deployable a process of its own, with nobody at work but who attempts something. */
+export async function startGround(): Promise<Ground & { stop(): Promise<void> }> {
+  const stack = await startStack({
+    parts: 'apart',
+    config: {
+      worker: { resolutionPollMinSeconds: 86_400, resolutionPollMaxSeconds: 86_400, reconcileIntervalSeconds: 86_400 },
+    },
+  });
+  const owner = await stack.token('agent');
+  const database = await stack.database();
+  const taskIds = await prepareTasks(
+    {
+      database,
+      async open() {
+        const path = join(stack.files, randomUUID());
+        const { body } = await stack.rpc(owner, 'tools/call', {
+          name: 'files__write_file',
+          arguments: { path, content: 'x' },
+        });
+        return String(body.result?.['taskId']);
+      },
+      cancel: async (taskId) => void (await stack.rpc(owner, 'tasks/cancel', { taskId })),
+    },
+    EACH,
+  );
+  await waitFor(async () => !(await openWork(stack)).some((work) => work.startsWith('to do')));
+  const all = ['open', 'ended', 'purged', 'unknown'] as const;
+  return {
+    mcpUrl: stack.config.urls.mcp,
+    taskIds,
+    callers: {
+      'somebody else': { token: await stack.token('bob'), kinds: all },
+      'the same person through another client': {
+        token: await resigned(stack, owner, { client_id: 'another' }),
+        kinds: all,
+      },
+      'the same client for somebody else': { token: await resigned(stack, owner, { sub: 'another' }), kinds: all },
+      'the owner, when it is not kept any more': { token: owner, kinds: ['purged', 'unknown'] },
+    },
+    stored: () => storedIn(database),
+    stop: () => stack.stop(),
+  };
+}
+
+/** A token of the issuer, signed with its own key, with other claims. */
+async function resigned({ development }: Stack, token: string, claims: object): Promise<string> {
+  const { alg = '', ...header } = decodeProtectedHeader(token);
+  const key = await importJWK(development.identity.signingKey, alg);
+  return new SignJWT({ ...decodeJwt(token), ...claims }).setProtectedHeader({ alg, ...header }).sign(key);
+}
