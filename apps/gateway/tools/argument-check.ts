@@ -1,47 +1,70 @@
-import { Ajv, type AnySchema, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
+import { Ajv, type AnySchema, type ErrorObject, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import { withinTime } from './within-time.ts';
 
 /** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */
 const OPTIONS: Options = { strict: false, logger: false, addUsedSchema: false };
 /** Compiled schemas kept; a tool that changes its description often makes the cache start afresh, not grow. */
 const CACHE_LIMIT = 2_000;
 
+/**
+ * What can make a check of few arguments take for ever: patterns that backtrack, references that multiply, members that are all
+ * compared with each other. Any other schema costs as much as it is long, times the arguments.
+ */
+const COSTLY = /"(?:\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties|uniqueItems|format)":/;
+/** Longest check by such a schema. Nobody else is served meanwhile. Milliseconds. */
+const CHECK_WITHIN_MS = 250;
+
 /** The first thing that is wrong with the arguments, without any value; `undefined` when they fit. */
 export type ArgumentCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, args: JsonObject) => string | undefined;
+type CompiledCheck = (args: JsonObject) => string | undefined;
 
 /**
  * Checks arguments against a tool's input schema in the dialect that the schema names (2020-12 when it names none).
  * Compiled once per digest of the tool. A schema that cannot be used lets nothing through.
  */
 export function createArgumentCheck(): ArgumentCheck {
-  const compiled = new Map<string, ValidateFunction | undefined>();
+  const compiled = new Map<string, CompiledCheck | undefined>();
 
   return (tool, args) => {
     if (!compiled.has(tool.digest)) {
       if (compiled.size >= CACHE_LIMIT) compiled.clear();
       compiled.set(tool.digest, compile(tool.definition['inputSchema']));
     }
-    const validate = compiled.get(tool.digest);
-    if (validate === undefined) return "the tool's input schema cannot be used";
-    return validate(args) === true ? undefined : describe(validate.errors?.[0]);
+    const check = compiled.get(tool.digest);
+    return check === undefined ? "the tool's input schema cannot be used" : check(args);
   };
 }
 
-function compile(schema: unknown): ValidateFunction | undefined {
+/** Nothing that the schema refers to is fetched: what it does not hold itself makes it one that cannot be used. */
+function compile(schema: unknown): CompiledCheck | undefined {
   try {
     const ajv = validatorFor((schema as { $schema?: unknown } | undefined)?.$schema);
     addFormats.default(ajv);
     const validate = ajv.compile(schema as AnySchema);
     // An asynchronous validator answers with a promise, which would pass for "valid".
-    return '$async' in validate ? undefined : validate;
+    if ('$async' in validate) return undefined;
+    const check: CompiledCheck = (args) => (validate(args) === true ? undefined : describe(validate.errors?.[0]));
+    return COSTLY.test(JSON.stringify(schema)) ? bounded(check) : check;
   } catch {
     return undefined;
   }
 }
+
+const bounded =
+  (check: CompiledCheck): CompiledCheck =>
+  (args) => {
+    try {
+      return withinTime(CHECK_WITHIN_MS, () => check(args));
+    } catch {
+      // Or it ran out of stack, for a schema that leads back to itself.
+      return 'they cannot be checked in time';
+    }
+  };
 
 function validatorFor(dialect: unknown): Ajv {
   if (typeof dialect !== 'string') return new Ajv2020(OPTIONS);

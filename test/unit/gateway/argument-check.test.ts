@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createArgumentCheck } from '../../../apps/gateway/tools/argument-check.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { serve } from '../../support/serve.ts';
 
 const check = createArgumentCheck();
 let digests = 0;
@@ -50,6 +51,69 @@ describe('arguments', () => {
     ['is of an unknown dialect', { $schema: 'https://example.com/dialect', type: 'object' }],
   ])('fit no schema that %s [TOOL-002]', (_case, schema) => {
     expect(check(aTool(schema as Json), {})).toBe("the tool's input schema cannot be used");
+  });
+
+  it('fit no schema that refers to another server, and nothing is asked there [TOOL-009]', async () => {
+    let asked = 0;
+    const server = await serve((_request, response) => {
+      asked += 1;
+      response.end(JSON.stringify({ type: 'object' }));
+    });
+    try {
+      for (const keyword of ['$ref', '$dynamicRef']) {
+        const schema = { type: 'object', properties: { a: { [keyword]: `${server.url}/schema.json` } } };
+        expect(check(aTool(schema), { a: 1 })).toBe("the tool's input schema cannot be used");
+      }
+      // Whatever was begun would have come before this.
+      await fetch(server.url);
+      expect(asked).toBe(1);
+    } finally {
+      await server.close();
+    }
+  });
+
+  /** Each level applies the next one twice. */
+  const multiplying = (levels: number) =>
+    Object.fromEntries(
+      Array.from({ length: levels }, (_, n) => {
+        const next = { $ref: n + 1 < levels ? `#/$defs/d${n + 1}` : '#/$defs/last' };
+        return [`d${n}`, { allOf: [next, next] }] as const;
+      }),
+    );
+
+  it.each([
+    [
+      'backtracks',
+      { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } },
+      { a: `${'a'.repeat(26)}!` },
+    ],
+    [
+      'multiplies',
+      { type: 'object', $ref: '#/$defs/d0', $defs: { ...multiplying(28), last: { not: { required: ['x'] } } } },
+      { a: 1 },
+    ],
+    [
+      'leads back to itself',
+      { type: 'object', $ref: '#/$defs/a', $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } },
+      {},
+    ],
+  ])(
+    'that would take too long by a schema that %s are refused, and the next ones checked [TOOL-009]',
+    (_case, schema, args) => {
+      const tool = aTool(schema);
+      expect(check(tool, args)).toBe('they cannot be checked in time');
+      expect(check(aTool(number), { n: 1 })).toBeUndefined();
+    },
+  );
+
+  it('that are checked by a costly schema in time are judged by it', () => {
+    const pattern = aTool({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } });
+    expect(check(pattern, { a: 'aaa' })).toBeUndefined();
+    expect(check(pattern, { a: 'b' })).toBe('arguments/a must match pattern "^(a+)+$"');
+    const few = multiplying(3);
+    const composed = aTool({ type: 'object', $ref: '#/$defs/d0', $defs: { ...few, last: { required: ['x'] } } });
+    expect(check(composed, { x: 1 })).toBeUndefined();
+    expect(check(composed, {})).toBe("arguments must have required property 'x'");
   });
 
   it('are checked against the schema of the digest, and schemas with one id do not disturb each other', () => {
