@@ -9,6 +9,8 @@ import {
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
 import { aView } from '../../support/gateway.ts';
 
+const RENDERING = { pollIntervalMs: 1, structuredDenials: true, approvalAlias: true };
+
 const denied = (envelope: unknown) => ({ _meta: { 'io.modelcontextprotocol/authorization': envelope } });
 const reason = 'insufficient_authorization';
 const available = (...remediationHints: unknown[]) => denied({ reason, remediation: 'available', remediationHints });
@@ -42,9 +44,11 @@ describe('an answer', () => {
 
 describe('a denial', () => {
   it('is read from what the gateway says', () => {
-    const task = renderCreatedTask(aView(), { pollIntervalMs: 1 });
-    const ended = renderTask(aView({ state: 'denied' }), { pollIntervalMs: 1 });
-    expect([renderDenial(), renderLimitDenial(), renderNeedsTasks(), task].map(readDenial)).toEqual([
+    const task = renderCreatedTask(aView(), RENDERING);
+    const ended = renderTask(aView({ state: 'denied' }), RENDERING);
+    expect(
+      [renderDenial(RENDERING), renderLimitDenial(RENDERING), renderNeedsTasks(RENDERING), task].map(readDenial),
+    ).toEqual([
       { remediation: 'unavailable', remedies: [] },
       { remediation: 'undisclosed', remedies: [] },
       { remediation: 'undisclosed', remedies: [] },
@@ -78,8 +82,8 @@ describe('a denial', () => {
   );
 
   it('that a task is to cure forbids to repeat the call while the task holds it [DENIAL-024]', () => {
-    expect(mayRepeat(renderCreatedTask(aView(), { pollIntervalMs: 1 }))).toBe(false);
-    expect(mayRepeat(renderTask(aView({ state: 'granted' }), { pollIntervalMs: 1 }))).toBe(false);
+    expect(mayRepeat(renderCreatedTask(aView(), RENDERING))).toBe(false);
+    expect(mayRepeat(renderTask(aView({ state: 'granted' }), RENDERING))).toBe(false);
     expect(mayRepeat(available({ type: 'url' }, { type: 'task' }))).toBe(false);
   });
 
