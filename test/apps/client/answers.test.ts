@@ -59,7 +59,7 @@ describe('a denial', () => {
   });
 
   it('without a remedy forbids to repeat the call, and to ask for another authorization [DENIAL-007]', () => {
-    expect(mayRepeat(renderDenial())).toBe(false);
+    expect(mayRepeat(renderDenial(RENDERING))).toBe(false);
     expect(mayRepeat(denied({ reason, remediation: 'unavailable', remediationHints: [{ type: 'url' }] }))).toBe(false);
   });
 

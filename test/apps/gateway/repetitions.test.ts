@@ -230,12 +230,14 @@ it('a task that is looked at while it is forgotten is shown whole, or not at all
   for (let round = 0; round < 15; round += 1) {
     const { taskId, gatedCallId } = await executed();
     const seen = whole;
-    const lookers = Promise.all([1, 2, 3, 4].map(() => look(taskId)));
+    let isOver = false;
+    const lookers = Promise.all([1, 2, 3, 4].map(() => look(taskId))).finally(() => (isOver = true));
     await waitFor(() => whole >= seen + 4, { everyMs: 1 });
     const ends = `UPDATE gateway.gated_call SET retain_until = clock_timestamp(), execution_deadline = last_updated_at
       WHERE id = $1`;
     await real.database.pool.query(ends, [gatedCallId]);
-    while ((await createDueCalls(real.database.pool).forget(1)) === 0);
+    // It may be the gateway's own sweeper that forgets it.
+    while (!isOver && (await createDueCalls(real.database.pool).forget(1)) === 0);
     await lookers;
   }
 });

@@ -174,6 +174,7 @@ describe('server/discover', () => {
     const { body } = await send(gateway, 'server/discover');
     expect(body.result?.['capabilities']).toEqual({
       tools: { listChanged: true },
+      signature: {},
       extensions: {
         'io.modelcontextprotocol/tasks': {},
         'io.modelcontextprotocol/tool-approval': {},
