@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSignature, SignatureError } from '../../../apps/client/index.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { send } from '../../support/gateway-wire.ts';
+
+const READ = { readOnlyHint: true, destructiveHint: false };
+const WRITE = { readOnlyHint: false, destructiveHint: true };
+const signature = readSignature({
+  tools: [{ name: 'look', annotations: READ }, { name: 'ledger', annotations: [READ, WRITE] }, { name: 'plain' }],
+});
+const outside = (...listed: { name: string; annotations?: unknown }[]) =>
+  signature.outside(listed).map(({ name }) => name);
+
+describe('a list is within the signature', () => {
+  it('when it is a part of it, or nothing of it [SIG-006, SIG-016]', () => {
+    expect(outside()).toEqual([]);
+    expect(
+      outside({ name: 'plain' }, { name: 'look', annotations: { destructiveHint: false, readOnlyHint: true } }),
+    ).toEqual([]);
+    expect(outside({ name: 'plain', annotations: {} })).toEqual([]);
+  });
+
+  it('with any of the annotations that were declared for a tool, and no others [SIG-009]', () => {
+    for (const annotations of [READ, WRITE]) expect(outside({ name: 'ledger', annotations })).toEqual([]);
+    expect(outside({ name: 'ledger', annotations: { ...READ, destructiveHint: true } })).toEqual(['ledger']);
+    expect(
+      outside({ name: 'look', annotations: WRITE }, { name: 'look' }, { name: 'plain', annotations: READ }),
+    ).toEqual(['look', 'look', 'plain']);
+  });
+
+  it('and a tool of another name is not', () => {
+    expect(outside({ name: 'plain' }, { name: 'Plain' }, { name: 'constructor' })).toEqual(['Plain', 'constructor']);
+  });
+});
+
+it('what is no signature, or longer than anybody could trust, is refused', () => {
+  const many = Array.from({ length: 10_001 }, (_, index) => ({ name: `t${index}` }));
+  for (const tools of ['all', null, [5], [{ title: 'x' }], [null], many]) {
+    expect(() => readSignature({ tools })).toThrow(SignatureError);
+  }
+  expect(readSignature({}).outside([{ name: 'x' }])).toHaveLength(1);
+});
+
+describe('with the gateway', () => {
+  const gateway = new GatewayUnderTest();
+  beforeAll(() => gateway.start());
+  afterAll(() => gateway.stop());
+
+  it('every list is within the signature that it gives', async () => {
+    const { result } = (await send(gateway, 'signature')).body;
+    const list = (await send(gateway, 'tools/list')).body.result?.['tools'] as { name: string }[];
+    expect(list.length).toBeGreaterThan(0);
+    expect(readSignature(result ?? {}).outside(list)).toEqual([]);
+  });
+});
