@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { acceptTools } from '../../support/accept-tools.ts';
+import { startChangingUpstream, type Description } from '../../support/changing-upstream.ts';
+import { startRealGateway } from '../../support/real-gateway.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const FLAG = 'feature:payments';
+const folder = mkdtempSync(join(tmpdir(), 'signature-'));
+const flagsFile = join(folder, 'flags.yaml');
+const tokens: string[] = [];
+
+type Upstream = Awaited<ReturnType<typeof startChangingUpstream>>;
+const upstreams = {} as Record<'bank' | 'shop', Upstream>;
+let servers!: Record<string, { url: string }>;
+let real!: Awaited<ReturnType<typeof startRealGateway>>;
+beforeAll(async () => {
+  for (const name of ['bank', 'shop'] as const) {
+    upstreams[name] = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
+  }
+  servers = { bank: { url: upstreams.bank.url }, shop: { url: upstreams.shop.url } };
+  const tools = { bank__pay: { requirements: [FLAG] } };
+  const config = { mcpServers: servers, tools, requirements: { [FLAG]: { flagsFile } } };
+  real = await startRealGateway({}, { ...config, signature: { pinning: 'accepted' } });
+  await acceptTools(real.database.pool, servers);
+  for (const claims of [{}, { sub: 'mallory', scope: 'mcp bank:write' }, { client_id: 'other', scope: 'mcp admin' }]) {
+    tokens.push(await real.authority.token({ aud: real.mcpUrl, ...claims }));
+  }
+});
+afterAll(async () => {
+  await real.stop();
+  for (const upstream of Object.values(upstreams)) await upstream.close();
+  rmSync(folder, { recursive: true });
+});
+
+const described: fc.Arbitrary<Description> = fc.record({
+  description: fc.constantFrom('Pays.', 'Pays twice.'),
+  properties: fc.constantFrom({}, { amount: { type: 'integer' } }),
+  annotations: fc.constantFrom({}, { readOnlyHint: true }, { destructiveHint: true }),
+});
+type Step =
+  | { readonly kind: 'describe'; readonly upstream: 'bank' | 'shop'; readonly described: Description }
+  | { readonly kind: 'accept' }
+  | { readonly kind: 'flag'; readonly on: boolean };
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('describe' as const),
+      upstream: fc.constantFrom('bank' as const, 'shop' as const),
+      described,
+    }),
+  },
+  { weight: 2, arbitrary: fc.constant({ kind: 'accept' as const }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('flag' as const), on: fc.boolean() }) },
+);
+
+async function carryOut(step: Step): Promise<void> {
+  if (step.kind === 'flag') return writeFileSync(flagsFile, `${FLAG}: ${step.on}`);
+  if (step.kind === 'accept') return acceptTools(real.database.pool, servers);
+  const upstream = upstreams[step.upstream];
+  let lists = 0;
+  upstream.onList = async () => void (lists += 1);
+  upstream.described = step.described;
+  upstream.announce();
+  await waitFor(() => lists > 0);
+}
+
+const toolsOf = async (method: string, token: string) =>
+  ((await real.send(method, {}, token)).body.result?.['tools'] as JsonObject[]).map((tool) =>
+    canonicalJson(tool as Json),
+  );
+
+it('no list ever leaves the signature, whoever asks, whatever the flags are and the upstreams did before [SIG-004]', async () => {
+  let seen = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 5 }), async (history) => {
+      for (const one of history) {
+        await carryOut(one);
+        for (const token of tokens) {
+          // The signature may become another one while it is asked: then one of the two is that of the list.
+          const before = await toolsOf('signature', token);
+          const list = await toolsOf('tools/list', token);
+          const after = await toolsOf('signature', token);
+          expect([...before, ...after]).toEqual(expect.arrayContaining(list));
+          seen += list.length;
+        }
+      }
+    }),
+    { numRuns: 8 },
+  );
+  expect(seen).toBeGreaterThan(0);
+}, 120_000);
