@@ -1,0 +1,169 @@
+import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { shownText, speaksOfSecret } from './form-text.ts';
+
+/** The schema asks for what cannot be asked for in a form. The message names the place and holds no text of the schema's author. */
+export class NotAskable extends Error {
+  override readonly name = 'NotAskable';
+}
+
+const FORMATS = ['email', 'uri', 'date', 'date-time'] as const;
+type Format = (typeof FORMATS)[number];
+
+/** One of several values, with the words that a form shows for it. */
+interface Option {
+  readonly const: string;
+  readonly title: string;
+}
+
+/** Schema of one field, in the forms that clients know. @see MCP elicitation, requested schema (MRTR-041) */
+export type FieldSchema = { readonly title?: string; readonly description?: string } & (
+  | { readonly type: 'boolean' }
+  | { readonly type: 'number' | 'integer'; readonly minimum?: number; readonly maximum?: number }
+  | { readonly type: 'string'; readonly minLength: number; readonly maxLength: number; readonly format?: Format }
+  | { readonly type: 'string'; readonly oneOf: readonly Option[] }
+  | {
+      readonly type: 'array';
+      readonly items: { readonly anyOf: readonly Option[] };
+      readonly minItems: number;
+      readonly maxItems: number;
+    }
+);
+
+const MAX_TITLE = 100;
+const MAX_DESCRIPTION = 500;
+const MAX_OPTIONS = 100;
+const MAX_OPTION = 200;
+/** In characters: what approvers read has an end. */
+const MAX_TEXT = 4_000;
+
+/** Members of a schema that say nothing about which values fit. What is in `default` is not handed on: people say it, or nobody. */
+const ANNOTATIONS = ['title', 'description', 'default', 'examples', 'deprecated', '$comment'];
+
+/**
+ * The field for a schema of one value. A rule that no form can express is none that could be kept to, so a schema that has one
+ * is refused. Throws `NotAskable`.
+ */
+export function readField(schema: JsonObject, place: string): FieldSchema {
+  const shown = shownTexts(schema, place);
+  const allow = (...keywords: string[]) => allowOnly(schema, ['type', ...keywords], place);
+  const type = typeof schema['type'] === 'string' ? schema['type'] : '';
+  switch (type) {
+    case 'boolean':
+      allow();
+      return { ...shown, type: 'boolean' };
+    case 'number':
+    case 'integer':
+      allow('minimum', 'maximum');
+      return { ...shown, type, ...numberRange(schema, place) };
+    case 'string':
+      if (schema['enum'] !== undefined || schema['oneOf'] !== undefined) {
+        allow('enum', 'oneOf');
+        return { ...shown, type: 'string', oneOf: readOptions(schema, place) };
+      }
+      allow('minLength', 'maxLength', 'format');
+      return {
+        ...shown,
+        type: 'string',
+        ...countRange(schema, ['minLength', 'maxLength'], place),
+        ...format(schema, place),
+      };
+    case 'array':
+      allow('items', 'minItems', 'maxItems', 'uniqueItems');
+      return { ...shown, ...readChoices(schema, place) };
+    default:
+      throw new NotAskable(`${place} is no text, number, boolean or choice`);
+  }
+}
+
+/** Title and description as they may be shown. Throws `NotAskable` where they speak of a secret, whether they are shown or not. */
+export function shownTexts(schema: JsonObject, place: string): { title?: string; description?: string } {
+  const read = (member: 'title' | 'description', maxLength: number) => {
+    const text = schema[member];
+    if (typeof text !== 'string') return undefined;
+    if (speaksOfSecret(text)) throw new NotAskable(`${place} asks for a secret`);
+    return shownText(text, maxLength);
+  };
+  const title = read('title', MAX_TITLE);
+  const description = read('description', MAX_DESCRIPTION);
+  return { ...(title !== undefined && { title }), ...(description !== undefined && { description }) };
+}
+
+export function allowOnly(schema: JsonObject, keywords: readonly string[], place: string): void {
+  if (schema['writeOnly'] === true || schema['format'] === 'password')
+    throw new NotAskable(`${place} asks for a secret`);
+  const known = [...keywords, ...ANNOTATIONS, 'writeOnly'];
+  const strange = Object.keys(schema).find((keyword) => !known.includes(keyword));
+  if (strange !== undefined) throw new NotAskable(`${place} has a rule that no form can express`);
+}
+
+function format(schema: JsonObject, place: string): { format?: Format } {
+  const given = schema['format'];
+  if (given === undefined) return {};
+  const known = FORMATS.find((one) => one === given);
+  if (known === undefined) throw new NotAskable(`${place} has a format that forms do not know`);
+  return { format: known };
+}
+
+/** Choices of several values; each at most once, whether or not the schema says so. */
+function readChoices(schema: JsonObject, place: string): Extract<FieldSchema, { type: 'array' }> {
+  const items = objectOf(schema['items']);
+  const { type, anyOf, ...rest } = items;
+  if (type !== undefined && type !== 'string') throw new NotAskable(`${place} is a list of other things than texts`);
+  allowOnly(rest, ['enum', 'oneOf'], place);
+  const options = readOptions({ ...rest, ...(anyOf !== undefined && { oneOf: anyOf }) }, place);
+  const { minItems, maxItems } = countRange(schema, ['minItems', 'maxItems'], place);
+  if (minItems > options.length) throw new NotAskable(`${place} cannot be answered`);
+  return { type: 'array', items: { anyOf: options }, minItems, maxItems: Math.min(maxItems, options.length) };
+}
+
+/** From `enum`, or from `oneOf` with a constant and a title each. */
+function readOptions(schema: JsonObject, place: string): Option[] {
+  const { enum: values, oneOf } = schema;
+  const listed: unknown = values ?? oneOf;
+  if (!Array.isArray(listed) || listed.length === 0 || listed.length > MAX_OPTIONS || (values && oneOf)) {
+    throw new NotAskable(`${place} has no list of values, or one that is too long`);
+  }
+  const options = (listed as Json[]).map((one) => readOption(one, place));
+  if (new Set(options.map((one) => one.const)).size < options.length)
+    throw new NotAskable(`${place} has a value twice`);
+  return options;
+}
+
+/** A value that would be shown otherwise than it is sent is refused; of its title, what can be shown is. */
+function readOption(listed: Json, place: string): Option {
+  const option = typeof listed === 'string' ? { const: listed } : objectOf(listed);
+  allowOnly(option, ['const'], place);
+  const { const: value } = option;
+  if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
+    throw new NotAskable(`${place} has a value that cannot be shown`);
+  }
+  return { const: value, title: shownTexts(option, place).title ?? value };
+}
+
+function numberRange(schema: JsonObject, place: string): { minimum?: number; maximum?: number } {
+  const { minimum, maximum } = schema;
+  for (const bound of [minimum, maximum]) {
+    if (bound !== undefined && !Number.isFinite(bound)) throw new NotAskable(`${place} has a bound that is no number`);
+  }
+  const [least, most] = [minimum as number | undefined, maximum as number | undefined];
+  if (least !== undefined && most !== undefined && least > most) throw new NotAskable(`${place} cannot be answered`);
+  return { ...(least !== undefined && { minimum: least }), ...(most !== undefined && { maximum: most }) };
+}
+
+/** Bounds of a length. There always is an upper one. */
+function countRange<Least extends string, Most extends string>(
+  schema: JsonObject,
+  [least, most]: readonly [Least, Most],
+  place: string,
+): Record<Least | Most, number> {
+  const count = (member: string, otherwise: number) => {
+    const value = schema[member] ?? otherwise;
+    if (!Number.isSafeInteger(value) || (value as number) < 0) {
+      throw new NotAskable(`${place} has a bound that is no length`);
+    }
+    return value as number;
+  };
+  const range = { [least]: count(least, 0), [most]: Math.min(count(most, MAX_TEXT), MAX_TEXT) };
+  if ((range[least] ?? 0) > (range[most] ?? 0)) throw new NotAskable(`${place} cannot be answered`);
+  return range as Record<Least | Most, number>;
+}

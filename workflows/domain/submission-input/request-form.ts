@@ -1,0 +1,109 @@
+import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { allowOnly, NotAskable, readField, shownTexts, type FieldSchema } from './form-field.ts';
+import { speaksOfSecret } from './form-text.ts';
+
+/** One thing that a requester is asked for. */
+export interface FormField {
+  /** Unique within the form. */
+  readonly name: string;
+  /** Where the value stands in a submission. */
+  readonly path: readonly string[];
+  readonly isRequired: boolean;
+  readonly schema: FieldSchema;
+}
+
+/** What an access request has to be given beside the call, as one form. */
+export interface RequestForm {
+  /** What it is about, in the words of the access request service, cleaned. */
+  readonly purpose?: string;
+  readonly fields: readonly FormField[];
+  /** Every object of the schema, outermost first: a submission has them, also where nothing is in them. */
+  readonly objects: readonly (readonly string[])[];
+}
+
+const MAX_FIELDS = 20;
+const MAX_DEPTH = 4;
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+/** Additions go into these members of a submission and no others. @see ARAP-FRM-02 */
+const PLACES = ['context', 'requested_access'];
+/** What an evaluated call says itself, and what only the service may say: no addition alters it. @see ARAP-SUB-05 */
+const TAKEN: ReadonlySet<string> = new Set(['agent', 'arguments', 'call_digest', 'approval']);
+
+/**
+ * The form for the JSON Schema of what a submission is to add to `context` and `requested_access`: its texts, numbers, booleans
+ * and choices, in one flat list. What cannot be asked for in a form, and what never may be (secrets), is a problem with the whole
+ * schema: a request that is only in part what was asked for is not made. `problem` is for operators.
+ * @see ARAP, machine-readable forms (ARAP-FRM-03, ARAP-FRM-05); MCP elicitation (MRTR-040, MRTR-041)
+ */
+export function requestForm(schema: Json): RequestForm | { readonly problem: string } {
+  try {
+    const root = objectOf(schema);
+    const { description, title } = shownTexts(root, 'the schema');
+    const { fields, objects } = readObject(root, []);
+    if (fields.length > MAX_FIELDS) throw new NotAskable(`more than ${MAX_FIELDS} things are asked for`);
+    if (new Set(fields.map(({ name }) => name)).size < fields.length) throw new NotAskable('two fields have one name');
+    const purpose = description ?? title;
+    return { ...(purpose !== undefined && { purpose }), fields, objects };
+  } catch (error) {
+    if (error instanceof NotAskable) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** The form as clients are sent it. @see MCP elicitation, requested schema */
+export function requestedSchema({ fields }: Pick<RequestForm, 'fields'>): JsonObject {
+  const required = fields.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema as JsonObject])),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+/** What an object that may be left out requires is required here, too: asked for more than needed, never given less. */
+function readObject(schema: JsonObject, path: readonly string[]): Pick<RequestForm, 'fields' | 'objects'> {
+  const place = path.length === 0 ? 'the schema' : path.join('.');
+  if (schema['type'] !== 'object') throw new NotAskable(`${place} is no object`);
+  if (path.length >= MAX_DEPTH) throw new NotAskable(`${place} is nested too deeply`);
+  const keywords = ['$schema', '$id', 'type', 'properties', 'required', 'additionalProperties'];
+  allowOnly(schema, keywords, place);
+  // A schema for members that it does not name asks for what has no name in a form.
+  if (!['boolean', 'undefined'].includes(typeof schema['additionalProperties'])) {
+    throw new NotAskable(`${place} has rules for members without a name`);
+  }
+  shownTexts(schema, place);
+  const properties = Object.entries(objectOf(schema['properties']));
+  const required = requiredOf(schema, place);
+  if (required.some((name) => !properties.some(([known]) => known === name))) {
+    throw new NotAskable(`${place} requires a member that it does not describe`);
+  }
+  const parts = properties.map(([name, of]) => readMember(objectOf(of), [...path, name], required.includes(name)));
+  return {
+    fields: parts.flatMap(({ fields }) => fields),
+    objects: [...(path.length > 0 ? [path] : []), ...parts.flatMap(({ objects }) => objects)],
+  };
+}
+
+function readMember(
+  schema: JsonObject,
+  path: readonly string[],
+  isRequired: boolean,
+): Pick<RequestForm, 'fields' | 'objects'> {
+  const name = path.at(-1) ?? '';
+  if (!NAME.test(name)) throw new NotAskable('a member has a name that forms do not show');
+  const place = path.join('.');
+  if (path.length === 1 && !PLACES.includes(name)) throw new NotAskable(`${place} is no place for additions`);
+  const isInContext = path.length === 2 && path[0] === 'context';
+  if (isInContext && TAKEN.has(name)) throw new NotAskable(`${place} is what the call says`);
+  if (speaksOfSecret(name)) throw new NotAskable(`${place} asks for a secret`);
+  if (path.length === 1 || schema['type'] === 'object') return readObject(schema, path);
+  return { fields: [{ name, path, isRequired, schema: readField(schema, place) }], objects: [] };
+}
+
+function requiredOf(schema: JsonObject, place: string): readonly string[] {
+  const required: unknown = schema['required'] ?? [];
+  if (!Array.isArray(required) || !required.every((name): name is string => typeof name === 'string')) {
+    throw new NotAskable(`${place} requires what is no member`);
+  }
+  return required;
+}
