@@ -1,5 +1,5 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
+import type { Approval, Decision } from '../workflows/domain/authzen/evaluation.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { Ended, Wait } from '../workflows/activity-ports.ts';
@@ -46,6 +46,7 @@ export function createReEvaluate(
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
       if (decision.kind === 'deny') return await deny(call, 'policy_denied');
+      if (needsOtherInput(call, decision)) return await deny(call, 'input_missing');
       // The next step submits; should this process die before, a look of any worker does.
       return (await requestAgain(call, decision)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
     } catch (error) {
@@ -76,6 +77,13 @@ async function lookAtTool(
   }
   return undecided.length > 0 ? 'undecided' : 'fit';
 }
+
+/**
+ * Whether the next request has to be given what the requester did not say for the first. Nobody is asked any more by then, and
+ * an incomplete request is not made. @see ARAP-FRM-03, ARAP-FRM-04
+ */
+const needsOtherInput = ({ binding }: StoredCall, { offer }: Extract<Decision, { kind: 'requestable' }>): boolean =>
+  offer.requestSchemaUrl !== undefined && offer.requestSchemaUrl !== binding.input?.schemaUrl;
 
 /** Never past the approval: when that ends, so does the waiting. */
 export const putOff = (call: CallProgress, askedMs?: number): Wait =>

@@ -11,8 +11,10 @@ import type { StoredCall } from './stores/stored-call.ts';
  */
 export function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
   return async (call: StoredCall, denial: Extract<Decision, { kind: 'requestable' }>): Promise<boolean> => {
-    const { caller, evaluation } = call.binding;
-    const next = newSubmission({ evaluation, caller, denial, generation: call.generation + 1 }, settings, randomText);
+    const { caller, evaluation, input } = call.binding;
+    const generation = call.generation + 1;
+    const additions = denial.offer.requestSchemaUrl === undefined ? undefined : input?.additions;
+    const next = newSubmission({ evaluation, caller, denial, generation, additions }, settings, randomText);
     return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
   };
 }

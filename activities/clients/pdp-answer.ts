@@ -19,6 +19,8 @@ const offerBody = z.looseObject({
   template: z.string().optional(),
   expires_at: instant,
   binding_token: z.string().min(1).optional(),
+  request_schema_url: z.string().optional(),
+  request_catalogs_url: z.unknown().optional(),
 });
 const allowContext = z.looseObject({
   evaluation_id: z.string().min(1).optional().catch(undefined),
@@ -28,6 +30,13 @@ const allowContext = z.looseObject({
 
 type DenialContext = z.infer<typeof denialContext>;
 type NextAction = 'retry' | 'request' | 'none';
+
+/** What was asked, and of whom. */
+interface Question {
+  readonly withApproval: boolean;
+  readonly accessRequestsUrl: string;
+  readonly pdpUrl: string;
+}
 
 /** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
 const UNAVAILABLE = 'access_request_unavailable';
@@ -46,7 +55,7 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
  * Reads an evaluation response. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
  * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
  */
-export function readDecision(body: unknown, question: { withApproval: boolean; accessRequestsUrl: string }): Decision {
+export function readDecision(body: unknown, question: Question): Decision {
   const answer = answerBody.safeParse(body);
   if (!answer.success) throw unreadable();
   if (answer.data.decision) return readAllow(answer.data.context);
@@ -75,14 +84,14 @@ function readAllow(raw: unknown): Decision {
 
 function readDenial(
   context: DenialContext,
-  question: { withApproval: boolean; accessRequestsUrl: string },
+  question: Question,
 ): Extract<Decision, { kind: 'deny' | 'requestable' | 'retry' }> {
   const { evaluation_id: evaluationId, evaluated_at: evaluatedAt, reason } = context;
   if (reason === UNAVAILABLE && !question.withApproval) {
     throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point could not put its denial on record');
   }
   const common = { ...(evaluationId !== undefined && { evaluationId }), ...(reason !== undefined && { reason }) };
-  const offer = readOffer(context, question.accessRequestsUrl);
+  const offer = readOffer(context, question);
   const next = question.withApproval ? nextActionOf(context, offer !== undefined) : 'request';
   if (next === 'retry') {
     const { retry_after: seconds } = context;
@@ -105,18 +114,27 @@ function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
 /**
  * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, and no address
  * but the one we were configured with, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as
- * they came, because the submission has to repeat them exactly (PRJ-08).
+ * they came, because the submission has to repeat them exactly (PRJ-08). Values that have to be chosen from catalogs are
+ * none that could be asked for here, so an offer with catalogs cannot be taken up (ARAP-FRM-05).
  */
-function readOffer(context: DenialContext, accessRequestsUrl: string): AccessRequestOffer | undefined {
+function readOffer(context: DenialContext, { accessRequestsUrl, pdpUrl }: Question): AccessRequestOffer | undefined {
   const parsed = offerBody.safeParse(context.access_request);
   if (!parsed.success) return undefined;
   const { endpoint, template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
+  const { request_schema_url: requestSchemaUrl } = parsed.data;
   if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
   if (endpoint !== undefined && endpoint !== accessRequestsUrl) return undefined;
+  if (parsed.data.request_catalogs_url !== undefined) return undefined;
+  if (requestSchemaUrl !== undefined && !isOurs(requestSchemaUrl, [accessRequestsUrl, pdpUrl])) return undefined;
   return {
     expiresAt,
     ...(endpoint !== undefined && { endpoint }),
     ...(template !== undefined && { template }),
     ...(bindingToken !== undefined && { bindingToken }),
+    ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
   };
 }
+
+/** Whether an address is on the host of one of these: what a denial names is fetched from nowhere else. @see ARAP-SEC-02 */
+export const isOurs = (url: string, known: readonly string[]): boolean =>
+  URL.canParse(url) && known.some((one) => new URL(one).origin === new URL(url).origin);

@@ -4,7 +4,7 @@ import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { sendHttp } from './http.ts';
-import { readDecision } from './pdp-answer.ts';
+import { isOurs, readDecision } from './pdp-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 
@@ -32,10 +32,10 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
   return {
     async evaluate(request, approval) {
       const body = await ask(endpoint, options, bodyOf(request, approval));
-      const { accessRequestsUrl } = options;
-      const decision = readDecision(body, { withApproval: approval !== undefined, accessRequestsUrl });
-      if (decision.kind === 'deny' && namesForeignEndpoint(body, accessRequestsUrl)) {
-        options.log.error('a denial names a submission address that is not the configured one; it is not requestable');
+      const { accessRequestsUrl, pdpUrl } = options;
+      const decision = readDecision(body, { withApproval: approval !== undefined, accessRequestsUrl, pdpUrl });
+      if (decision.kind === 'deny' && namesForeignAddress(body, options)) {
+        options.log.error('a denial names an address that is none of the configured ones; it is not requestable');
       }
       return decision;
     },
@@ -80,8 +80,8 @@ function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_PDP_UNAVAILABLE', message, { cause });
 }
 
-function namesForeignEndpoint(body: unknown, accessRequestsUrl: string): boolean {
-  const { context } = body as { context?: { access_request?: { endpoint?: unknown } | null } | null };
-  const endpoint = context?.access_request?.endpoint;
-  return endpoint !== undefined && endpoint !== accessRequestsUrl;
+function namesForeignAddress(body: unknown, { accessRequestsUrl, pdpUrl }: PdpOptions): boolean {
+  const { context } = body as { context?: { access_request?: Record<string, unknown> | null } | null };
+  const { endpoint = accessRequestsUrl, request_schema_url: schema = pdpUrl } = context?.access_request ?? {};
+  return endpoint !== accessRequestsUrl || typeof schema !== 'string' || !isOurs(schema, [accessRequestsUrl, pdpUrl]);
 }

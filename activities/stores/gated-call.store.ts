@@ -3,7 +3,8 @@ import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
-import type { GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
+import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
+import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
@@ -26,6 +27,7 @@ export interface GatedCallOptions {
 export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
   return {
     open: (opening, signal) => open(pool, options, { ...opening, signal }),
+    findOpen: (binding) => findOpen(pool, options.seals, binding),
     findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
@@ -59,14 +61,13 @@ async function open(
   options: GatedCallOptions,
   opening: Opening & { readonly signal: AbortSignal | undefined },
 ): Promise<Opened> {
-  const { binding, decision, submission, signal } = opening;
+  const { binding, decision, submission, redemption, signal } = opening;
   const { seals } = options;
   const id = randomUUID();
   const parameters = {
     id,
     task_id: newTaskId(),
-    owner_key: seals.digest(ownerKey(binding.caller)),
-    dedup_key: seals.digest(canonicalJson([ownerKey(binding.caller), binding.tool, binding.callDigest])),
+    ...identityOf(seals, binding),
     max_open: options.maxOpenPerCaller,
     request_ttl_ms: options.requestTtlMs,
     first_look_ms: options.firstLookMs,
@@ -86,13 +87,25 @@ async function open(
     submission_endpoint: submission.endpoint,
     lease_ms: SUBMISSION_LEASE_MS,
   };
-  const row = await openOnce(pool, parameters, signal);
+  const row = await openOnce(pool, { parameters, redemption }, signal);
   if (row === undefined) return { kind: 'unwanted' };
-  if (row.outcome !== 'opened' && row.outcome !== 'joined') return { kind: row.outcome };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
-  if (kind === 'joined' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
+  if (kind === 'too_many' || kind === 'gone' || kind === 'unwanted' || kind === 'late') return { kind };
+  if (kind !== 'opened' && gatedCallId !== parameters.id) return { kind, gatedCallId, taskId };
   // Whoever opens a call submits it next: the right to do so came with it.
   return { kind: 'opened', gatedCallId, taskId, submission: { ...submission, generation: 1 } };
+}
+
+/** Whose call it is, and what makes another one identical. */
+const identityOf = (seals: Seals, { caller, tool, callDigest }: CallBinding) => ({
+  owner_key: seals.digest(ownerKey(caller)),
+  dedup_key: seals.digest(canonicalJson([ownerKey(caller), tool, callDigest])),
+});
+
+async function findOpen(pool: Pool, seals: Seals, binding: CallBinding) {
+  const { owner_key, dedup_key } = identityOf(seals, binding);
+  const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, [owner_key, dedup_key]);
+  return row && { gatedCallId: row.id, taskId: row.task_id };
 }
 
 /** What the database keeps of the opening without being able to read it. */
@@ -116,7 +129,7 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Open
  */
 async function openOnce(
   pool: Pool,
-  parameters: { readonly id: string },
+  { parameters, redemption }: { parameters: { readonly id: string }; redemption: Redemption | undefined },
   signal: AbortSignal | undefined,
 ): Promise<OpenedRow | undefined> {
   let wasLost = false;
@@ -124,11 +137,16 @@ async function openOnce(
     const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
     wasLost = true;
     if (mine !== undefined || signal?.aborted) return mine;
-    return queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [JSON.stringify(parameters)]);
+    const text = JSON.stringify(parameters);
+    if (redemption === undefined) return queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [text]);
+    return queryOne<OpenedRow>(pool, 'redeem-state', REDEEM, [redemption.nonce, redemption.expiresAt, text]);
   }, OPEN_WITHIN_MS);
 }
 
 const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
+const REDEEM = 'SELECT * FROM gateway.redeem_state($1, $2, $3)';
+const FIND_OPEN =
+  'SELECT id, task_id FROM gateway.gated_call WHERE owner_key = $1 AND dedup_key = $2 AND ended_at IS NULL';
 const FIND_OPENED = `
   SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
   FROM gateway.gated_call WHERE id = $1`;

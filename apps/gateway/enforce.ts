@@ -5,19 +5,19 @@ import type { RequirementChecks } from '../../workflows/domain/tools/requirement
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from './redaction.ts';
-import { openTask, type TaskOpeningDeps } from './open-task.ts';
+import { requestApproval, type ApprovalRequestDeps, type RequestableCall } from './input/request-approval.ts';
 import type { ArgumentCheck } from './tools/argument-check.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
-export interface EnforcementDeps extends TaskOpeningDeps {
+export interface EnforcementDeps extends ApprovalRequestDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
   readonly signature: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
-  readonly settings: TaskOpeningDeps['settings'] & {
+  readonly settings: ApprovalRequestDeps['settings'] & {
     /** Limit on one forwarded call. */
     readonly executionTimeoutMs: number;
   };
@@ -38,9 +38,11 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
       claimNames: deps.requirements.claimNames,
     });
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
+    const { requestState } = call;
+    const asked = requestState === undefined ? undefined : await deps.requestStates.open(requestState, bound);
     const missing = await missingRequirements(deps, call, tool);
     if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };
-    const onTool = { tool, binding: bound };
+    const onTool = { tool, binding: bound, asked };
     const answer = await decideAndAct(deps, call, onTool);
     // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
     return answer ?? (await decideAndAct(deps, call, onTool)) ?? busy();
@@ -58,16 +60,15 @@ async function missingRequirements(
 }
 
 /** The tool as it is known now, and the call of it. */
-interface BoundTool {
+interface BoundTool extends Pick<RequestableCall, 'binding' | 'asked'> {
   readonly tool: UpstreamTool;
-  readonly binding: CallBinding;
 }
 
 /** `undefined` when the decision has to be taken again. */
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  { tool, binding }: BoundTool,
+  { tool, binding, asked }: BoundTool,
 ): Promise<ToolCallAnswer | undefined> {
   const decision = await deps.pdp.evaluate(binding.evaluation);
   switch (decision.kind) {
@@ -76,7 +77,7 @@ async function decideAndAct(
     case 'requestable':
       // Whoever runs a tool before each prompt waits for nobody's approval (PRE-009).
       if (tool.facts.preprocessor) return { kind: 'denied' };
-      return call.acceptsTask ? openTask(deps, call, { binding, decision }) : { kind: 'needs_tasks' };
+      return call.acceptsTask ? requestApproval(deps, call, { binding, decision, asked }) : { kind: 'needs_tasks' };
     case 'deny':
       return { kind: 'denied' };
     case 'retry':
@@ -85,7 +86,11 @@ async function decideAndAct(
   }
 }
 
-async function forward(deps: EnforcementDeps, call: ToolCall, { tool, binding }: BoundTool): Promise<InvocationResult> {
+async function forward(
+  deps: EnforcementDeps,
+  call: ToolCall,
+  { tool, binding }: Omit<BoundTool, 'asked'>,
+): Promise<InvocationResult> {
   const { upstream, upstreamTool, caller } = binding;
   const { arguments: args, meta } = call;
   // What a tool says on its way may be a part of its result.

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
@@ -23,6 +24,7 @@ import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createGatewayApp } from './http.ts';
+import { createRequestStates } from './input/request-states.ts';
 import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
@@ -129,6 +131,8 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
     upstreams,
     requirements: createRequirementChecks(config.requirements, log),
+    requestForms: createRequestForms(log),
+    requestStates: createRequestStates(secrets.sealingKeys),
     verifier: createTokenVerifier(config, urls.mcp),
     log,
     async close() {

@@ -3,14 +3,14 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
-import type { EnsureSubmitted, GatedCalls, Opened, Opening } from '../../workflows/domain/ports.ts';
+import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../workflows/domain/ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { randomText } from '../shared/random-text.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findTask'>;
+  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask'>;
   readonly ensureSubmitted: EnsureSubmitted;
   /** Of access requests, for each caller. */
   readonly submissions: RateLimit;
@@ -18,7 +18,7 @@ export interface TaskOpeningDeps {
   readonly log: Logger;
 }
 
-type Requestable = Extract<Decision, { kind: 'requestable' }>;
+export type Requestable = Extract<Decision, { kind: 'requestable' }>;
 
 /**
  * Opens the gated call, or joins the open one for the same call, and hands its task out only when the access request
@@ -28,19 +28,36 @@ type Requestable = Extract<Decision, { kind: 'requestable' }>;
 export async function openTask(
   deps: TaskOpeningDeps,
   { signal }: Pick<ToolCall, 'signal'>,
-  { binding, decision }: { binding: CallBinding; decision: Requestable },
+  { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
   const { accessRequestsUrl } = deps.settings;
-  const { evaluation, caller } = binding;
+  const { evaluation, caller, input } = binding;
   if (decision.offer.endpoint !== undefined && decision.offer.endpoint !== accessRequestsUrl) {
     deps.log.error('a denial names a submission address that is not the configured one; it is not requestable');
     return { kind: 'denied' };
   }
-  const submission = newSubmission({ evaluation, caller, denial: decision, generation: 1 }, deps.settings, randomText);
-  const opened = await openWithinLimit(deps, { binding, decision, submission }, signal);
+  const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions };
+  const submission = newSubmission(facts, deps.settings, randomText);
+  const opening = { binding, decision, submission, ...(redemption !== undefined && { redemption }) };
+  const opened = await openWithinLimit(deps, opening, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
   if (opened.kind === 'unwanted') return { kind: 'not_sent', cause: 'the caller has gone' };
+  if (opened.kind === 'late') throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the answers came too late');
+  if (opened.kind === 'redeemed') {
+    // The same answers again: the same task, also where it has ended.
+    const view = await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller));
+    if (view !== undefined) return { kind: 'task', view };
+  }
+  return joinTask(deps, binding, opened);
+}
+
+/** Hands the task of an open call out as soon as the access request service has given its handle. */
+export async function joinTask(
+  deps: Pick<TaskOpeningDeps, 'ensureSubmitted' | 'gatedCalls'>,
+  { caller }: Pick<CallBinding, 'caller'>,
+  opened: { readonly taskId: string } & ToSubmit,
+): Promise<ToolCallAnswer | undefined> {
   try {
     const view =
       (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller)));

@@ -3,9 +3,8 @@ import type { Logger } from 'pino';
 import type { Changed } from '../../activities/clients/upstream-notices.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
-import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
-import { createEnforcement } from './enforce.ts';
+import { createEnforcement, type EnforcementDeps } from './enforce.ts';
 import { createReadEnforcement } from './enforce-read.ts';
 import { createFront, type Front } from './front.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
@@ -18,13 +17,12 @@ import type { Signature } from './signature/signature.ts';
 import { createArgumentCheck } from './tools/argument-check.ts';
 
 /** What the MCP endpoint is served from. */
-export interface ProtocolPorts {
+export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestStates'> {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: UpstreamPool;
-  readonly requirements: RequirementChecks;
   readonly signature: Signature;
   readonly log: Logger;
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { anApproval } from '../support/gated-calls.ts';
+import { anApproval, anOpening } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 
-const WANTS_MORE: World['decision'] = {
+const WANTS_MORE = {
   kind: 'requestable',
   evaluationId: 'eval_2',
   offer: { expiresAt: '2999-01-01T00:00:00Z', bindingToken: 'second-token' },
-};
+} as const satisfies World['decision'];
 const HANDLE = { accessRequestId: 'arq_second', statusEndpoint: 'http://127.0.0.1:1/second' };
 
 describe('a policy that wants one more approval', () => {
@@ -39,6 +39,22 @@ describe('a policy that wants one more approval', () => {
       client: { source: { generation: 2 } },
       denial: { binding_token: 'second-token', evaluation_id: 'eval_2' },
     });
+  });
+
+  it.each([
+    ['was asked for with the same form', 'https://ars.test/a.json', { kind: 'wait', waitMs: 1 }, { reason: null }],
+    ['needs what nobody was asked for', 'https://ars.test/b.json', { kind: 'ended' }, { reason: 'input_missing' }],
+  ])('takes along what the requester said, where it %s', async (_case, requestSchemaUrl, found, row) => {
+    const opening = anOpening();
+    const input = { schemaUrl: 'https://ars.test/a.json', additions: { context: { why: 'as agreed' } } };
+    const call = await own.fixture.granted({ ...opening, binding: { ...opening.binding, input } });
+    const decision = { ...WANTS_MORE, offer: { expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl } };
+    expect(await steps({ decision }).claimExecution(call)).toEqual(found);
+    const text = 'SELECT reason FROM gateway.gated_call WHERE id = $1';
+    expect((await own.db.pool.query(text, [call.gatedCallId])).rows).toEqual([row]);
+    const { body } = await own.fixture.lifecycle.readSubmission(call.gatedCallId);
+    if (row.reason === null) expect(JSON.parse(body)).toMatchObject({ context: { why: 'as agreed' } });
+    else expect(await submissions(call)).toHaveLength(1);
   });
 
   it('submits it with the next look, and once only, however many look', async () => {

@@ -171,6 +171,9 @@ describe('a denial', () => {
     ['it has no end', { access_request: { binding_token: 'x' } }],
     ['its end cannot be read', { access_request: { ...OFFER, expires_at: 'soon' } }],
     ['it names a foreign address', { access_request: { ...OFFER, endpoint: 'https://evil.test/access/v1/requests' } }],
+    ['its schema is on a foreign host', { access_request: { ...OFFER, request_schema_url: 'https://evil.test/x' } }],
+    ['its schema has no address', { access_request: { ...OFFER, request_schema_url: 'x.json' } }],
+    ['values have to be chosen from catalogs', { access_request: { ...OFFER, request_catalogs_url: ACCESS_REQUESTS } }],
     ['its address only begins like ours', { access_request: { ...OFFER, endpoint: `${ACCESS_REQUESTS}/../x` } }],
   ])('is plain when %s', async (_case, members) => {
     says({ decision: false, context: { ...context, ...members } });
@@ -179,6 +182,13 @@ describe('a denial', () => {
       evaluationId: 'eval_1',
       reason: 'approval_required',
     });
+  });
+
+  it('says where it says what the request needs, on the host of the service or of the decision point', async () => {
+    for (const url of ['https://approvals.test/schemas/a.json', `${server.url}/schemas/a.json`]) {
+      says({ decision: false, context: { ...context, access_request: { ...OFFER, request_schema_url: url } } });
+      expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'requestable', offer: { requestSchemaUrl: url } });
+    }
   });
 
   it('is plain when nothing ties a submission to it', async () => {

@@ -14,6 +14,8 @@ interface Answer {
   readonly body: unknown;
 }
 
+export const SCHEMA_PATH = '/canary-schemas/request.json';
+
 /**
  * Everything the gateway asks, on one port and under a test's control: an issuer of tokens, a policy decision point and
  * an access request service. It answers what `decide` and `accept` say, when they say it, and remembers what it was asked.
@@ -28,6 +30,8 @@ export async function anAuthority() {
     seen,
     decide: (): unknown => ({ decision: true }),
     accept: (): Answer | Promise<Answer> => ({ status: 503, body: {} }),
+    /** What an access request has to be given beside the call. */
+    schema: (): Answer => ({ status: 404, body: {} }),
     async token(claims: JWTPayload = {}, forged = false): Promise<string> {
       const now = Math.floor(Date.now() / 1_000);
       return new SignJWT({
@@ -53,12 +57,13 @@ export async function anAuthority() {
     '/jwks': () => ({ status: 200, body: { keys: [jwk] } }),
     '/access/v1/evaluation': async () => ({ status: 200, body: await authority.decide() }),
     '/access/v1/requests': () => authority.accept(),
+    [SCHEMA_PATH]: () => authority.schema(),
   };
   const server = await serve((request, response) => {
     void text(request).then(async (received) => {
       const path = request.url ?? '';
       seen.push({ path, headers: request.headers, body: received });
-      const { status, body } = (await answers[path]?.()) ?? { status: 404, body: {} };
+      const { status, body } = (await answers[path.split('?')[0] ?? '']?.()) ?? { status: 404, body: {} };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });

@@ -25,6 +25,7 @@ import type {
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
 import { aSignature } from './all-accepted.ts';
+import { FakeInput } from './fake-input.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
 export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
@@ -111,7 +112,9 @@ class FakeWorld {
     },
   };
 
+  readonly input = new FakeInput();
   readonly gatedCalls: GatedCalls = {
+    findOpen: async () => this.input.joined,
     open: async (opening) => {
       this.openings.push(opening);
       return this.opened;
@@ -192,6 +195,7 @@ class FakeWorld {
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
     const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
     Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true });
+    Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
     for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
       seen.length = 0;
@@ -235,13 +239,16 @@ export class GatewayUnderTest {
   get mcpUrl(): string {
     return this.#urls?.mcp ?? 'not started';
   }
-
   async start(): Promise<void> {
     const { tools = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
     const config = parseConfig({ gateway, tools }, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
-    this.#running = await serveGateway(config, { callbackSecret: CALLBACK_SECRET }, { ...this.world, log });
+    this.#running = await serveGateway(
+      config,
+      { callbackSecret: CALLBACK_SECRET },
+      { ...this.world, ...this.world.input.ports, log },
+    );
     this.#urls = config.urls;
   }
 

@@ -7,6 +7,7 @@ export const ERROR_FACTS = {
   ERR_RESOURCE_NOT_FOUND: { retryable: false },
   ERR_READ_DENIED: { retryable: false },
   ERR_ARGUMENTS_INVALID: { retryable: false },
+  ERR_REQUEST_STATE_INVALID: { retryable: false },
   ERR_CALL_BINDING_MISMATCH: { retryable: false },
   ERR_SEAL_BROKEN: { retryable: false },
   ERR_DENIAL_BINDING_INVALID: { retryable: false },

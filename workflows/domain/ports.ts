@@ -4,6 +4,7 @@ import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 import type { Principal } from './principal.ts';
+import type { RequestForm } from './submission-input/request-form.ts';
 import type { ToolFacts } from './tools/tool-facts.ts';
 
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
@@ -27,11 +28,29 @@ export interface AccessRequestService {
   cancel(handle: AccessRequestHandle): Promise<void>;
 }
 
+/** What access requests have to be given beside the call. */
+export interface RequestForms {
+  /**
+   * The form for the schema at this address; `undefined` when there is none, or none that may be asked for. Throws
+   * `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when that cannot be told now.
+   */
+  at(schemaUrl: string): Promise<RequestForm | undefined>;
+}
+
+/** Names one round of questions, whose answers count once. */
+export interface Redemption {
+  readonly nonce: string;
+  /** Instant (RFC 3339) from which it counts no more. */
+  readonly expiresAt: string;
+}
+
 /** Everything that is fixed when a requestable denial opens a gated call. */
 export interface Opening {
   readonly binding: CallBinding;
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
   readonly submission: NewSubmission;
+  /** The answers that the call is opened with. They open one call, however often they are sent. */
+  readonly redemption?: Redemption;
 }
 
 /** A gated call that may have no access request yet. */
@@ -42,12 +61,15 @@ export interface ToSubmit {
 }
 
 export type Opened =
-  | ({ readonly kind: 'opened' | 'joined'; readonly taskId: string } & ToSubmit)
+  /** `redeemed`: the call that these answers opened before, whatever became of it. */
+  | ({ readonly kind: 'opened' | 'joined' | 'redeemed'; readonly taskId: string } & ToSubmit)
   | { readonly kind: 'too_many' }
   /** An identical call ended in this very moment: decide again. */
   | { readonly kind: 'gone' }
   /** Whoever asked has gone. Nothing was opened. */
-  | { readonly kind: 'unwanted' };
+  | { readonly kind: 'unwanted' }
+  /** The redemption came too late. Nothing was opened. */
+  | { readonly kind: 'late' };
 
 /** A gated call as its owner may see it. */
 export interface GatedCallView {
@@ -68,6 +90,8 @@ export interface GatedCallView {
 export interface GatedCalls {
   /** Once the signal has fired, nothing is opened any more. What is committed by then stays. */
   open(opening: Opening, signal?: AbortSignal): Promise<Opened>;
+  /** The open call that an identical one would join. */
+  findOpen(binding: CallBinding): Promise<({ readonly taskId: string } & ToSubmit) | undefined>;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */

@@ -1,9 +1,18 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCallView, InvocationResult, Progress } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+
+/** What a client brings with a call that it repeats to answer questions. */
+export interface BroughtInput {
+  /** As it was given out; hostile until it was opened. */
+  readonly requestState?: string;
+  /** By the key of the question. */
+  readonly inputResponses: ReadonlyMap<string, unknown>;
+}
 
 /** One `tools/call` of an authenticated caller. */
-export interface ToolCall {
+export interface ToolCall extends BroughtInput {
   readonly caller: Principal;
   /** Of the caller's token. */
   readonly claims: JsonObject;
@@ -13,10 +22,19 @@ export interface ToolCall {
   readonly meta?: JsonObject | undefined;
   /** Whether this request can be answered with a task. */
   readonly acceptsTask: boolean;
+  /** Whether this request can be answered with a form. */
+  readonly acceptsForm: boolean;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
   /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** A form, and what the client sends back with the answer. */
+export interface Question {
+  readonly key: string;
+  readonly form: RequestForm;
+  readonly requestState: string;
 }
 
 /** What became of a call. */
@@ -29,6 +47,12 @@ export type ToolCallAnswer =
   | { readonly kind: 'needs_tasks' }
   /** The tool is not described as the operator accepted it, or not accepted yet. Nothing was asked about the call. */
   | { readonly kind: 'not_accepted' }
+  /** An approval could be requested, but the client cannot ask for what the request needs. Nothing was opened. */
+  | { readonly kind: 'needs_forms' }
+  /** Somebody has to be asked first. Nothing was opened. */
+  | ({ readonly kind: 'input_required' } & Question)
+  /** What was asked for was not given. Nothing was opened. */
+  | { readonly kind: 'not_requested' }
   | { readonly kind: 'invalid_arguments'; readonly problem: string }
   /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
   | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

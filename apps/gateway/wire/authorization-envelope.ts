@@ -8,6 +8,8 @@ import type { Rendering } from './rendering.ts';
 const REMEDIATION = {
   /** The call waits as a task. */
   held: 'available',
+  /** The call can become a task when what the answer asks for is given. */
+  asked: 'available',
   /** Nothing can change it any more. */
   final: 'unavailable',
   /** There are too many requests: `unavailable` would deny that time helps, and `available` invite to try again (APPR-197). */
@@ -27,8 +29,8 @@ export function authorizationMeta(
     [AUTHORIZATION_META]: {
       reason: 'insufficient_authorization',
       remediation,
-      // With any other remediation there must be none (DENIAL-012).
-      ...(remediation === 'available' && { remediationHints: [{ type: 'task' }] }),
+      // With any other remediation there must be none (DENIAL-012), and what is asked for needs none.
+      ...(denial === 'held' && { remediationHints: [{ type: 'task' }] }),
     },
   };
 }

@@ -1,12 +1,13 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
-import { INTERNAL_ERROR, INVALID_PARAMS, LISTEN, READ_DENIED } from './identifiers.ts';
+import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST_STATE, LISTEN, READ_DENIED } from './identifiers.ts';
 
 interface WireError {
   readonly code: number;
   readonly message: string;
   /** Instead of the message, for a request that calls no tool: about a task whose tool may have run, or about no tool at all. */
   readonly withoutTool?: string;
+  readonly data?: Readonly<Record<string, unknown>>;
 }
 
 const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
@@ -29,6 +30,11 @@ const WIRE_ERRORS = {
   ERR_RESOURCE_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown resource' },
   ERR_READ_DENIED: { code: READ_DENIED, message: 'Policy does not allow this request.' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
+  ERR_REQUEST_STATE_INVALID: {
+    code: INVALID_PARAMS,
+    message: 'Invalid or expired requestState',
+    data: { reason: INVALID_REQUEST_STATE },
+  },
   ERR_CALL_BINDING_MISMATCH: ours,
   ERR_SEAL_BROKEN: ours,
   ERR_DENIAL_BINDING_INVALID: ours,
@@ -59,8 +65,8 @@ const WIRE_ERRORS = {
 
 /** The JSON-RPC error for a named refusal of a request with this method. */
 export function toProtocolError(error: CountersignError, method: string): ProtocolError {
-  const { code, message, withoutTool = message }: WireError = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, method === 'tools/call' ? message : withoutTool);
+  const { code, message, withoutTool = message, data }: WireError = WIRE_ERRORS[error.code];
+  return new ProtocolError(code, method === 'tools/call' ? message : withoutTool, data);
 }
 
 /** Whether requests with this method are about calls that were made before. */

@@ -17,6 +17,8 @@ export const LISTEN = 'subscriptions/listen';
 export const TASK_NOTIFICATION = 'notifications/tasks';
 /** Also the capability that announces it. */
 export const SIGNATURE = 'signature';
+/** What is asked in an answer that wants input; a method that no request has any more. */
+export const ELICITATION = 'elicitation/create';
 
 /** `_meta` keys that we write. */
 export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
@@ -50,6 +52,8 @@ export const PARSE_ERROR = -32_700;
 export const INVALID_REQUEST = -32_600;
 export const INVALID_PARAMS = -32_602;
 export const INTERNAL_ERROR = -32_603;
+/** In the data of `INVALID_PARAMS`: what is wrong is the state that came back with answers. */
+export const INVALID_REQUEST_STATE = 'invalid_request_state';
 /** Answered with HTTP status 400. */
 export const MISSING_CAPABILITY = -32_021;
 /** Ours, outside of what JSON-RPC and the protocol reserve; goes with the HTTP status of the same number. */

@@ -4,12 +4,15 @@ import {
   renderDenial,
   renderInvalidArguments,
   renderLimitDenial,
+  renderNeedsForms,
   renderNeedsTasks,
   renderNoAnswer,
   renderNotAccepted,
+  renderNotRequested,
   renderNotSent,
   renderUnmetRequirements,
 } from './render-denial.ts';
+import { renderQuestion } from './render-question.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
@@ -35,6 +38,12 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderNeedsTasks(rendering);
     case 'not_accepted':
       return renderNotAccepted();
+    case 'needs_forms':
+      return renderNeedsForms(rendering);
+    case 'input_required':
+      return renderQuestion(answer, rendering);
+    case 'not_requested':
+      return renderNotRequested(rendering);
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);
     case 'requirements_unmet':

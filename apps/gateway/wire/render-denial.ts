@@ -47,6 +47,26 @@ export function renderNotAccepted(): CallToolResult {
   );
 }
 
+/** A requestable denial whose request needs input, for a client that can show no form. Nothing was requested. */
+export function renderNeedsForms(rendering: Rendering): CallToolResult {
+  return refusal(
+    'The tool did not run. This call needs an approval that can be requested, the request needs input of a person, and nothing ' +
+      'was requested yet. Next step: repeat the call from a client that declares the capability elicitation (form).',
+    {
+      ...authorizationMeta('requestable', rendering),
+      [NEXT_STEP_META]: { kind: 'declare_capability', capability: 'elicitation' },
+    },
+  );
+}
+
+/** Whoever was asked for input declined, or gave none that could be used. */
+export function renderNotRequested(rendering: Rendering): CallToolResult {
+  return refusal(
+    'The tool did not run. It needs an approval, and what the request for one needs was not given. Nothing was requested.',
+    authorizationMeta('final', rendering),
+  );
+}
+
 /** Arguments that the tool's schema, or JSON itself, does not take. `problem` holds no values. */
 export function renderInvalidArguments(problem: string): CallToolResult {
   return refusal(`The tool did not run. Its arguments are not valid: ${problem}.`);

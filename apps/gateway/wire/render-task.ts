@@ -35,6 +35,7 @@ const DENIED: Partial<Record<EndReason, string>> = {
   chain_limit: 'The tool did not run: one more approval would be needed than may be requested. No change was made.',
   binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
   tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',
+  input_missing: 'The tool did not run: a further approval needs input that was not given. No change was made.',
   requirement_unmet: 'The tool did not run: a requirement of the tool was not met in the end. No change was made.',
 };
 

@@ -41,6 +41,22 @@ export function declaresTasks(clientCapabilities: unknown): boolean {
   return typeof settings === 'object' && settings !== null;
 }
 
+const declaredElicitation = z.looseObject({
+  elicitation: z.looseObject({ form: z.unknown().optional(), url: z.unknown().optional() }),
+});
+
+/** Whether the capabilities of this very request say that forms can be shown; without a mode, they are what is meant. */
+export function declaresForms(clientCapabilities: unknown): boolean {
+  const { elicitation } = declaredElicitation.safeParse(clientCapabilities).data ?? {};
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+/** The answer to one question. */
+export const inputResponse = z.looseObject({
+  action: z.enum(['accept', 'decline', 'cancel']),
+  content: z.record(z.string(), z.unknown()).optional(),
+});
+
 /** Body of a callback of the access request service. Only the id is used: the status is always fetched (PRJ-16). */
 export const callbackBody = z.looseObject({ task: z.looseObject({ id: z.string().min(1).max(256) }) });
 

@@ -7,7 +7,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { TASKS_EXTENSION } from './identifiers.ts';
-import { declaresTasks } from './schemas.ts';
+import type { BroughtInput } from '../tools/tool-call.ts';
+import { declaresForms, declaresTasks } from './schemas.ts';
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
@@ -43,9 +44,25 @@ export function verbatimTool<T extends Record<string, unknown>>(tool: T): T {
 }
 
 /** Whether this request declared the tasks extension. Requests of earlier revisions carry no capabilities. */
-export function requestDeclaresTasks(ctx: ServerContext): boolean {
+export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
+
+/** Whether this request declared that its client can show forms. */
+export const requestDeclaresForms = (ctx: ServerContext): boolean => declaresForms(capabilitiesOf(ctx));
+
+function capabilitiesOf(ctx: ServerContext): unknown {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
-  return declaresTasks(envelope[CLIENT_CAPABILITIES_META_KEY]);
+  return envelope[CLIENT_CAPABILITIES_META_KEY];
+}
+
+/** What a client brings with a call that it repeats. An entry that the SDK found malformed is `null`. */
+export function broughtInput(ctx: ServerContext): BroughtInput {
+  const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
+  const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
+  const requestState: unknown = ctx.mcpReq.requestState();
+  return {
+    inputResponses: new Map<string, unknown>(responses),
+    ...(typeof requestState === 'string' && { requestState }),
+  };
 }
 
 /** Answered with -32021 and HTTP 400. @see SEP-2663, Protocol errors */

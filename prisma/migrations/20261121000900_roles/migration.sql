@@ -34,7 +34,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement, counter
 GRANT INSERT ON gateway.decision TO countersign_enforcement;
 GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
 GRANT EXECUTE ON FUNCTION
-  gateway.open_gated_call, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
+  gateway.open_gated_call, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.request_again, gateway.accept_callback,
   gateway.take_looks, gateway.put_look_off, gateway.wake,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,

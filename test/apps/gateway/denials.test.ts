@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { ToolCallAnswer } from '../../../apps/gateway/tools/tool-call.ts';
 import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
 import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';
+import { ASKED, TASKS } from '../../support/input-calls.ts';
 import { aTool, TRANSFER } from '../../support/tools.ts';
 
 const UNAVAILABLE = { reason: 'insufficient_authorization', remediation: 'unavailable' };
+const SCHEMA = 'https://approvals.test/schema';
 /** What no text without an envelope has. */
 const ENVELOPE = /insufficient_authorization|io\.modelcontextprotocol\/authorization/;
 const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
@@ -24,9 +28,19 @@ type World = GatewayUnderTest['world'];
 type Case = readonly [name: string, envelope: object | undefined, arrange: (world: World) => void, options?: object];
 
 const ON_HOLD = (world: World) => void (world.decision = requestable());
+/** The same, and its request needs a reason in words. */
+const ASKING = (world: World) => {
+  const offer = { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'canary', requestSchemaUrl: SCHEMA };
+  world.decision = requestable({ offer });
+  world.input.forms = { [SCHEMA]: requestForm(ASKED as unknown as Json) as RequestForm };
+};
+const FORMS = { capabilities: { ...TASKS, elicitation: {} } };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
-/** Everything that a call can be answered with. Whoever adds a kind of answer says here whether it is a denial. */
+/**
+ * Everything that a first call can be answered with. Whoever adds a kind of answer says here whether it is a denial. A call
+ * that is repeated without what was asked for is denied, too: see the tests of input.
+ */
 const ANSWERS = {
   denied: [
     ['policy refuses it', UNAVAILABLE, (world) => (world.decision = { kind: 'deny' })],
@@ -70,6 +84,8 @@ const ANSWERS = {
     ],
   ],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
+  needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
+  input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
   task: [['it waits for an approval', AWAITING, ON_HOLD]],
   not_accepted: [['its tool is not as it was accepted', undefined, (world) => (world.isAccepted = false)]],
   invalid_arguments: [['its arguments are not valid', undefined, () => undefined, { arguments: {} }]],
@@ -82,7 +98,7 @@ const ANSWERS = {
   ],
   not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
   no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
-} satisfies Record<ToolCallAnswer['kind'], readonly Case[]>;
+} satisfies Record<Exclude<ToolCallAnswer['kind'], 'not_requested'>, readonly Case[]>;
 
 async function answerOf(gateway: GatewayUnderTest, [, , arrange, options]: Case) {
   arrange(gateway.world);

@@ -32,6 +32,8 @@ export interface AccessRequestOffer {
   /** Instant (RFC 3339) after which a submission is refused. */
   readonly expiresAt: string;
   readonly bindingToken?: string;
+  /** Where it says what a submission has to be given beside the call. */
+  readonly requestSchemaUrl?: string;
 }
 
 /** A granted resolution as the access request service hands it out; `state` is opaque to us. @see ARAP, approval object */

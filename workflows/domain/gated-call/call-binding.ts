@@ -1,6 +1,7 @@
 import { canonicalJson, type JsonObject } from '../canonical-json.ts';
 import type { EvaluationRequest } from '../authzen/evaluation.ts';
 import type { Principal } from '../principal.ts';
+import type { Additions } from '../submission-input/answers.ts';
 
 /**
  * The call that was made: captured once, never changed, and the only thing execution is run from.
@@ -21,6 +22,14 @@ export interface CallBinding {
   readonly claims?: JsonObject;
   /** What the PDP was asked, without any approval; sent again unchanged at re-evaluation. */
   readonly evaluation: EvaluationRequest;
+  /** What the requester said for the access request. No part of the call, and never shown to the PDP or the tool. */
+  readonly input?: RequesterInput;
+}
+
+/** Answers of a requester, and the schema that they were given to. */
+export interface RequesterInput {
+  readonly schemaUrl: string;
+  readonly additions: Additions;
 }
 
 /** SHA-256 of UTF-8 text, in lower-case hex. Handed in because the domain has no cryptography of its own. */

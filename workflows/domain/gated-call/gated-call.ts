@@ -53,6 +53,7 @@ export const END_REASONS = [
   'binding_integrity',
   'tool_changed',
   'requirement_unmet',
+  'input_missing',
   'client_cancelled',
   'request_cancelled',
   'abandoned',

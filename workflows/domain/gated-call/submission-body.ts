@@ -2,6 +2,7 @@ import { canonicalJson, type Json } from '../canonical-json.ts';
 import type { Decision, EvaluationRequest } from '../authzen/evaluation.ts';
 import type { Principal } from '../principal.ts';
 import { PEP_CLIENT_ID } from '../authzen/pep.ts';
+import type { Additions } from '../submission-input/answers.ts';
 
 const CLIENT_NAME = 'Countersign gateway';
 
@@ -12,20 +13,25 @@ export interface SubmissionFacts {
   readonly callback: { readonly endpoint: string; readonly state: string };
   /** Counts the access requests for one gated call, from 1. */
   readonly generation: number;
+  /** What the requester was asked for beside the call. */
+  readonly additions?: Additions | undefined;
 }
 
 /**
  * The exact body of a submission for a denied call, in canonical form: what was evaluated, verbatim, and every
- * member of the denial as it came, since the service compares them with what the PDP signed.
+ * member of the denial as it came, since the service compares them with what the PDP signed. What is added beside it
+ * alters none of it (ARAP-SUB-05).
  * @see ARAP, submission (PRJ-08)
  */
-export function submissionBody({ evaluation, denial, caller, callback, generation }: SubmissionFacts): string {
+export function submissionBody(facts: SubmissionFacts): string {
+  const { evaluation, denial, caller, callback, generation, additions = {} } = facts;
   const { offer, evaluationId, evaluatedAt, reason } = denial;
   const body = {
     subject: evaluation.subject,
     action: evaluation.action,
     resource: evaluation.resource,
-    context: evaluation.context,
+    context: { ...additions.context, ...evaluation.context },
+    ...(additions.requested_access !== undefined && { requested_access: additions.requested_access }),
     client: {
       id: PEP_CLIENT_ID,
       name: CLIENT_NAME,

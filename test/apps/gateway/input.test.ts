@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { SCHEMA_PATH } from '../../support/authority-stub.ts';
+import { AUTHORIZATION, metaOf, SERVER_INFO, textOf } from '../../support/gateway-wire.ts';
+import {
+  accepted,
+  answering,
+  ASKED,
+  FIELDS,
+  questionIn,
+  schemaOf,
+  startAskingGateway,
+  taskOf,
+  WHY,
+} from '../../support/input-calls.ts';
+
+let asking: Awaited<ReturnType<typeof startAskingGateway>>;
+let real: typeof asking.real;
+beforeAll(async () => {
+  asking = await startAskingGateway();
+  real = asking.real;
+});
+afterAll(() => real.stop());
+beforeEach(() => asking.reset());
+
+describe('a call whose request needs input', () => {
+  it('is answered with one form, and with no task: nothing is opened or submitted [MRTR-001, MRTR-003, MRTR-004, MRTR-040, MRTR-041, MRTR-042, MRTR-013, MRTR-022, MRTR-024, MRTR-048, APPR-216, ASSOC-001]', async () => {
+    const before = await asking.traces();
+    const answer = await asking.call(asking.newArguments());
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
+    const { key, requestState } = questionIn(answer);
+    expect(answer.body.result).toEqual({
+      resultType: 'input_required',
+      inputRequests: {
+        [key]: {
+          method: 'elicitation/create',
+          params: {
+            mode: 'form',
+            message: expect.stringMatching(/^This call needs an approval\..*has not run\.$/),
+            requestedSchema: { type: 'object', properties: FIELDS, required: ['justification'] },
+          },
+        },
+      },
+      requestState,
+      _meta: {
+        [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'available' },
+        [SERVER_INFO]: expect.anything(),
+      },
+    });
+    expect(await asking.traces()).toEqual(before);
+  });
+
+  it('becomes a task when it comes back with the answer, which goes to approvers and neither to policy nor to the tool [MRTR-025]', async () => {
+    const args = asking.newArguments();
+    const question = questionIn(await asking.call(args));
+    const { body, text } = await asking.call(args, { ...answering(question, accepted()), id: 'another' });
+    expect(body.result).toMatchObject({ resultType: 'task', status: 'working', taskId: expect.any(String) });
+    expect(text).not.toMatch(/requestState|inputRequests|Quarterly/);
+    const submission = JSON.parse(real.authority.submissions()[0]?.body ?? '') as { context: Record<string, unknown> };
+    const evaluations = real.authority.seen.filter(({ path }) => path === '/access/v1/evaluation');
+    const evaluated = (JSON.parse(evaluations[1]?.body ?? '') as { context: object }).context;
+    expect(submission.context).toEqual({ ...evaluated, requester_input: { justification: WHY } });
+    expect(evaluations.map((one) => one.body).join()).not.toContain('Quarterly');
+    const stored = await real.database.pool.query(
+      'SELECT b, s, r FROM gateway.call_binding b, gateway.submission s, gateway.outbox r',
+    );
+    expect(JSON.stringify(stored.rows)).not.toContain('Quarterly');
+  });
+
+  it('is asked about in the name of the service, cleaned; its addresses stay here', async () => {
+    asking.needs({ ...ASKED, description: 'Why now,\u202e and who agreed?' });
+    const answer = await asking.call(asking.newArguments());
+    expect(questionIn(answer).request?.params['message']).toMatch(/has not run\.\nWhy now, and who agreed\?$/);
+    expect(answer.text).not.toMatch(/canary|http/);
+    const fetched = real.authority.seen.filter(({ path }) => path.startsWith(SCHEMA_PATH));
+    expect(fetched.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+  });
+
+  it('is asked about once: an identical call joins the one that is open', async () => {
+    const args = asking.newArguments();
+    const first = await asking.call(args, answering(questionIn(await asking.call(args)), accepted()));
+    expect(taskOf(await asking.call(args))).toBe(taskOf(first));
+    expect(real.authority.submissions()).toHaveLength(1);
+  });
+
+  it('is evaluated afresh when it comes back: by then it may be allowed, or denied for good', async () => {
+    const args = asking.newArguments();
+    const question = questionIn(await asking.call(args));
+    const before = await asking.traces();
+    real.authority.decide = () => ({ decision: false });
+    expect((await asking.call(args, answering(question, accepted()))).body.result).toMatchObject({ isError: true });
+    real.authority.decide = () => ({ decision: true });
+    const { result } = (await asking.call(args, answering(question, accepted()))).body;
+    expect(textOf(result)).toMatch(/^\d+$/);
+    expect(await asking.traces()).toEqual(before);
+  });
+});
+
+describe('an answer', () => {
+  it('counts once: whoever repeats it gets the same task, at once or later, also when it is over [MRTR-010, MRTR-023]', async () => {
+    const args = asking.newArguments();
+    const question = questionIn(await asking.call(args));
+    const [before = 0] = await asking.traces();
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => asking.call(args, answering(question, accepted()))),
+    );
+    const tasks = new Set(answers.map(taskOf));
+    expect([tasks.size, typeof [...tasks][0]]).toEqual([1, 'string']);
+    expect(await asking.traces()).toEqual([before + 1, 1]);
+    const taskId = [...tasks][0];
+    await real.send('tasks/cancel', { taskId });
+    const again = await asking.call(args, answering(question, accepted()));
+    expect(again.body.result).toMatchObject({ resultType: 'task', taskId, status: 'cancelled' });
+    expect(await asking.traces()).toEqual([before + 1, 1]);
+  });
+
+  it.each<[string, unknown]>([
+    ['says too little', accepted({ justification: 'short' })],
+    ['leaves out what is required', accepted({ urgent: true })],
+    ['is of another type', accepted({ justification: 5 })],
+    ['says nothing', { action: 'accept' }],
+  ])('that %s is asked for again, under another key', async (_case, response) => {
+    const args = asking.newArguments();
+    const before = await asking.traces();
+    const first = questionIn(await asking.call(args));
+    const second = questionIn(await asking.call(args, answering(first, response)));
+    expect(second.key).not.toBe(first.key);
+    expect(second.request).toEqual(first.request);
+    expect(await asking.traces()).toEqual(before);
+    expect(taskOf(await asking.call(args, answering(second, accepted())))).toMatch(/^tsk_/);
+  });
+
+  it('that is missing is asked for again, and one that nobody asked for is no matter', async () => {
+    const args = asking.newArguments();
+    const first = questionIn(await asking.call(args));
+    const more = { inputResponses: { other: accepted() }, requestState: first.requestState };
+    expect(questionIn(await asking.call(args, { more })).key).not.toBe(first.key);
+    expect((await asking.call(args, { more: { inputResponses: { other: accepted() } } })).body.result).toMatchObject({
+      resultType: 'input_required',
+    });
+  });
+
+  it('is asked for five times, and then no more', async () => {
+    const args = asking.newArguments();
+    const keys = new Set<string>();
+    let answer = await asking.call(args);
+    while (answer.body.result?.['resultType'] === 'input_required') {
+      const question = questionIn(answer);
+      keys.add(question.key);
+      answer = await asking.call(args, answering(question, accepted({})));
+    }
+    expect([keys.size, answer.body.result?.['isError']]).toEqual([5, true]);
+  });
+
+  it('to another form than the present one is none, and the present one is asked about', async () => {
+    const args = asking.newArguments();
+    const first = questionIn(await asking.call(args));
+    asking.needs(schemaOf({ justification: { type: 'string' }, ticket: { type: 'string' } }));
+    const second = questionIn(
+      await asking.call(args, answering(first, accepted({ justification: WHY, ticket: 'CHG-1' }))),
+    );
+    expect(second.request?.params['requestedSchema']).toMatchObject({ required: ['justification', 'ticket'] });
+  });
+
+  it.each(['decline', 'cancel'])(
+    'that is "%s" ends the matter: nothing is opened, submitted or run [MRTR-043]',
+    async (action) => {
+      const args = asking.newArguments();
+      const before = await asking.traces();
+      const { result } = (await asking.call(args, answering(questionIn(await asking.call(args)), { action }))).body;
+      expect(result).toMatchObject({ resultType: 'complete', isError: true });
+      expect(textOf(result)).toMatch(/did not run.*Nothing was requested/s);
+      expect(metaOf(result)[AUTHORIZATION]).toEqual({
+        reason: 'insufficient_authorization',
+        remediation: 'unavailable',
+      });
+      expect(await asking.traces()).toEqual(before);
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ['a text', 'yes'],
+    ['a list', []],
+    ['another request', { method: 'tools/call', action: 'accept' }],
+    ['an action that there is none of', { action: 'agree', content: { justification: WHY } }],
+    ['content that is no object', { action: 'accept', content: 'because' }],
+  ])('of another shape is an error: %s', async (_case, response) => {
+    const args = asking.newArguments();
+    const before = await asking.traces();
+    const { body } = await asking.call(args, answering(questionIn(await asking.call(args)), response));
+    expect(body.error).toMatchObject({ code: -32_602 });
+    expect(await asking.traces()).toEqual(before);
+  });
+});
+
+describe('whatever a client was sent', () => {
+  it('names nothing of the services behind', () => {
+    expect(real.received.length).toBeGreaterThan(40);
+    expect(real.received.join('\n')).not.toMatch(/canary|request_schema_url|binding_token|access\/v1|evil/);
+  });
+});

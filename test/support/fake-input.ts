@@ -1,0 +1,16 @@
+import { createRequestStates } from '../../apps/gateway/input/request-states.ts';
+import type { RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
+import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
+import { SEALING_SECRETS } from './gated-calls.ts';
+
+/** What a gateway over fake ports knows of calls whose requests need input. */
+export class FakeInput {
+  /** By the address of their schemas. */
+  forms: Readonly<Record<string, RequestForm>> = {};
+  /** The open call that an identical one joins. */
+  joined: ({ taskId: string } & ToSubmit) | undefined;
+  readonly ports = {
+    requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
+    requestStates: createRequestStates(SEALING_SECRETS.sealingKeys),
+  };
+}
