@@ -1,12 +1,14 @@
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { SCHEMA_PATH } from './authority-stub.ts';
 import { send, type Sent, type SendOptions } from './gateway-wire.ts';
 import { REQUESTABLE, startRealGateway } from './real-gateway.ts';
+import { waitFor } from './wait-for.ts';
 
 export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 export const WHY = 'Quarterly settlement, invoice batch 88';
 
 /** The schema of a request that needs these of its requester. */
-export const schemaOf = (properties: object, required: string[] = Object.keys(properties)) => ({
+export const schemaOf = (properties: JsonObject, required: string[] = Object.keys(properties)) => ({
   type: 'object',
   required: ['context'],
   properties: {
@@ -32,6 +34,8 @@ export interface CallOptions extends SendOptions {
 /** A gateway with its real parts, every call of which needs an approval, and input for the request. */
 export async function startAskingGateway() {
   const real = await startRealGateway({ maxOpenPerCaller: 1_000, maxSubmissionsPerMinute: 1_000 });
+  // On a machine that is busy, the upstream needs longer than a call waits for it.
+  await waitFor(async () => (await real.send('tools/list', {})).text.includes('files__pid'));
   let schemas = 0;
   let calls = 0;
   const offers = (request_schema_url: string) => {

@@ -6,7 +6,9 @@ import { connectAgent } from '../../../apps/cli/demo/agent.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aView, GatewayUnderTest, requestable } from '../../support/gateway.ts';
 import { transfer } from '../../support/gateway-wire.ts';
+import { schemaOf } from '../../support/input-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
@@ -77,6 +79,32 @@ describe('the present SDK client', () => {
         for (const listener of world.changeListeners) listener('tools');
         return changes > 0;
       });
+    } finally {
+      await client.close();
+    }
+  });
+});
+
+describe('a client that can ask its user', () => {
+  it('asks what the request for an approval needs, and makes the call again with the answer [MRTR-045]', async () => {
+    const schemaUrl = 'https://approvals.test/schemas/a.json';
+    world.input.forms = { [schemaUrl]: requestForm(schemaOf({ justification: { type: 'string' } })) as RequestForm };
+    world.decision = requestable({ offer: { expiresAt: '2126-01-01T00:00:00Z', requestSchemaUrl: schemaUrl } });
+    const capabilities = { elicitation: { form: {} }, extensions: { 'io.modelcontextprotocol/tasks': {} } };
+    const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' }, capabilities });
+    const asked: unknown[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      asked.push(params);
+      return { action: 'accept', content: { justification: 'as agreed' } };
+    });
+    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.mcpUrl), { requestInit }));
+    try {
+      // The answer is a task, which this client alone cannot follow.
+      await expect(client.callTool(transfer())).rejects.toMatchObject({ code: 'UNSUPPORTED_RESULT_TYPE' });
+      expect(asked).toMatchObject([{ mode: 'form', requestedSchema: { required: ['justification'] } }]);
+      expect(world.openings.map(({ binding }) => binding.input)).toEqual([
+        { schemaUrl, additions: { context: { requester_input: { justification: 'as agreed' } } } },
+      ]);
     } finally {
       await client.close();
     }
