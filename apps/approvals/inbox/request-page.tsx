@@ -36,10 +36,16 @@ export function RequestPage({ request, visitor, person }: RequestPageProps) {
         <section class="card" aria-labelledby="call">
           <h2 id="call">{request.status === 'pending' ? 'What will run' : 'The call'}</h2>
           <JsonBlock canonical={call.arguments} label="Arguments of the call" />
-          {call.rest !== undefined && (
+          {call.bound !== undefined && (
             <>
               <h3>Also part of the question to policy</h3>
-              <JsonBlock canonical={call.rest} label="Other context" />
+              <JsonBlock canonical={call.bound} label="Other context" />
+            </>
+          )}
+          {call.said !== undefined && (
+            <>
+              <h3>What the requester says, unverified</h3>
+              <JsonBlock canonical={call.said} label="Input of the requester" />
             </>
           )}
         </section>

@@ -21,13 +21,24 @@ export function ownVote({ issuer, subject }: Visitor, { votes }: AccessRequestSu
   return votes.find(({ approver }) => approver.issuer === issuer && approver.subject === subject);
 }
 
-/** The call in a request: the arguments that will run, and whatever else was bound beside them. Both RFC 8785 text. */
-export function callOf({ context }: Pick<AccessRequest, 'context'>): { arguments: string; rest: string | undefined } {
-  const { arguments: args, call_digest: _digest, agent: _agent, ...rest } = JSON.parse(context) as JsonObject;
-  return {
-    arguments: canonicalJson(args ?? null),
-    rest: Object.keys(rest).length === 0 ? undefined : canonicalJson(rest),
+/** RFC 8785 texts of what a request is about. */
+interface ShownCall {
+  /** What will run. */
+  readonly arguments: string;
+  /** Whatever else policy was asked about, and the denial binds. */
+  readonly bound: string | undefined;
+  /** What was added to the request and is bound to nothing: the requester's own words. */
+  readonly said: string | undefined;
+}
+
+/** The call in a request, and what stands beside it. */
+export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>): ShownCall {
+  const { arguments: args, call_digest: _digest, agent: _agent, ...rest } = JSON.parse(request.context) as JsonObject;
+  const members = (areBound: boolean) => {
+    const chosen = Object.entries(rest).filter(([name]) => request.bindingContextMembers.includes(name) === areBound);
+    return chosen.length === 0 ? undefined : canonicalJson(Object.fromEntries(chosen));
   };
+  return { arguments: canonicalJson(args ?? null), bound: members(true), said: members(false) };
 }
 
 /** A request as the API lists it. */
@@ -67,6 +78,8 @@ export function detailView(request: AccessRequest, visitor: Visitor) {
     /** RFC 8785 text: the digest is made of this. */
     argumentsText: call.arguments,
     context: JSON.parse(request.context) as unknown,
+    /** Bound to nothing: what the requester was asked for, or said. */
+    requesterInput: call.said === undefined ? undefined : (JSON.parse(call.said) as unknown),
     votes: request.votes,
     obstacle: obstacleTo(visitor, request),
   };

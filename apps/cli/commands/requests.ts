@@ -28,6 +28,7 @@ const vote = z.looseObject({
 const detail = summary.extend({
   argumentsText: z.string(),
   arguments: z.unknown(),
+  requesterInput: z.unknown().optional(),
   votes: z.array(vote),
   reason: z.string().optional(),
 });
@@ -126,7 +127,9 @@ function inWords(request: Detail): string {
         ] as const,
     ),
   ]);
-  return `${about}\n\nArguments, exactly as the tool will get them:\n${json(request.arguments)}`;
+  const { requesterInput: said } = request;
+  const input = said === undefined ? '' : `\n\nWhat the requester says, unverified:\n${json(said)}`;
+  return `${about}\n\nArguments, exactly as the tool will get them:\n${json(request.arguments)}${input}`;
 }
 
 async function decide(

@@ -37,6 +37,20 @@ describe('submission of an access request', () => {
     expect(JSON.stringify(answer.body)).not.toMatch(/writes-need-approval|hello/);
   });
 
+  it('shows approvers what the requester says apart from what is bound', async () => {
+    const members = ['agent', 'arguments', 'call_digest', 'region'];
+    const body = await service.submission({ context: { region: 'region-of-the-call' }, members });
+    const said = { requester_input: { justification: 'Invoice <b>88</b>' } };
+    const { body: answer } = await service.submit({ ...body, context: { ...body.context, ...said } });
+    const path = `/requests/${answer.task.id}`;
+    expect((await service.asPerson('alice', path)).body.request.requesterInput).toEqual(said);
+    const page = await (await (await service.signIn('alice')).go(path)).text();
+    const [bound = '', unbound = ''] = page.split('What the requester says, unverified');
+    expect(bound).toMatch(/Also part of the question to policy.*region-of-the-call/s);
+    expect(unbound).toContain('Invoice &lt;b>88&lt;/b>');
+    expect([bound.includes('Invoice'), unbound.includes('region-of-the-call')]).toEqual([false, false]);
+  });
+
   it('answers a repeated submission with the same task, whatever its layout, twenty at once', async () => {
     const body = await service.submission();
     const before = await count();

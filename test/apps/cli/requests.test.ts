@@ -16,6 +16,7 @@ const REQUEST = {
   expiresAt: '2026-11-28T10:00:00.000Z',
   arguments: { path: '/tmp/\u202egnp.x', content: 'a\u001b[31mb' },
   argumentsText: '{}',
+  requesterInput: { requester_input: { justification: 'as \u202eagreed' } },
   votes: [{ approver: { subject: 'bob' }, verdict: 'approve', reason: 'fine', at: '2026-11-21T10:01:00.000Z' }],
 };
 
@@ -86,6 +87,7 @@ describe('requests', () => {
     const { out } = await run(['show', 'arq_1']);
     expect(out).toContain('Arguments, exactly as the tool will get them');
     expect(out).toContain('"path": "/tmp/\\u202egnp.x"');
+    expect(out).toMatch(/What the requester says, unverified:.*"as \\u202eagreed"/s);
     expect(out).toContain('approve by bob');
   });
 
