@@ -22,6 +22,8 @@ export interface DecideWith {
   readonly evaluations: EvaluationStore;
   /** Submission URL of the access request service. */
   readonly accessRequests: string;
+  /** Where it says what a request of this template needs beside the call; undefined when it needs nothing. */
+  readonly requestSchemaUrl: (template: string) => string | undefined;
   readonly denialTtlSeconds: number;
   readonly log: Logger;
 }
@@ -122,6 +124,7 @@ async function makeOffer(
       ...(answer.title && { title: answer.title }),
       ...(answer.description && { description: answer.description }),
     };
+    const schemaUrl = deps.requestSchemaUrl(answer.template);
     return {
       evaluation_id: denial.evaluationId,
       evaluated_at: denial.evaluatedAt.toISOString(),
@@ -130,6 +133,7 @@ async function makeOffer(
         template: answer.template,
         expires_at: denial.expiresAt.toISOString(),
         binding_token: bindingToken,
+        ...(schemaUrl !== undefined && { request_schema_url: schemaUrl }),
         ...(Object.keys(display).length > 0 && { display }),
       },
     };

@@ -8,12 +8,14 @@ import { bodyFaultOf } from '../shared/http/body-fault.ts';
 import { decideBatch } from './batch.ts';
 import type { Decide } from './decide.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
+import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts';
 import { BadRequest, checkDepth, readBatch, readEvaluation } from './requests.ts';
 
 export interface PdpHttp {
   readonly decide: Decide;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
+  readonly requestSchemas: Pick<RequestSchemas, 'find'>;
   /** The PDP's identifier, which is also the realm of its credentials. */
   readonly url: string;
   /** Bearer token of the one enforcement point, and the name it is known by. */
@@ -51,6 +53,11 @@ function createApi(http: PdpHttp): express.Router {
   const api = express.Router();
   api.get(JWKS_PATH, async (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(await http.keys());
+  });
+  api.get(`${REQUEST_SCHEMAS_PATH}/:name`, (request, response, next) => {
+    const schema = http.requestSchemas.find(request.params.name);
+    if (schema === undefined) return next();
+    response.set('Cache-Control', PUBLIC_DOCUMENT).type('application/schema+json').send(schema);
   });
   api.post(EVALUATION_PATH, guarded, async (request: express.Request, response: Response) => {
     sendDecision(response, await decide(readEvaluation(request.body)));

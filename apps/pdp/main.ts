@@ -14,6 +14,7 @@ import { readPolicyFiles } from './cedar/policy-files.ts';
 import { createDecide } from './decide.ts';
 import { createPdpApp } from './http.ts';
 import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
+import { readRequestSchemas, schemaUrls } from './request-schemas.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
@@ -36,7 +37,9 @@ export async function startPdp(
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<Running> {
   const { urls } = config;
-  const engine = createEngine(await readPolicyFiles(config.pdp.policies));
+  const files = await readPolicyFiles(config.pdp.policies);
+  const engine = createEngine(files);
+  const requestSchemas = readRequestSchemas(files.requestSchemas, engine.policies);
   for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
   const ownKey = publicKey(secrets.pdpSigningKey);
   const remoteKeys = approvalKeys(urls);
@@ -57,6 +60,7 @@ export async function startPdp(
     signBindingToken,
     evaluations: createEvaluationStore(pool),
     accessRequests: urls.accessRequests,
+    requestSchemaUrl: schemaUrls(requestSchemas, urls.pdp),
     denialTtlSeconds: config.pdp.denialTtlSeconds,
     log,
   });
@@ -64,6 +68,7 @@ export async function startPdp(
     decide,
     metadata: pdpMetadata(urls),
     keys: () => publishedKeys(ownKey, remoteKeys),
+    requestSchemas,
     url: urls.pdp,
     token: secrets.pdpToken,
     requester: PEP_CLIENT_ID,

@@ -13,6 +13,7 @@ import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
 import { createPdpApp } from '../../apps/pdp/http.ts';
 import { pdpMetadata, publicKey } from '../../apps/pdp/metadata.ts';
+import { readRequestSchemas, schemaUrls } from '../../apps/pdp/request-schemas.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { serve } from './serve.ts';
@@ -70,10 +71,17 @@ export interface Answer {
 
 /** The PDP over HTTP with fixture policies, keys of its own and a store in memory. `stop` it after the tests. */
 export async function startTestPdp(
-  of: { policies?: string; url?: string; decide?: Partial<DecideWith>; keys?: JWTVerifyGetKey } = {},
+  of: {
+    policies?: string;
+    url?: string;
+    decide?: Partial<DecideWith>;
+    keys?: JWTVerifyGetKey;
+    requestSchemas?: Parameters<typeof readRequestSchemas>[0];
+  } = {},
 ) {
   const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
   const url = of.url ?? PDP_URL;
+  const schemas = readRequestSchemas(of.requestSchemas ?? [], engine.policies);
   const [pdpKey, arsKey] = await Promise.all([anEs256Key('pdp-1'), anEs256Key('ars-1')]);
   const { lines, log } = recordingLog();
   const recorded: BoundDenial[] = [];
@@ -84,6 +92,7 @@ export async function startTestPdp(
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
     accessRequests: ACCESS_REQUESTS,
+    requestSchemaUrl: schemaUrls(schemas, url),
     denialTtlSeconds: 600,
     log,
     ...of.decide,
@@ -92,6 +101,7 @@ export async function startTestPdp(
     decide,
     metadata: pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS }),
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
+    requestSchemas: schemas,
     url,
     token: PDP_TOKEN,
     requester: REQUESTER,

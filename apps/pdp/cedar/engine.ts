@@ -59,7 +59,7 @@ export interface Engine {
 }
 
 /** Parses, validates and indexes everything. Throws `ERR_CONFIG_INVALID` with the place of the mistake. */
-export function createEngine(files: PolicyFiles): Engine {
+export function createEngine(files: Omit<PolicyFiles, 'requestSchemas'>): Engine {
   keepWasmCallsOutOfLine();
   const shape = readSchema(files.schema);
   const policies = readPolicies(files.policies);

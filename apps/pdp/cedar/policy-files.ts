@@ -9,10 +9,15 @@ export interface PolicyFiles {
   readonly schema: string;
   /** What the PDP itself knows about subjects and resources: Cedar entities as JSON text. */
   readonly entities: string;
+  /** JSON Schemas of what access requests of a template have to be given beside the call. */
+  readonly requestSchemas: readonly { readonly file: string; readonly template: string; readonly text: string }[];
 }
 
+/** `<template>.request.json` */
+const REQUEST_SCHEMA = '.request.json';
+
 /**
- * Reads `*.cedar`, `schema.cedarschema` and `entities.json`. All of them have to be there: a folder without its entities
+ * Reads `*.cedar`, `schema.cedarschema` and `entities.json`, and what there is of `<template>.request.json`. The others have to be there: a folder without its entities
  * would silently lift every rule that asks what the PDP knows about a subject. Throws `ERR_CONFIG_INVALID`.
  */
 export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
@@ -29,13 +34,18 @@ export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
   if (files.length === 0) {
     throw new CountersignError('ERR_CONFIG_INVALID', `The policy folder ${folder} has no *.cedar file. Add one.`);
   }
-  const [schema, entities, ...texts] = await Promise.all(
-    ['schema.cedarschema', 'entities.json', ...files].map((name) => readText(join(folder, name))),
-  );
+  const schemas = names.filter((name) => name.endsWith(REQUEST_SCHEMA)).sort();
+  const all = ['schema.cedarschema', 'entities.json', ...files, ...schemas];
+  const [schema, entities, ...texts] = await Promise.all(all.map((name) => readText(join(folder, name))));
   return {
     schema: schema ?? '',
     entities: entities ?? '',
     policies: files.map((file, index) => ({ file, text: texts[index] ?? '' })),
+    requestSchemas: schemas.map((file, index) => ({
+      file,
+      template: file.slice(0, -REQUEST_SCHEMA.length),
+      text: texts[files.length + index] ?? '',
+    })),
   };
 }
 

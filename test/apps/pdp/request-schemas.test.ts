@@ -1,0 +1,66 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
+import { readRequestSchemas } from '../../../apps/pdp/request-schemas.ts';
+import { aTransfer, FIXTURE_POLICIES, loadEngine, PDP_URL, startTestPdp } from '../../support/pdp.ts';
+
+const TEXT = JSON.stringify({
+  type: 'object',
+  properties: { context: { type: 'object', properties: { justification: { type: 'string' } } } },
+});
+const schemaFor = (template: string, text = TEXT) => ({ file: `${template}.request.json`, template, text });
+
+describe('a schema of a template', () => {
+  let pdp: Awaited<ReturnType<typeof startTestPdp>>;
+  beforeAll(async () => void (pdp = await startTestPdp({ requestSchemas: [schemaFor('treasury_approval')] })));
+  afterAll(() => pdp.stop());
+  const offerOf = async (request: Parameters<typeof pdp.post>[0]) => {
+    const { context } = (await pdp.post(request)).body;
+    return context?.['access_request'] as { template: string; request_schema_url?: string };
+  };
+
+  it('is named by every denial that offers it, and there for everybody', async () => {
+    const { request_schema_url: url = '' } = await offerOf(aTransfer());
+    expect(url).toMatch(new RegExp(`^${PDP_URL}/access/v1/request-schemas/[0-9a-f]{64}[.]json$`));
+    const answer = await fetch(url.replace(PDP_URL, pdp.origin));
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'application/schema+json; charset=utf-8',
+    ]);
+    expect(await answer.text()).toBe(TEXT);
+    expect((await fetch(`${pdp.origin}/access/v1/request-schemas/other.json`)).status).toBe(404);
+  });
+
+  it('is no matter of other templates', async () => {
+    const offer = await offerOf({ ...aTransfer(), action: { name: 'deploy' } });
+    expect(offer).toMatchObject({ template: 'change_advisory' });
+    expect(offer).not.toHaveProperty('request_schema_url');
+  });
+});
+
+describe('the schemas of a policy folder', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'policies-'));
+  beforeAll(() => cpSync(FIXTURE_POLICIES, folder, { recursive: true }));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('are the files that are named like templates', async () => {
+    expect((await readPolicyFiles(folder)).requestSchemas).toEqual([]);
+    writeFileSync(join(folder, 'change_advisory.request.json'), TEXT);
+    expect((await readPolicyFiles(folder)).requestSchemas).toEqual([schemaFor('change_advisory')]);
+  });
+
+  it.each([
+    ['that no policy asks for', schemaFor('chnage_advisory'), /no policy is @requestable\("chnage_advisory"\)/],
+    ['that is no JSON', schemaFor('change_advisory', '{'), /is no JSON/],
+    [
+      'that asks for a secret',
+      schemaFor('change_advisory', TEXT.replace('justification', 'password')),
+      /asks for a secret/,
+    ],
+  ])('stop the start with one %s', async (_case, schema, message) => {
+    const { policies } = await loadEngine(folder);
+    expect(() => readRequestSchemas([schema], policies)).toThrow(message);
+  });
+});
