@@ -10,6 +10,8 @@ export interface StackOptions {
   readonly config?: Record<string, object>;
   /** Cedar policies that come on top of the examples. */
   readonly policies?: string;
+  /** Further files of the policy folder. */
+  readonly policyFiles?: Readonly<Record<string, string>>;
   readonly mcpServers?: Record<string, object>;
   /** Variables that a part gets on top of the others. */
   readonly environments?: Readonly<Partial<Record<'gateway' | 'worker', Record<string, string>>>>;
@@ -21,10 +23,11 @@ const UNLIMITED = { maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000
 /** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
-  { config = {}, policies = '', mcpServers = {} }: StackOptions,
+  { config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
 ): Promise<Record<string, unknown>> {
   cpSync(packagePath('policies'), join(at.folder, 'policies'), { recursive: true });
-  writeFileSync(join(at.folder, 'policies', 'test.cedar'), policies);
+  const files = { ...policyFiles, 'test.cedar': policies };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(at.folder, 'policies', name), text);
   const ports = await onFreePorts();
   const section = (name: keyof typeof ports, more: object = {}) => ({ ...ports[name], ...more, ...config[name] });
   const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
