@@ -27,6 +27,14 @@ const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 const approvalKeys = ({ approvals }: Config['urls']) =>
   createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
 
+/** Throws `ERR_CONFIG_INVALID` when what is in the folder does not fit together. */
+async function loadPolicies(folder: string, log: Logger) {
+  const files = await readPolicyFiles(folder);
+  const engine = createEngine(files);
+  for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
+  return { engine, requestSchemas: readRequestSchemas(files.requestSchemas, engine.policies) };
+}
+
 /**
  * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
  * do not fit together, and the listen error when the port is taken.
@@ -37,10 +45,7 @@ export async function startPdp(
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<Running> {
   const { urls } = config;
-  const files = await readPolicyFiles(config.pdp.policies);
-  const engine = createEngine(files);
-  const requestSchemas = readRequestSchemas(files.requestSchemas, engine.policies);
-  for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
+  const { engine, requestSchemas } = await loadPolicies(config.pdp.policies, log);
   const ownKey = publicKey(secrets.pdpSigningKey);
   const remoteKeys = approvalKeys(urls);
   const signBindingToken = await createBindingTokenSigner({

@@ -1,7 +1,7 @@
 import type { Upstreams } from '../../../workflows/domain/ports.ts';
 import {
   driftOf,
-  isPinnable,
+  canBePinned,
   toolsInSignature,
   type Drift,
   type PinnedTool,
@@ -51,7 +51,7 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
       const [pinned, offered] = await Promise.all([pins.all(), upstreams.tools()]);
       const heard = new Set([...offered, ...upstreams.refused()].map(({ upstream }) => upstream));
       const silent = Object.keys(config.mcpServers).filter((upstream) => !heard.has(upstream));
-      const listed = offered.filter(isPinnable);
+      const listed = offered.filter(canBePinned);
       return { drift: driftOf(pinned, listed, (upstream) => silent.includes(upstream)), silent };
     },
     async accept(drift) {

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import {
   isAsPinned,
-  isPinnable,
+  canBePinned,
   toolsInSignature,
   type AcceptedTools,
   type PinnedTool,
@@ -59,7 +59,7 @@ export function createSignature(deps: SignatureDeps): Signature & { start(): Run
 
   async function among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]> {
     let known = await current();
-    const isUnseen = (tool: UpstreamTool) => !known.pins.has(tool.name) && isPinnable(tool);
+    const isUnseen = (tool: UpstreamTool) => !known.pins.has(tool.name) && canBePinned(tool);
     const unseen = pinning === 'first-seen' ? tools.filter(isUnseen) : [];
     if (unseen.length > 0) {
       await pins.add(unseen);

@@ -52,7 +52,7 @@ describe('the schemas of a policy folder', () => {
   });
 
   it.each([
-    ['that no policy asks for', schemaFor('chnage_advisory'), /no policy is @requestable\("chnage_advisory"\)/],
+    ['that no policy asks for', schemaFor('change_advice'), /no policy is @requestable\("change_advice"\)/],
     ['that is no JSON', schemaFor('change_advisory', '{'), /is no JSON/],
     [
       'that asks for a secret',

@@ -5,7 +5,7 @@ import { canonicalJson, type JsonObject } from '../../../workflows/domain/canoni
 import {
   driftOf,
   isAsPinned,
-  isPinnable,
+  canBePinned,
   signatureDocument,
   toolsInSignature,
   type PinnedTool,
@@ -96,9 +96,9 @@ describe('a tool', () => {
   });
 
   it('with a name that the database does not take is not pinned', () => {
-    expect(isPinnable(pin('pay'))).toBe(true);
-    expect(isPinnable(pin('x'.repeat(250)))).toBe(true);
-    for (const name of ['x'.repeat(257), 'p\0ay']) expect(isPinnable(pin(name))).toBe(false);
+    expect(canBePinned(pin('pay'))).toBe(true);
+    expect(canBePinned(pin('x'.repeat(250)))).toBe(true);
+    for (const name of ['x'.repeat(257), 'p\0ay']) expect(canBePinned(pin(name))).toBe(false);
   });
 });
 

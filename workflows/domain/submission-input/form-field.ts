@@ -2,8 +2,8 @@ import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
 import { shownText, speaksOfSecret } from './form-text.ts';
 
 /** The schema asks for what cannot be asked for in a form. The message names the place and holds no text of the schema's author. */
-export class NotAskable extends Error {
-  override readonly name = 'NotAskable';
+export class NoForm extends Error {
+  override readonly name = 'NoForm';
 }
 
 const FORMATS = ['email', 'uri', 'date', 'date-time'] as const;
@@ -41,7 +41,7 @@ const ANNOTATIONS = ['title', 'description', 'default', 'examples', 'deprecated'
 
 /**
  * The field for a schema of one value. A rule that no form can express is none that could be kept to, so a schema that has one
- * is refused. Throws `NotAskable`.
+ * is refused. Throws `NoForm`.
  */
 export function readField(schema: JsonObject, place: string): FieldSchema {
   const shown = shownTexts(schema, place);
@@ -71,16 +71,16 @@ export function readField(schema: JsonObject, place: string): FieldSchema {
       allow('items', 'minItems', 'maxItems', 'uniqueItems');
       return { ...shown, ...readChoices(schema, place) };
     default:
-      throw new NotAskable(`${place} is no text, number, boolean or choice`);
+      throw new NoForm(`${place} is no text, number, boolean or choice`);
   }
 }
 
-/** Title and description as they may be shown. Throws `NotAskable` where they speak of a secret, whether they are shown or not. */
+/** Title and description as they may be shown. Throws `NoForm` where they speak of a secret, whether they are shown or not. */
 export function shownTexts(schema: JsonObject, place: string): { title?: string; description?: string } {
   const read = (member: 'title' | 'description', maxLength: number) => {
     const text = schema[member];
     if (typeof text !== 'string') return undefined;
-    if (speaksOfSecret(text)) throw new NotAskable(`${place} asks for a secret`);
+    if (speaksOfSecret(text)) throw new NoForm(`${place} asks for a secret`);
     return shownText(text, maxLength);
   };
   const title = read('title', MAX_TITLE);
@@ -89,18 +89,17 @@ export function shownTexts(schema: JsonObject, place: string): { title?: string;
 }
 
 export function allowOnly(schema: JsonObject, keywords: readonly string[], place: string): void {
-  if (schema['writeOnly'] === true || schema['format'] === 'password')
-    throw new NotAskable(`${place} asks for a secret`);
+  if (schema['writeOnly'] === true || schema['format'] === 'password') throw new NoForm(`${place} asks for a secret`);
   const known = [...keywords, ...ANNOTATIONS, 'writeOnly'];
   const strange = Object.keys(schema).find((keyword) => !known.includes(keyword));
-  if (strange !== undefined) throw new NotAskable(`${place} has a rule that no form can express`);
+  if (strange !== undefined) throw new NoForm(`${place} has a rule that no form can express`);
 }
 
 function format(schema: JsonObject, place: string): { format?: Format } {
   const given = schema['format'];
   if (given === undefined) return {};
   const known = FORMATS.find((one) => one === given);
-  if (known === undefined) throw new NotAskable(`${place} has a format that forms do not know`);
+  if (known === undefined) throw new NoForm(`${place} has a format that forms do not know`);
   return { format: known };
 }
 
@@ -108,11 +107,11 @@ function format(schema: JsonObject, place: string): { format?: Format } {
 function readChoices(schema: JsonObject, place: string): Extract<FieldSchema, { type: 'array' }> {
   const items = objectOf(schema['items']);
   const { type, anyOf, ...rest } = items;
-  if (type !== undefined && type !== 'string') throw new NotAskable(`${place} is a list of other things than texts`);
+  if (type !== undefined && type !== 'string') throw new NoForm(`${place} is a list of other things than texts`);
   allowOnly(rest, ['enum', 'oneOf'], place);
   const options = readOptions({ ...rest, ...(anyOf !== undefined && { oneOf: anyOf }) }, place);
   const { minItems, maxItems } = countRange(schema, ['minItems', 'maxItems'], place);
-  if (minItems > options.length) throw new NotAskable(`${place} cannot be answered`);
+  if (minItems > options.length) throw new NoForm(`${place} cannot be answered`);
   return { type: 'array', items: { anyOf: options }, minItems, maxItems: Math.min(maxItems, options.length) };
 }
 
@@ -121,11 +120,10 @@ function readOptions(schema: JsonObject, place: string): Option[] {
   const { enum: values, oneOf } = schema;
   const listed: unknown = values ?? oneOf;
   if (!Array.isArray(listed) || listed.length === 0 || listed.length > MAX_OPTIONS || (values && oneOf)) {
-    throw new NotAskable(`${place} has no list of values, or one that is too long`);
+    throw new NoForm(`${place} has no list of values, or one that is too long`);
   }
   const options = (listed as Json[]).map((one) => readOption(one, place));
-  if (new Set(options.map((one) => one.const)).size < options.length)
-    throw new NotAskable(`${place} has a value twice`);
+  if (new Set(options.map((one) => one.const)).size < options.length) throw new NoForm(`${place} has a value twice`);
   return options;
 }
 
@@ -135,7 +133,7 @@ function readOption(listed: Json, place: string): Option {
   allowOnly(option, ['const'], place);
   const { const: value } = option;
   if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
-    throw new NotAskable(`${place} has a value that cannot be shown`);
+    throw new NoForm(`${place} has a value that cannot be shown`);
   }
   return { const: value, title: shownTexts(option, place).title ?? value };
 }
@@ -143,10 +141,10 @@ function readOption(listed: Json, place: string): Option {
 function numberRange(schema: JsonObject, place: string): { minimum?: number; maximum?: number } {
   const { minimum, maximum } = schema;
   for (const bound of [minimum, maximum]) {
-    if (bound !== undefined && !Number.isFinite(bound)) throw new NotAskable(`${place} has a bound that is no number`);
+    if (bound !== undefined && !Number.isFinite(bound)) throw new NoForm(`${place} has a bound that is no number`);
   }
   const [least, most] = [minimum as number | undefined, maximum as number | undefined];
-  if (least !== undefined && most !== undefined && least > most) throw new NotAskable(`${place} cannot be answered`);
+  if (least !== undefined && most !== undefined && least > most) throw new NoForm(`${place} cannot be answered`);
   return { ...(least !== undefined && { minimum: least }), ...(most !== undefined && { maximum: most }) };
 }
 
@@ -159,11 +157,11 @@ function countRange<Least extends string, Most extends string>(
   const count = (member: string, otherwise: number) => {
     const value = schema[member] ?? otherwise;
     if (!Number.isSafeInteger(value) || (value as number) < 0) {
-      throw new NotAskable(`${place} has a bound that is no length`);
+      throw new NoForm(`${place} has a bound that is no length`);
     }
     return value as number;
   };
   const range = { [least]: count(least, 0), [most]: Math.min(count(most, MAX_TEXT), MAX_TEXT) };
-  if ((range[least] ?? 0) > (range[most] ?? 0)) throw new NotAskable(`${place} cannot be answered`);
+  if ((range[least] ?? 0) > (range[most] ?? 0)) throw new NoForm(`${place} cannot be answered`);
   return range as Record<Least | Most, number>;
 }

@@ -1,12 +1,12 @@
 /** Controls, formatting and bidirectional marks, separators, what fonts leave out, and halves of characters. */
-const UNSHOWABLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu;
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]+/gu;
 /** The same without the line feed and the tab, which people write. */
 const UNWRITABLE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** What a client could make a link of. */
 const ADDRESS = /:\/\/|\b(www\.|mailto:|javascript:|data:)/i;
 /** Texts in which the words stand apart, in lower case, without signs and digits. */
 const SECRET =
-  /\b(\w*passw\w*|pwds?|pass ?(phrase|code|wort)s?|\w*secrets?|\w*tokens?|\w*credentials?|(api|access|private) ?keys?|card ?numbers?|credit ?cards?|cv[vc]|pins?|otps?)\b/;
+  /\b(\w*pass ?(word|wort|wd|phrase|code)\w*|pwd|\w*secrets?|\w*tokens?|\w*credentials?|(api|access|private) ?keys?|card ?numbers?|credit ?cards?|cv[vc]|pins?|otps?)\b/;
 
 /**
  * Text of somebody else as it may stand in a form: on one line, without what does not show or turns text around, and cut to
@@ -14,7 +14,7 @@ const SECRET =
  * @see MRTR-047, PRJ-39
  */
 export function shownText(text: string, maxLength: number): string | undefined {
-  const line = text.replace(UNSHOWABLE, ' ').replace(/ {2,}/g, ' ').trim();
+  const line = text.replace(HIDDEN, ' ').replace(/ {2,}/g, ' ').trim();
   const cleaned = [...line].slice(0, maxLength).join('').trim();
   return cleaned === '' || ADDRESS.test(cleaned) ? undefined : cleaned;
 }

@@ -1,5 +1,5 @@
 import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
-import { allowOnly, NotAskable, readField, shownTexts, type FieldSchema } from './form-field.ts';
+import { allowOnly, NoForm, readField, shownTexts, type FieldSchema } from './form-field.ts';
 import { speaksOfSecret } from './form-text.ts';
 
 /** One thing that a requester is asked for. */
@@ -40,12 +40,12 @@ export function requestForm(schema: Json): RequestForm | { readonly problem: str
     const root = objectOf(schema);
     const { description, title } = shownTexts(root, 'the schema');
     const { fields, objects } = readObject(root, []);
-    if (fields.length > MAX_FIELDS) throw new NotAskable(`more than ${MAX_FIELDS} things are asked for`);
-    if (new Set(fields.map(({ name }) => name)).size < fields.length) throw new NotAskable('two fields have one name');
+    if (fields.length > MAX_FIELDS) throw new NoForm(`more than ${MAX_FIELDS} things are asked for`);
+    if (new Set(fields.map(({ name }) => name)).size < fields.length) throw new NoForm('two fields have one name');
     const purpose = description ?? title;
     return { ...(purpose !== undefined && { purpose }), fields, objects };
   } catch (error) {
-    if (error instanceof NotAskable) return { problem: error.message };
+    if (error instanceof NoForm) return { problem: error.message };
     throw error;
   }
 }
@@ -63,19 +63,19 @@ export function requestedSchema({ fields }: Pick<RequestForm, 'fields'>): JsonOb
 /** What an object that may be left out requires is required here, too: asked for more than needed, never given less. */
 function readObject(schema: JsonObject, path: readonly string[]): Pick<RequestForm, 'fields' | 'objects'> {
   const place = path.length === 0 ? 'the schema' : path.join('.');
-  if (schema['type'] !== 'object') throw new NotAskable(`${place} is no object`);
-  if (path.length >= MAX_DEPTH) throw new NotAskable(`${place} is nested too deeply`);
+  if (schema['type'] !== 'object') throw new NoForm(`${place} is no object`);
+  if (path.length >= MAX_DEPTH) throw new NoForm(`${place} is nested too deeply`);
   const keywords = ['$schema', '$id', 'type', 'properties', 'required', 'additionalProperties'];
   allowOnly(schema, keywords, place);
   // A schema for members that it does not name asks for what has no name in a form.
   if (!['boolean', 'undefined'].includes(typeof schema['additionalProperties'])) {
-    throw new NotAskable(`${place} has rules for members without a name`);
+    throw new NoForm(`${place} has rules for members without a name`);
   }
   shownTexts(schema, place);
   const properties = Object.entries(objectOf(schema['properties']));
   const required = requiredOf(schema, place);
   if (required.some((name) => !properties.some(([known]) => known === name))) {
-    throw new NotAskable(`${place} requires a member that it does not describe`);
+    throw new NoForm(`${place} requires a member that it does not describe`);
   }
   const parts = properties.map(([name, of]) => readMember(objectOf(of), [...path, name], required.includes(name)));
   return {
@@ -90,12 +90,12 @@ function readMember(
   isRequired: boolean,
 ): Pick<RequestForm, 'fields' | 'objects'> {
   const name = path.at(-1) ?? '';
-  if (!NAME.test(name)) throw new NotAskable('a member has a name that forms do not show');
+  if (!NAME.test(name)) throw new NoForm('a member has a name that forms do not show');
   const place = path.join('.');
-  if (path.length === 1 && !PLACES.includes(name)) throw new NotAskable(`${place} is no place for additions`);
+  if (path.length === 1 && !PLACES.includes(name)) throw new NoForm(`${place} is no place for additions`);
   const isInContext = path.length === 2 && path[0] === 'context';
-  if (isInContext && TAKEN.has(name)) throw new NotAskable(`${place} is what the call says`);
-  if (speaksOfSecret(name)) throw new NotAskable(`${place} asks for a secret`);
+  if (isInContext && TAKEN.has(name)) throw new NoForm(`${place} is what the call says`);
+  if (speaksOfSecret(name)) throw new NoForm(`${place} asks for a secret`);
   if (path.length === 1 || schema['type'] === 'object') return readObject(schema, path);
   return { fields: [{ name, path, isRequired, schema: readField(schema, place) }], objects: [] };
 }
@@ -103,7 +103,7 @@ function readMember(
 function requiredOf(schema: JsonObject, place: string): readonly string[] {
   const required: unknown = schema['required'] ?? [];
   if (!Array.isArray(required) || !required.every((name): name is string => typeof name === 'string')) {
-    throw new NotAskable(`${place} requires what is no member`);
+    throw new NoForm(`${place} requires what is no member`);
   }
   return required;
 }

@@ -38,7 +38,7 @@ export const isAsPinned = (tool: PinnedTool, pinned: Omit<PinnedTool, 'definitio
 const MAX_NAME_LENGTH = 256;
 
 /** Whether a tool can be pinned at all. A name that the database does not take must not keep others from being pinned. */
-export const isPinnable = ({ name, upstreamTool }: PinnedTool): boolean =>
+export const canBePinned = ({ name, upstreamTool }: PinnedTool): boolean =>
   name.length <= MAX_NAME_LENGTH && ![name, upstreamTool].some((text) => text.includes('\0'));
 
 /** What of the configuration a signature depends on. */
