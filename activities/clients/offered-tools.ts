@@ -2,9 +2,12 @@ import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../workflows/domain/ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
+import { OWN_TOOLS } from '../../workflows/domain/tools/wire-names.ts';
 import { sha256 } from '../sha256.ts';
 import type { Mounted } from './mounted.ts';
 
+const RESERVED = "the name is one of the gateway's own tools; give the upstream a prefix";
+const OWN_NAMES: readonly string[] = Object.values(OWN_TOOLS);
 const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream another prefix to tell them apart';
 
 /** A tool that an upstream lists, and that is not offered. */
@@ -37,7 +40,8 @@ export function sortOut(upstreams: ReadonlyMap<string, Mounted>, settings: Setti
         continue;
       }
       const { name } = tool;
-      const reason = known.delete(name) || refused.has(name) ? CLAIMED_TWICE : refusalOf(tool.facts);
+      const isClaimedTwice = known.delete(name) || refused.has(name);
+      const reason = OWN_NAMES.includes(name) ? RESERVED : isClaimedTwice ? CLAIMED_TWICE : refusalOf(tool.facts);
       if (reason === undefined) known.set(name, tool);
       else refused.set(name, { upstream, name, reason });
     }

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -8,6 +8,7 @@ import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import { requestRefOf, taskIdOf } from './handles.ts';
 import { persist } from './persist.ts';
 import { query, queryOne } from './query.ts';
 import { expire } from './step-context.ts';
@@ -28,6 +29,7 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   return {
     open: (opening, signal) => open(pool, options, { ...opening, signal }),
     findOpen: (binding) => findOpen(pool, options.seals, binding),
+    taskIdOf: (requestRef) => taskIdOf(requestRef, options.seals),
     findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
@@ -53,9 +55,6 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
 /** A caller waits for this. Whoever is told to try again joins what was opened. */
 const OPEN_WITHIN_MS = 5_000;
 
-/** 128 random bits: knowing one handle tells nothing about another. */
-const newTaskId = () => `tsk_${randomBytes(16).toString('hex')}`;
-
 async function open(
   pool: Pool,
   options: GatedCallOptions,
@@ -63,10 +62,11 @@ async function open(
 ): Promise<Opened> {
   const { binding, decision, submission, redemption, signal } = opening;
   const { seals } = options;
+  // The only chance in the handles of the call: 122 random bits (APPR-202).
   const id = randomUUID();
   const parameters = {
     id,
-    task_id: newTaskId(),
+    task_id: taskIdOf(requestRefOf(id, seals), seals),
     ...identityOf(seals, binding),
     max_open: options.maxOpenPerCaller,
     request_ttl_ms: options.requestTtlMs,

@@ -1,6 +1,7 @@
 import type { EndReason, GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
+import { requestRefOf } from './handles.ts';
 
 /** A row of the view `gateway.task`. */
 export interface TaskRow {
@@ -24,6 +25,7 @@ export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
   return {
     gatedCallId: row.id,
     taskId: row.task_id,
+    requestRef: requestRefOf(row.id, seals),
     state: row.state,
     tool: row.tool,
     createdAt: row.created_at.toISOString(),

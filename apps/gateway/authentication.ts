@@ -12,7 +12,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { scopesFor } from '../shared/auth/resources.ts';
 import type { Config } from '../shared/config/config.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
-import { INTERNAL_ERROR } from './wire/identifiers.ts';
+import { INTERNAL_ERROR, OWN_TOOLS } from './wire/identifiers.ts';
 
 type Authenticated = Request & { auth?: AuthInfo };
 
@@ -63,13 +63,20 @@ export function demandScopes({ config }: Pick<AuthenticationDeps, 'config'>): Re
   };
 }
 
-/** The tools that the message, or one of a batch of earlier revisions, is to call. */
+/** The tools that the message, or one of a batch of earlier revisions, is to call, or to request a call of. */
 function toolsCalledBy(body: unknown): string[] {
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
   return messages.flatMap((message) => {
-    const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
-    return method === 'tools/call' && typeof params?.name === 'string' ? [params.name] : [];
+    const { method, params } = (message ?? {}) as { method?: unknown; params?: CallParams | null };
+    if (method !== 'tools/call') return [];
+    const wanted = params?.name === OWN_TOOLS.requestAccess ? [params.arguments?.tool] : [];
+    return [params?.name, ...wanted].filter((name) => typeof name === 'string');
   });
+}
+
+interface CallParams {
+  readonly name?: unknown;
+  readonly arguments?: { readonly tool?: unknown } | null;
 }
 
 function challenge(

@@ -5,19 +5,20 @@ import type { RequirementChecks } from '../../workflows/domain/tools/requirement
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from './redaction.ts';
-import { requestApproval, type ApprovalRequestDeps, type RequestableCall } from './input/request-approval.ts';
+import type { RequestableCall } from './input/request-approval.ts';
+import { answerHeld, type LadderDeps } from './ladder.ts';
 import type { ArgumentCheck } from './tools/argument-check.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
-export interface EnforcementDeps extends ApprovalRequestDeps {
+export interface EnforcementDeps extends LadderDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
   readonly signature: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
-  readonly settings: ApprovalRequestDeps['settings'] & {
+  readonly settings: LadderDeps['settings'] & {
     /** Limit on one forwarded call. */
     readonly executionTimeoutMs: number;
   };
@@ -73,11 +74,11 @@ async function decideAndAct(
   const decision = await deps.pdp.evaluate(binding.evaluation);
   switch (decision.kind) {
     case 'allow':
-      return forward(deps, call, { tool, binding });
+      return call.rung === 'reference' ? { kind: 'not_needed' } : forward(deps, call, { tool, binding });
     case 'requestable':
       // Whoever runs a tool before each prompt waits for nobody's approval (PRE-009).
       if (tool.facts.preprocessor) return { kind: 'denied' };
-      return call.acceptsTask ? requestApproval(deps, call, { binding, decision, asked }) : { kind: 'needs_tasks' };
+      return answerHeld(deps, call, { binding, decision, asked });
     case 'deny':
       return { kind: 'denied' };
     case 'retry':

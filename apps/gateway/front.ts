@@ -27,27 +27,34 @@ export function createFront({ handler, subscriptions, polls }: FrontDeps): Front
   return {
     async fetch(request, options) {
       const asked: unknown = options?.parsedBody;
-      const method = methodOf(asked);
-      const tooOften = isAboutTasks(method) ? await refusal(polls, asked, options?.authInfo) : undefined;
+      const tooOften = await refusal(polls, asked, options?.authInfo);
       if (tooOften !== undefined) return tooOften;
       const answer = await handler.fetch(request, options);
-      if (method !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
+      if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
       return subscriptions.serve(answer, asked, options?.authInfo);
     },
   };
 }
 
-function methodOf(asked: unknown): string {
-  const method = (asked as { method?: unknown } | null | undefined)?.method;
-  return typeof method === 'string' ? method : '';
+/** The method of a message; of a call of a tool, the tool. */
+function subjectOf(message: unknown): string {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
+  const subject = method === 'tools/call' ? params?.name : method;
+  return typeof subject === 'string' ? subject : '';
 }
 
-/** The answer to a request about tasks that is one too many. */
+/** The answer to a request about tasks, or to a batch of earlier revisions with some, that is one too many. */
 async function refusal(polls: RateLimit, asked: unknown, auth: AuthInfo | undefined): Promise<Response | undefined> {
-  const { id, params } = pollRequest.parse(asked);
-  const tasks = params?.notifications.taskIds.length ?? 1;
-  const waitMs = await polls.take(ownerKey(callerOf(auth)), Math.max(1, tasks));
-  return waitMs === undefined ? undefined : tooManyRequests(id, 'Tasks are asked for too often', waitMs);
+  const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
+  const about = messages.filter((message) => isAboutTasks(subjectOf(message))).map((one) => pollRequest.parse(one));
+  const [first] = about;
+  if (first === undefined) return undefined;
+  const tasks = about.map(({ params }) => Math.max(1, params?.notifications.taskIds.length ?? 1));
+  const waitMs = await polls.take(
+    ownerKey(callerOf(auth)),
+    tasks.reduce((sum, count) => sum + count),
+  );
+  return waitMs === undefined ? undefined : tooManyRequests(first.id, 'Tasks are asked for too often', waitMs);
 }
 
 const isStream = (answer: Response) => answer.headers.get('content-type') === 'text/event-stream';

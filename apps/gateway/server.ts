@@ -20,6 +20,7 @@ const INSTRUCTIONS =
   'The tool has not run until the task says so.';
 
 export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
+  readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
   readonly enforceRead: EnforceRead;
   readonly upstreams: ToolMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;

@@ -52,6 +52,14 @@ describe('what is known of a tool', () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: 50, tool: 'crash__pid', reason: refused.reason }));
   });
 
+  it.each(['request_access', 'get_request_status'])('is nothing where it would pass for our own %s', async (name) => {
+    const upstreams = open({ plain: { ...program(name), prefix: '' }, prefixed: program(name) }, {});
+    const names = (await upstreams.tools()).map((tool) => tool.name);
+    expect([names.includes(name), names.includes(`prefixed__${name}`)]).toEqual([false, true]);
+    expect(upstreams.refused()).toEqual([{ upstream: 'plain', name, reason: expect.stringMatching(/own tools/) }]);
+    expect(await upstreams.find(name)).toBeUndefined();
+  });
+
   it('is nothing where two upstreams have the tool', async () => {
     const upstreams = open({ a: program('_odd'), a_: program() }, {});
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('a___pid');

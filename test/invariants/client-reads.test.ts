@@ -10,6 +10,7 @@ const RESULT = JSON.stringify({ content: [{ type: 'text', text: 'done' }] });
 const view = (state: GatedCallState, second: number): GatedCallView => ({
   gatedCallId: '00000000-0000-0000-0000-000000000000',
   taskId: 'tsk_1',
+  requestRef: 'req_1',
   state,
   tool: 'files__write_file',
   createdAt: '2026-11-22T00:00:00.000Z',

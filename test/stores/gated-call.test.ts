@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { createSeals } from '../../activities/stores/seals.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+import { anOpening, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 
 const OTHER = { ...CALLER, subject: 'somebody-else' };
@@ -117,6 +118,18 @@ describe('finding a task', () => {
     expect(await calls.findTask(taskId, ownerKey(CALLER))).toMatchObject({ taskId, state: 'pending' });
     expect(await calls.findTask(taskId, ownerKey(OTHER))).toBeUndefined();
     expect(await calls.findTask('tsk_unknown', ownerKey(CALLER))).toBeUndefined();
+  });
+
+  it('leads there from the request reference of the call, which is no task id and of which only we can make one', async () => {
+    const { calls, pending } = gatedCallFixture(db.pool);
+    const opened = [await pending(), await pending()];
+    const views = await Promise.all(opened.map(({ taskId }) => calls.findTask(taskId, ownerKey(CALLER))));
+    const [reference = '', other = ''] = views.map((view) => view?.requestRef);
+    expect(reference).toMatch(/^req_[0-9a-f]{32}$/);
+    expect([reference, other].map((one) => calls.taskIdOf(one))).toEqual(opened.map(({ taskId }) => taskId));
+    expect(await calls.findTask(reference, ownerKey(CALLER))).toBeUndefined();
+    const elsewhere = createSeals({ keys: SEALING_SECRETS.sealingKeys, digestKey: 'another digest key' });
+    expect(gatedCallFixture(db.pool, { seals: elsewhere }).calls.taskIdOf(reference)).not.toBe(opened[0]?.taskId);
   });
 
   it('does not know a task before its handle is stored [TASK-020]', async () => {

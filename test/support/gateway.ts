@@ -29,6 +29,7 @@ import { FakeInput } from './fake-input.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
 export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
+export const REQUEST_REF = 'req_fedcba9876543210fedcba9876543210';
 export const TASK_ID = 'tsk_0123456789abcdef0123456789abcdef';
 
 export const ALICE: Principal = { issuer: 'https://issuer.test', subject: 'alice', clientId: 'agent-7' };
@@ -62,6 +63,7 @@ export const requestable = (changes: Partial<Extract<Decision, { kind: 'requesta
 export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
   gatedCallId: '00000000-0000-4000-8000-000000000001',
   taskId: TASK_ID,
+  requestRef: REQUEST_REF,
   state: 'pending',
   tool: 'bank__transfer',
   createdAt: '2026-11-21T09:00:00.000Z',
@@ -119,6 +121,7 @@ class FakeWorld {
       this.openings.push(opening);
       return this.opened;
     },
+    taskIdOf: (requestRef) => (requestRef === REQUEST_REF ? TASK_ID : 'tsk_of_no_call'),
     findTask: async (taskId, owner) => {
       this.lookups.push({ taskId, owner });
       if (this.failure !== undefined) throw this.failure;

@@ -75,6 +75,8 @@ export type Opened =
 export interface GatedCallView {
   readonly gatedCallId: string;
   readonly taskId: string;
+  /** What those know the call by who cannot have a task: no task id, and none can be made of it. */
+  readonly requestRef: string;
   readonly state: GatedCallState;
   readonly reason?: EndReason;
   readonly tool: string;
@@ -92,6 +94,8 @@ export interface GatedCalls {
   open(opening: Opening, signal?: AbortSignal): Promise<Opened>;
   /** The open call that an identical one would join. */
   findOpen(binding: CallBinding): Promise<({ readonly taskId: string } & ToSubmit) | undefined>;
+  /** The task behind a request reference. Of a text that is none, a task that does not exist. */
+  taskIdOf(requestRef: string): string;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */

@@ -1,47 +1,72 @@
-import type { CallToolResult, Server } from '@modelcontextprotocol/server';
+import type { CallToolRequest, CallToolResult, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Enforce } from '../enforce.ts';
+import { requestAccess } from '../own-tools/request-access.ts';
+import { requestStatus } from '../own-tools/request-status.ts';
 import { listTools, type ToolListDeps } from './list-tools.ts';
+import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
-import type { BroughtInput } from './tool-call.ts';
+import type { BroughtInput, ToolCall } from './tool-call.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
-  readonly rendering: Rendering;
+  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask'>;
 }
+
+type Params = CallToolRequest['params'];
 
 /** Earlier revisions have no calls that are repeated to answer questions. */
 const NO_INPUT: BroughtInput = { inputResponses: new Map() };
 
 /** `tools/list` and `tools/call`. */
-export function registerToolMethods(
-  server: Server,
-  deps: ToolMethodDeps,
-  { caller, claims, isModern, guarded }: Session,
-): void {
+export function registerToolMethods(server: Server, deps: ToolMethodDeps, session: Session): void {
+  const { guarded } = session;
   server.setRequestHandler('tools/list', () =>
     guarded('tools/list', async () => ({ tools: (await listTools(deps)) as never })),
   );
-  server.setRequestHandler('tools/call', ({ params }, ctx) =>
-    guarded('tools/call', async () => {
-      const answer = await deps.enforce({
-        caller,
-        claims,
-        tool: params.name,
-        arguments: (params.arguments ?? {}) as JsonObject,
-        meta: forwardedMeta(params._meta),
-        acceptsTask: isModern && requestDeclaresTasks(ctx),
-        acceptsForm: isModern && requestDeclaresForms(ctx),
-        ...(isModern ? broughtInput(ctx) : NO_INPUT),
-        signal: ctx.mcpReq.signal,
-        onProgress: progressTo(ctx),
-      });
-      return renderAnswer(answer, deps.rendering) as CallToolResult;
-    }),
-  );
+  server.setRequestHandler('tools/call', ({ params }, ctx) => {
+    const { name, arguments: args } = params;
+    const of = { ...askable(session, ctx), caller: session.caller, claims: session.claims, signal: ctx.mcpReq.signal };
+    if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
+      return guarded(name, () => requestStatus(deps, of.caller, args));
+    }
+    if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
+      return guarded('tools/call', () => requestAccess(deps, of, args));
+    }
+    return guarded('tools/call', () => callTool(deps, session, params, ctx));
+  });
 }
+
+/** A call of an upstream's tool. */
+async function callTool(
+  { enforce, rendering }: ToolMethodDeps,
+  session: Session,
+  params: Params,
+  ctx: ServerContext,
+): Promise<CallToolResult> {
+  const { caller, claims, isModern } = session;
+  const answer = await enforce({
+    ...askable(session, ctx),
+    caller,
+    claims,
+    tool: params.name,
+    arguments: (params.arguments ?? {}) as JsonObject,
+    meta: forwardedMeta(params._meta),
+    rung: isModern && requestDeclaresTasks(ctx) ? 'task' : 'words',
+    signal: ctx.mcpReq.signal,
+    onProgress: progressTo(ctx),
+  });
+  return renderAnswer(answer, rendering) as CallToolResult;
+}
+
+/** Whether the request can be answered with a form, and what it brings in answer to one. */
+const askable = ({ isModern }: Session, ctx: ServerContext): BroughtInput & Pick<ToolCall, 'acceptsForm'> => ({
+  acceptsForm: isModern && requestDeclaresForms(ctx),
+  ...(isModern ? broughtInput(ctx) : NO_INPUT),
+});

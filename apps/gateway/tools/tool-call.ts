@@ -11,6 +11,15 @@ export interface BroughtInput {
   readonly inputResponses: ReadonlyMap<string, unknown>;
 }
 
+/** What a caller gets for a call that an approval could cure: how far up the ladder its client comes. */
+export type Rung =
+  /** A task. */
+  | 'task'
+  /** A request reference. The caller asks for the approval and for nothing else: the call is not forwarded, even if it may be. */
+  | 'reference'
+  /** Words. Nothing is opened. */
+  | 'words';
+
 /** One `tools/call` of an authenticated caller. */
 export interface ToolCall extends BroughtInput {
   readonly caller: Principal;
@@ -20,10 +29,9 @@ export interface ToolCall extends BroughtInput {
   readonly arguments: JsonObject;
   /** What of the call's metadata the upstream may see. */
   readonly meta?: JsonObject | undefined;
-  /** Whether this request can be answered with a task. */
-  readonly acceptsTask: boolean;
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
+  readonly rung: Rung;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
   /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
@@ -41,6 +49,10 @@ export interface Question {
 export type ToolCallAnswer =
   | InvocationResult
   | { readonly kind: 'task'; readonly view: GatedCallView }
+  /** The call is on hold, or has ended by now. Whoever cannot have a task knows it by its request reference. */
+  | { readonly kind: 'requested'; readonly view: GatedCallView }
+  /** An approval was asked for, and the call needs none. Nothing was forwarded. */
+  | { readonly kind: 'not_needed' }
   | { readonly kind: 'denied' }
   | { readonly kind: 'too_many' }
   /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */

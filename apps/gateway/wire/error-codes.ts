@@ -1,6 +1,13 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
-import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST_STATE, LISTEN, READ_DENIED } from './identifiers.ts';
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST_STATE,
+  LISTEN,
+  OWN_TOOLS,
+  READ_DENIED,
+} from './identifiers.ts';
 
 interface WireError {
   readonly code: number;
@@ -69,8 +76,9 @@ export function toProtocolError(error: CountersignError, method: string): Protoc
   return new ProtocolError(code, method === 'tools/call' ? message : withoutTool, data);
 }
 
-/** Whether requests with this method are about calls that were made before. */
-export const isAboutTasks = (method: string) => method.startsWith('tasks/') || method === LISTEN;
+/** Whether requests with this method, or calls of this tool of ours, are about calls that were made before. */
+export const isAboutTasks = (method: string) =>
+  method.startsWith('tasks/') || method === LISTEN || method === OWN_TOOLS.requestStatus;
 
 /** What every unexpected error looks like from outside. */
 export function internalError(): ProtocolError {

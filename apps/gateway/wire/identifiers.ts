@@ -2,7 +2,7 @@
  * Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out, but for
  * those that are read from upstreams as well.
  */
-export { HINT_META } from '../../../workflows/domain/tools/wire-names.ts';
+export { HINT_META, OWN_TOOLS } from '../../../workflows/domain/tools/wire-names.ts';
 
 /** Keys of `capabilities.extensions`. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

@@ -13,6 +13,7 @@ import {
   renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderQuestion } from './render-question.ts';
+import { renderNotNeeded, renderRequest } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
@@ -30,6 +31,10 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderNoAnswer();
     case 'task':
       return renderCreatedTask(answer.view, rendering);
+    case 'requested':
+      return renderRequest(answer.view, rendering);
+    case 'not_needed':
+      return renderNotNeeded();
     case 'denied':
       return renderDenial(rendering);
     case 'too_many':

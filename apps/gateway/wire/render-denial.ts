@@ -1,9 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { authorizationMeta } from './authorization-envelope.ts';
-import { NEXT_STEP_META, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
+import { NEXT_STEP_META, OWN_TOOLS, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
+import { REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';
 
-function refusal(text: string, meta: Record<string, unknown> = {}): CallToolResult {
+/** An error of a tool, in words. */
+export function refusal(text: string, meta: Record<string, unknown> = {}): CallToolResult {
   return {
     isError: true,
     content: [{ type: 'text', text }],
@@ -29,12 +31,24 @@ export function renderLimitDenial(rendering: Rendering): CallToolResult {
 
 /** A requestable denial for a client that cannot hold a task. Nothing was requested. */
 export function renderNeedsTasks(rendering: Rendering): CallToolResult {
+  const { requestAccess, requestStatus } = OWN_TOOLS;
+  const tools = rendering.requestTools
+    ? `, or call ${requestAccess} with this call, and then ${requestStatus} every ${REQUEST_POLL_MS / 1_000} seconds`
+    : '';
   return refusal(
     'The tool did not run. This call needs an approval that can be requested, and nothing was requested yet. ' +
-      `Next step: repeat the call from a client that declares the extension ${TASKS_EXTENSION}.`,
+      `Next step: repeat the call from a client that declares the extension ${TASKS_EXTENSION}${tools}.`,
     {
       ...authorizationMeta('requestable', rendering),
-      [NEXT_STEP_META]: { kind: 'declare_extension', extension: TASKS_EXTENSION },
+      [NEXT_STEP_META]: rendering.requestTools
+        ? {
+            kind: requestAccess,
+            tool: requestAccess,
+            statusTool: requestStatus,
+            pollIntervalMs: REQUEST_POLL_MS,
+            requestSchema: REQUEST_SCHEMA,
+          }
+        : { kind: 'declare_extension', extension: TASKS_EXTENSION },
     },
   );
 }

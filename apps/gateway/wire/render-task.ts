@@ -1,4 +1,4 @@
-import type { Result } from '@modelcontextprotocol/server';
+import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
@@ -63,6 +63,20 @@ export function renderCreatedTask(view: GatedCallView, rendering: Rendering): Re
     }),
   };
 }
+
+/** What a call that has ended comes to for those who have no task of it: what is inside of an ended task. */
+export function renderEnded(view: GatedCallView, rendering: Rendering): CallToolResult {
+  const [status, statusMessage] = STATUS[view.state];
+  const { resultType: _resultType, ...result } =
+    status === 'completed'
+      ? finalResult(view, rendering)
+      : withStatement(undefined, { text: statusMessage, isError: true, meta: {} });
+  const outcome = view.outcomeRef !== undefined && { [OUTCOME_REF_META]: view.outcomeRef };
+  return { ...result, _meta: { ...result._meta, ...outcome } } as CallToolResult;
+}
+
+/** What a client is told of a call in this state. */
+export const statusMessageOf = (state: GatedCallState): string => STATUS[state][1];
 
 /** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
 export function renderTask(view: GatedCallView, rendering: Rendering): Result {

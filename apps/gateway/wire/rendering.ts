@@ -6,4 +6,6 @@ export interface Rendering {
   readonly structuredDenials: boolean;
   /** Whether the approval extension goes by its first name as well. */
   readonly approvalAlias: boolean;
+  /** Whether there are plain tools to ask for an approval and to look after it. */
+  readonly requestTools: boolean;
 }

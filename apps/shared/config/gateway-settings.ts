@@ -43,6 +43,8 @@ export const gatewaySettings = z
     structuredDenials: z.boolean().default(true),
     /** Whether the approval extension and its disposition go by their first names (`net.openid.authzen/…`) as well. */
     approvalAlias: z.boolean().default(true),
+    /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
+    requestTools: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()

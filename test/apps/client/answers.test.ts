@@ -9,7 +9,7 @@ import {
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
 import { aView } from '../../support/gateway.ts';
 
-const RENDERING = { pollIntervalMs: 1, structuredDenials: true, approvalAlias: true };
+const RENDERING = { pollIntervalMs: 1, structuredDenials: true, approvalAlias: true, requestTools: true };
 
 const denied = (envelope: unknown) => ({ _meta: { 'io.modelcontextprotocol/authorization': envelope } });
 const reason = 'insufficient_authorization';

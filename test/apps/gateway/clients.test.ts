@@ -20,6 +20,7 @@ afterAll(() => {
 });
 beforeEach(() => gateway.reset());
 
+const TOOLS = ['bank__transfer', 'bank__anything', 'request_access', 'get_request_status'];
 const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
 
 describe('the official tasks client', () => {
@@ -28,7 +29,7 @@ describe('the official tasks client', () => {
     const agent = await connectAgent(gateway.mcpUrl, 'token-of-alice');
     const seen: string[] = [];
     try {
-      expect(await agent.toolNames()).toEqual(['bank__transfer', 'bank__anything']);
+      expect(await agent.toolNames()).toEqual(TOOLS);
       const answer = await agent.call('bank__transfer', { to: 'a', amount: 1 as never }, (task) => {
         seen.push(task.status);
         const result = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
@@ -121,7 +122,7 @@ describe('a client of an earlier revision', () => {
   it('lists and calls allowed tools [STATELESS-025, REQ-012]', async () => {
     const client = await connect();
     try {
-      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(TOOLS);
       const result = await client.callTool(transfer());
       expect(result).toEqual({ content: [{ type: 'text', text: 'booked' }] });
       expect(client.getServerCapabilities()).toEqual({ tools: {} });

@@ -35,6 +35,7 @@ const ASKING = (world: World) => {
   world.input.forms = { [SCHEMA]: requestForm(ASKED as unknown as Json) as RequestForm };
 };
 const FORMS = { capabilities: { ...TASKS, elicitation: {} } };
+const REQUEST = { name: 'request_access', arguments: { tool: 'bank__transfer', arguments: transfer().arguments } };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
@@ -83,6 +84,8 @@ const ANSWERS = {
       },
     ],
   ],
+  requested: [['only an approval was asked for', undefined, ON_HOLD, REQUEST]],
+  not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
   needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
   input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
@@ -102,8 +105,8 @@ const ANSWERS = {
 
 async function answerOf(gateway: GatewayUnderTest, [, , arrange, options]: Case) {
   arrange(gateway.world);
-  const { arguments: args, ...rest } = { arguments: transfer().arguments, ...options };
-  return send(gateway, 'tools/call', transfer({ arguments: args }), rest);
+  const { name, arguments: args, ...rest } = { ...transfer(), ...options };
+  return send(gateway, 'tools/call', { name, arguments: args }, rest);
 }
 
 const said = (result: Record<string, unknown> | undefined) => ({

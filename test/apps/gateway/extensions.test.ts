@@ -32,7 +32,7 @@ async function lifeOf(gateway: GatewayUnderTest, extensions: object): Promise<st
 
 describe('the approval extension', () => {
   it.each([[{}], [{ [APPROVAL]: {} }], [{ [ALIAS]: {} }], [{ [ALIAS]: { version: '0.1' } }]])(
-    'is the same for a client that declares %j of it [APPR-015, APV1-003]',
+    'is the same for a client that declares %j of it',
     async (extensions) => {
       const life = await lifeOf(withAlias, extensions);
       expect(life).toEqual(await lifeOf(withAlias, {}));

@@ -80,8 +80,12 @@ describe('a call that needs an approval', () => {
   ])('is not opened for a request that declares %s [TASK-104, EXT-006, DENIAL-027]', async (_case, capabilities) => {
     const { body } = await call(transfer(), { capabilities });
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
-    expect(textOf(body.result)).toMatch(/did not run.*io\.modelcontextprotocol\/tasks/s);
-    expect(textOf(body.result)).not.toMatch(/request_access|get_request_status/);
+    expect(textOf(body.result)).toMatch(/did not run.*nothing was requested.*io\.modelcontextprotocol\/tasks/s);
+    expect(metaOf(body.result)['dev.countersign/next-step']).toMatchObject({
+      kind: 'request_access',
+      statusTool: 'get_request_status',
+      requestSchema: { required: ['tool'], additionalProperties: false },
+    });
     expect(metaOf(body.result)[AUTHORIZATION]).toEqual({
       reason: 'insufficient_authorization',
       remediation: 'undisclosed',

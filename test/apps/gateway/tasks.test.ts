@@ -190,7 +190,12 @@ describe('tools/list', () => {
   it('shows every tool under its public name, every member kept but a promise of tasks [TOOL-001, REQ-016]', async () => {
     const { body } = await send(gateway, 'tools/list');
     const tools = body.result?.['tools'] as Record<string, unknown>[];
-    expect(tools.map(({ name }) => name)).toEqual(['bank__transfer', 'bank__anything']);
+    expect(tools.map(({ name }) => name)).toEqual([
+      'bank__transfer',
+      'bank__anything',
+      'request_access',
+      'get_request_status',
+    ]);
     expect(tools[0]).toMatchObject({
       description: 'Moves money.',
       'x-vendor': { kept: true },

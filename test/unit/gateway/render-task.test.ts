@@ -12,6 +12,7 @@ const ALIAS = 'net.openid.authzen/disposition';
 const aView = (changes: Partial<GatedCallView>): GatedCallView => ({
   gatedCallId: 'canary-row-id',
   taskId: 'tsk_1',
+  requestRef: 'req_1',
   state: 'pending',
   tool: 'bank__transfer',
   createdAt: '2026-11-21T09:00:00.000Z',

@@ -5,3 +5,6 @@ export const HINT_META = {
   requiresConfirmation: 'mcp.dev/requiresConfirmation',
   resultSensitivity: 'mcp.dev/resultSensitivity',
 } as const;
+
+/** Names of the gateway's own tools. No tool of an upstream is offered under one: it could pass for an approval. */
+export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_request_status' } as const;
