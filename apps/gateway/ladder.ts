@@ -1,7 +1,25 @@
+import { isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { GatedCallView } from '../../workflows/domain/ports.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
 import { requestApproval, type ApprovalRequestDeps, type RequestableCall } from './input/request-approval.ts';
-import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
+import { watchTasks, type TaskWatchDeps } from './listen/watch-tasks.ts';
+import { onAbort, type Places } from './places.ts';
+import type { Rung, ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
-export type LadderDeps = ApprovalRequestDeps;
+export interface LadderDeps extends ApprovalRequestDeps, TaskWatchDeps {
+  readonly gatedCalls: ApprovalRequestDeps['gatedCalls'];
+  readonly places: Places;
+  readonly settings: ApprovalRequestDeps['settings'] & {
+    /** How long a call of a client without tasks waits for its end. */
+    readonly waitMs: number;
+  };
+}
+
+/** How far up a client comes that declares tasks, or does not. `waitSeconds`: zero where nobody waits. */
+export function rungOf(declaresTasks: boolean, { waitSeconds }: { readonly waitSeconds: number }): Rung {
+  if (declaresTasks) return 'task';
+  return waitSeconds > 0 ? 'wait' : 'words';
+}
 
 /** Answers a call that an approval could cure, on the caller's rung. `undefined`: the decision has to be taken again. */
 export async function answerHeld(
@@ -10,6 +28,39 @@ export async function answerHeld(
   denied: RequestableCall,
 ): Promise<ToolCallAnswer | undefined> {
   if (call.rung === 'words') return { kind: 'needs_tasks' };
-  const answer = await requestApproval(deps, call, denied);
-  return answer?.kind === 'task' && call.rung === 'reference' ? { kind: 'requested', view: answer.view } : answer;
+  const opened = await requestApproval(deps, call, denied);
+  if (opened?.kind !== 'task' || call.rung === 'task') return opened;
+  if (call.rung === 'reference') return { kind: 'requested', view: opened.view };
+  const view = await waitForEnd(deps, opened.view, call);
+  return { kind: isTerminal(view.state) ? 'requested' : 'still_held', view };
+}
+
+/**
+ * Waits until the call has ended, for as long as is configured, the caller stays and the gateway runs. What is waited for
+ * stays open, whoever goes. With too many of the caller's or of all waiting there is no wait.
+ */
+async function waitForEnd(
+  deps: LadderDeps,
+  opened: GatedCallView,
+  { caller, signal }: Pick<ToolCall, 'caller' | 'signal'>,
+): Promise<GatedCallView> {
+  const { taskId } = opened;
+  const owner = ownerKey(caller);
+  const place = deps.places.take(owner);
+  if (place === undefined) return opened;
+  const over = new AbortController();
+  const end = () => over.abort();
+  const timer = setTimeout(end, deps.settings.waitMs);
+  onAbort(signal, end);
+  onAbort(place.closing, end);
+  let last = opened;
+  try {
+    await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show: async (view) => void (last = view) });
+  } finally {
+    clearTimeout(timer);
+    place.leave();
+  }
+  if (isTerminal(last.state) || signal.aborted) return last;
+  // A notice may have been lost: what is said of the call is how it stands now.
+  return (await deps.gatedCalls.findTask(taskId, owner)) ?? last;
 }

@@ -9,6 +9,7 @@ import { createReadEnforcement } from './enforce-read.ts';
 import { createFront, type Front } from './front.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
 import type { TaskChanges } from './listen/task-changes.ts';
+import { createPlaces } from './places.ts';
 import { createRateLimit } from './rate-limit.ts';
 import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
@@ -40,30 +41,32 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    waitMs: gateway.waitSeconds * 1_000,
   };
+  const places = createPlaces({ perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
   const enforce = createEnforcement({
     ...ports,
+    places,
     checkArguments: createArgumentCheck(),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
   });
   const enforceRead = createReadEnforcement({ ...ports, items: ports.upstreams.items, settings });
   const rendering = gateway;
-  const served = { ...ports, enforce, enforceRead, rendering };
+  const served = { ...ports, enforce, enforceRead, rendering, ladder: gateway };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
     // Limited by us, for each caller too.
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const limits = { perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams };
-  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, limits, log });
+  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, places, log });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const front: Front = createFront({ handler, subscriptions, polls });
   return {
     front,
     changed: (what: Changed) => handler.notify[`${what}Changed`](),
-    endStreams: () => subscriptions.close(),
+    endStreams: () => places.close(),
     close: () => handler.close(),
   };
 }

@@ -2,6 +2,7 @@ import { CLIENT_CAPABILITIES_META_KEY, ProtocolError, type AuthInfo } from '@mod
 import { ownerKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../caller.ts';
 import { guard } from '../guard.ts';
+import { onAbort, type Places } from '../places.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
 import { refusal, tooManyRequests } from '../wire/refusal.ts';
 import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
@@ -13,8 +14,7 @@ import { serveSubscription, type SubscriptionDeps } from './subscription.ts';
 const WAIT_FOR_A_PLACE_MS = 10_000;
 
 export interface SubscriptionsDeps extends SubscriptionDeps {
-  /** Streams that are open at the same time in this process. */
-  readonly limits: { readonly perCaller: number; readonly overall: number };
+  readonly places: Places;
 }
 
 /** The open subscriptions of this process. */
@@ -26,24 +26,10 @@ export interface Subscriptions {
    * @param asked The request as it was parsed.
    */
   serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response>;
-  /** Ends every stream with a result, and those that are still asked for. */
-  close(): void;
-}
-
-/** A stream that is open, or about to be. */
-interface Place {
-  readonly owner: string;
-  end: () => void;
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const places = new Set<Place>();
   const guarded = guard(deps.log);
-  let closed = false;
-
-  const hasRoom = (owner: string) =>
-    places.size < deps.limits.overall &&
-    [...places].filter((place) => place.owner === owner).length < deps.limits.perCaller;
 
   async function serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response> {
     const { id, params } = listenRequest.parse(asked);
@@ -52,31 +38,26 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return answer;
     };
     const owner = ownerKey(callerOf(auth));
-    if (!hasRoom(owner)) return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_PLACE_MS));
-    const place: Place = { owner, end: () => undefined };
-    places.add(place);
+    const place = deps.places.take(owner);
+    if (place === undefined) {
+      return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_PLACE_MS));
+    }
     try {
       const taskIds = await guarded(LISTEN, () => ownTasks(deps, params, owner));
       const standard = await readStandardStream(opened);
       const served = serveSubscription(deps, { id, owner, taskIds, expiresAt: auth?.expiresAt ?? 0, standard });
-      place.end = served.end;
-      void served.closed.then(() => places.delete(place));
-      if (closed) served.end();
+      void served.closed.then(() => place.leave());
+      // With a result, as the draft asks for at a stop.
+      onAbort(place.closing, served.end);
       return served.response;
     } catch (error) {
-      places.delete(place);
+      place.leave();
       if (error instanceof ProtocolError) return refuse(refusal(id, error));
       throw error;
     }
   }
 
-  return {
-    serve,
-    close() {
-      closed = true;
-      for (const place of places) place.end();
-    },
-  };
+  return { serve };
 }
 
 /**

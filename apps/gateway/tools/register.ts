@@ -2,6 +2,7 @@ import type { CallToolRequest, CallToolResult, Server, ServerContext } from '@mo
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Enforce } from '../enforce.ts';
+import { rungOf } from '../ladder.ts';
 import { requestAccess } from '../own-tools/request-access.ts';
 import { requestStatus } from '../own-tools/request-status.ts';
 import { listTools, type ToolListDeps } from './list-tools.ts';
@@ -12,14 +13,13 @@ import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wir
 import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
-import type { BroughtInput, ToolCall } from './tool-call.ts';
+import type { BroughtInput, Rung, ToolCall } from './tool-call.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask'>;
+  readonly ladder: Parameters<typeof rungOf>[1];
 }
-
-type Params = CallToolRequest['params'];
 
 /** Earlier revisions have no calls that are repeated to answer questions. */
 const NO_INPUT: BroughtInput = { inputResponses: new Map() };
@@ -39,7 +39,9 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, of, args));
     }
-    return guarded('tools/call', () => callTool(deps, session, params, ctx));
+    const rung = rungOf(session.isModern && requestDeclaresTasks(ctx), deps.ladder);
+    // Of a call that is waited for, a failure must not say that its tool did not run.
+    return guarded(rung === 'wait' ? 'tasks/get' : 'tools/call', () => callTool(deps, session, { params, ctx, rung }));
   });
 }
 
@@ -47,8 +49,11 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
 async function callTool(
   { enforce, rendering }: ToolMethodDeps,
   session: Session,
-  params: Params,
-  ctx: ServerContext,
+  {
+    params,
+    ctx,
+    rung,
+  }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext; readonly rung: Rung },
 ): Promise<CallToolResult> {
   const { caller, claims, isModern } = session;
   const answer = await enforce({
@@ -58,7 +63,7 @@ async function callTool(
     tool: params.name,
     arguments: (params.arguments ?? {}) as JsonObject,
     meta: forwardedMeta(params._meta),
-    rung: isModern && requestDeclaresTasks(ctx) ? 'task' : 'words',
+    rung,
     signal: ctx.mcpReq.signal,
     onProgress: progressTo(ctx),
   });

@@ -17,6 +17,8 @@ export type Rung =
   | 'task'
   /** A request reference. The caller asks for the approval and for nothing else: the call is not forwarded, even if it may be. */
   | 'reference'
+  /** The result, if the call ends soon; else a request reference. */
+  | 'wait'
   /** Words. Nothing is opened. */
   | 'words';
 
@@ -51,6 +53,8 @@ export type ToolCallAnswer =
   | { readonly kind: 'task'; readonly view: GatedCallView }
   /** The call is on hold, or has ended by now. Whoever cannot have a task knows it by its request reference. */
   | { readonly kind: 'requested'; readonly view: GatedCallView }
+  /** The call is on hold still, after a wait. */
+  | { readonly kind: 'still_held'; readonly view: GatedCallView }
   /** An approval was asked for, and the call needs none. Nothing was forwarded. */
   | { readonly kind: 'not_needed' }
   | { readonly kind: 'denied' }

@@ -13,7 +13,7 @@ import {
   renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderQuestion } from './render-question.ts';
-import { renderNotNeeded, renderRequest } from './render-request.ts';
+import { renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
@@ -33,6 +33,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderCreatedTask(answer.view, rendering);
     case 'requested':
       return renderRequest(answer.view, rendering);
+    case 'still_held':
+      return renderStillHeld(answer.view, rendering);
     case 'not_needed':
       return renderNotNeeded();
     case 'denied':

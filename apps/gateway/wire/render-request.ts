@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import { authorizationMeta } from './authorization-envelope.ts';
 import { NEXT_STEP_META, OWN_TOOLS } from './identifiers.ts';
 import { REQUEST_POLL_MS } from './own-tools.ts';
 import { refusal } from './render-denial.ts';
@@ -13,23 +14,34 @@ import type { Rendering } from './rendering.ts';
  */
 export function renderRequest(view: GatedCallView, rendering: Rendering): CallToolResult {
   if (isTerminal(view.state)) return renderEnded(view, rendering);
+  const { text, meta } = nextStep(view, rendering);
   const { requestRef: reference, retainUntil: expiresAt } = view;
-  const text =
-    `${statusMessageOf(view.state)} The approval is requested; its request reference is ${reference}, which can be used ` +
-    `until ${expiresAt}. Next step: call ${OWN_TOOLS.requestStatus} with this reference, every ` +
-    `${REQUEST_POLL_MS / 1_000} seconds at most. The tool runs once when the approval is given, and the status then has its result.`;
+  const request = `The approval is requested; its request reference is ${reference}, which can be used until ${expiresAt}.`;
   return {
-    content: [{ type: 'text', text }],
-    _meta: {
-      [NEXT_STEP_META]: {
-        kind: OWN_TOOLS.requestStatus,
-        tool: OWN_TOOLS.requestStatus,
-        arguments: { reference },
-        expiresAt,
-        pollIntervalMs: REQUEST_POLL_MS,
-      },
-    },
+    content: [{ type: 'text', text: `${statusMessageOf(view.state)} ${request} ${text}` }],
+    _meta: { [NEXT_STEP_META]: meta },
   };
+}
+
+/** A call that is not done in time, for a client that cannot hold a task: its tool has not run, as far as is known. */
+export function renderStillHeld(view: GatedCallView, rendering: Rendering): CallToolResult {
+  const { content, _meta } = renderRequest(view, rendering);
+  // Once it is claimed its tool may be at work: that is no denial (DENIAL-014).
+  const denial = view.state === 'claimed' ? {} : authorizationMeta('requestable', rendering);
+  return { isError: true, content, _meta: { ..._meta, ...denial } };
+}
+
+function nextStep({ requestRef: reference, retainUntil: expiresAt }: GatedCallView, { requestTools }: Rendering) {
+  const pollIntervalMs = REQUEST_POLL_MS;
+  const once = 'The tool runs once when the approval is given';
+  if (!requestTools) {
+    const text = `${once}. Next step: repeat the same call. While the request is open, it joins it and opens no other.`;
+    return { text, meta: { kind: 'repeat_call', reference, expiresAt, pollIntervalMs } };
+  }
+  const tool = OWN_TOOLS.requestStatus;
+  const often = `every ${pollIntervalMs / 1_000} seconds at most`;
+  const text = `Next step: call ${tool} with this reference, ${often}. ${once}, and the status then has its result.`;
+  return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
 }
 
 /** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */

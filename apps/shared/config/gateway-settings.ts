@@ -35,14 +35,19 @@ export const gatewaySettings = z
      * refused. The default is twice what it takes to poll 100 tasks as `pollIntervalMs` says.
      */
     maxPollsPerSecond: z.number().int().positive().default(200),
-    /** Open streams (`subscriptions/listen`) that one caller may have in this process; more are refused. */
+    /** Open streams (`subscriptions/listen`), and calls that wait, that one caller may have in this process. More streams are refused; more calls do not wait. */
     maxStreamsPerCaller: z.number().int().positive().default(16),
-    /** Open streams of all callers in this process. */
+    /** Open streams and calls that wait, of all callers in this process. */
     maxStreams: z.number().int().positive().default(1_000),
     /** Whether denials say in a form for programs (SEP-2643) what kind they are. The text says it in any case. */
     structuredDenials: z.boolean().default(true),
     /** Whether the approval extension and its disposition go by their first names (`net.openid.authzen/…`) as well. */
     approvalAlias: z.boolean().default(true),
+    /**
+     * How long a call that needs an approval waits for its result when the client declares no tasks. Zero: it does not wait,
+     * and nothing is requested. Clients commonly give a call up after 60 seconds.
+     */
+    waitSeconds: z.number().int().min(0).max(45).default(0),
     /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
     requestTools: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */

@@ -18,7 +18,9 @@ const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisc
 
 const switchedOn = new GatewayUnderTest();
 const switchedOff = new GatewayUnderTest({ structuredDenials: false });
-const gateways = [switchedOn, switchedOff];
+const waiting = new GatewayUnderTest({ waitSeconds: 1 });
+const waitingSwitchedOff = new GatewayUnderTest({ waitSeconds: 1, structuredDenials: false });
+const gateways = [switchedOn, switchedOff, waiting, waitingSwitchedOff];
 beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => gateways.forEach((gateway) => gateway.reset()));
@@ -36,6 +38,8 @@ const ASKING = (world: World) => {
 };
 const FORMS = { capabilities: { ...TASKS, elicitation: {} } };
 const REQUEST = { name: 'request_access', arguments: { tool: 'bank__transfer', arguments: transfer().arguments } };
+/** A client without tasks, at a gateway where its calls wait. */
+const WAITS = { capabilities: {} };
 const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
@@ -86,6 +90,7 @@ const ANSWERS = {
   ],
   requested: [['only an approval was asked for', undefined, ON_HOLD, REQUEST]],
   not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
+  still_held: [['it waited in vain', UNDISCLOSED, ON_HOLD, WAITS]],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
   needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
   input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
@@ -118,8 +123,9 @@ const envelopeOf = (result: unknown) =>
 
 describe.each(Object.values(ANSWERS).flat() as Case[])('a call, when %s', (...of) => {
   it('has the envelope that belongs to it, and nothing of one where the operator wants none [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
-    const on = await answerOf(switchedOn, of);
-    const off = await answerOf(switchedOff, of);
+    const waits = of[3] === WAITS;
+    const on = await answerOf(waits ? waiting : switchedOn, of);
+    const off = await answerOf(waits ? waitingSwitchedOff : switchedOff, of);
     expect(envelopeOf(on.body.result)).toEqual(of[1]);
     expect(off.text).not.toMatch(ENVELOPE);
     expect(said(off.body.result)).toEqual(said(on.body.result));
@@ -156,7 +162,7 @@ describe('a task', () => {
 
 it('the extension is declared where it is served, and nowhere else [DENIAL-001]', async () => {
   const declared = await Promise.all(
-    gateways.map(async (gateway) => {
+    [switchedOn, switchedOff].map(async (gateway) => {
       const { result } = (await send(gateway, 'server/discover')).body;
       return Object.keys((result?.['capabilities'] as { extensions: object }).extensions);
     }),

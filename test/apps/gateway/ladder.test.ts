@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { aView, GatewayUnderTest, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway.ts';
+import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
+import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** Whoever waits here is woken: nobody's patience in a test is as long. */
+const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 });
+const hasty = new GatewayUnderTest({ waitSeconds: 1 });
+const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
+const gateways = [patient, hasty, hastyWithoutTools];
+const restoreFetch = parseBodiesInThisRealm();
+beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
+afterAll(() => {
+  restoreFetch();
+  return Promise.all(gateways.map((gateway) => gateway.stop()));
+});
+beforeEach(() => {
+  for (const gateway of gateways) {
+    gateway.reset();
+    gateway.world.decision = requestable();
+  }
+});
+
+const result = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
+const EXECUTED = aView({ state: 'executed', result, outcomeRef: 'out_1' });
+/** From a client without tasks. */
+const call = (gateway: GatewayUnderTest, options = {}) =>
+  send(gateway, 'tools/call', transfer(), { capabilities: {}, ...options });
+const someoneWaits = ({ world }: GatewayUnderTest, count = 1) => waitFor(() => world.taskListeners.size === count);
+
+describe('a call that waits', () => {
+  it('is answered with its result once that is there, whatever it looked like before', async () => {
+    const answer = call(patient);
+    await someoneWaits(patient);
+    for (const state of ['granted', 'claimed'] as const) {
+      patient.world.view = aView({ state });
+      patient.world.tell(TASK_ID);
+    }
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    const { body } = await answer;
+    const task = (await send(patient, 'tasks/get', { taskId: TASK_ID })).body.result?.['result'] as Record<
+      string,
+      object
+    >;
+    expect(body.result).toMatchObject(task);
+    expect(metaOf(body.result)).toMatchObject({ ...task['_meta'], 'dev.countersign/outcome-ref': 'out_1' });
+    expect(textOf(body.result)).toMatch(/^booked\nThe tool ran once/);
+    expect([patient.world.openings.length, patient.world.taskListeners.size]).toEqual([1, 0]);
+  });
+
+  it('is answered for a client of an earlier revision alike, without anything of tasks [TASK-105]', async () => {
+    const client = new Client({ name: 'earlier', version: '0' });
+    const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(patient.mcpUrl), { requestInit }));
+    try {
+      const answer = client.callTool(transfer());
+      await someoneWaits(patient);
+      patient.world.view = EXECUTED;
+      patient.world.tell(TASK_ID);
+      const received = await answer;
+      expect(received).toMatchObject({ isError: false, content: [{ text: 'booked' }, {}] });
+      expect(received).not.toHaveProperty('resultType');
+      expect(JSON.stringify(received)).not.toContain('tsk_');
+    } finally {
+      await client.close();
+    }
+  });
+
+  it.each([
+    [aView({ state: 'denied', reason: 'resolution_denied' }), /did not run/],
+    [aView({ state: 'cancelled', reason: 'request_cancelled' }), /did not run/],
+    [aView({ state: 'failed', reason: 'resolution_failed' }), /did not run/],
+    [aView({ state: 'outcome_unknown', reason: 'no_result' }), /may have run/],
+  ])('is told how it ended (%#)', async (view, text) => {
+    const answer = call(patient);
+    await someoneWaits(patient);
+    patient.world.view = view;
+    patient.world.tell();
+    const { result: ended } = (await answer).body;
+    expect([ended?.['isError'], textOf(ended)]).toEqual([true, expect.stringMatching(text)]);
+  });
+
+  it('is told, when it takes too long, that the request is open, and by which reference', async () => {
+    const { result: late } = (await call(hasty)).body;
+    expect(late?.['isError']).toBe(true);
+    expect(textOf(late)).toMatch(new RegExp(`has not run.*${REQUEST_REF}.*get_request_status`));
+    expect(metaOf(late)).toMatchObject({
+      [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'undisclosed' },
+      'dev.countersign/next-step': { kind: 'get_request_status', arguments: { reference: REQUEST_REF } },
+    });
+    expect([hasty.world.openings.length, hasty.world.cancelled]).toEqual([1, []]);
+    expect(JSON.stringify(late)).not.toContain('tsk_');
+  });
+
+  it('is told to repeat itself where there is no tool to look after it', async () => {
+    const { result: late } = (await call(hastyWithoutTools)).body;
+    expect(textOf(late)).toMatch(/has not run.*repeat the same call/);
+    expect(JSON.stringify(late)).not.toContain('get_request_status');
+  });
+
+  it('is no denial, and has not said that nothing ran, when its tool is at work', async () => {
+    hasty.world.view = aView({ state: 'claimed' });
+    const { result: late } = (await call(hasty)).body;
+    expect(textOf(late)).toMatch(/is being carried out/);
+    expect(textOf(late)).not.toMatch(/not run/);
+    expect(metaOf(late)).not.toHaveProperty(AUTHORIZATION);
+  });
+
+  it('gets its result though the notice of it was lost', async () => {
+    const answer = call(hasty);
+    await someoneWaits(hasty);
+    await waitFor(() => hasty.world.lookups.length >= 2);
+    hasty.world.view = EXECUTED;
+    expect(textOf((await answer).body.result)).toMatch(/^booked/);
+  });
+
+  it('does not say that nothing ran when it cannot be looked at any more', async () => {
+    const answer = call(hasty);
+    await someoneWaits(hasty);
+    hasty.world.failure = new CountersignError('ERR_DATABASE_UNAVAILABLE', 'canary');
+    const { body, text } = await answer;
+    expect(body.error?.message).toMatch(/may be repeated later/);
+    expect(text).not.toMatch(/canary|\brun\b/);
+  });
+
+  it('stays open when its client goes, and is waited for no more [TASK-060]', async () => {
+    const client = new AbortController();
+    const answer = call(patient, { signal: client.signal });
+    await someoneWaits(patient);
+    client.abort();
+    await expect(answer).rejects.toThrow(/abort/);
+    await someoneWaits(patient, 0);
+    expect([patient.world.openings.length, patient.world.cancelled]).toEqual([1, []]);
+  });
+
+  it('does not wait beside too many others of its caller, and is open all the same', async () => {
+    const waiting = [call(patient), call(patient)];
+    await someoneWaits(patient, 2);
+    expect(textOf((await call(patient)).body.result)).toContain(REQUEST_REF);
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    for (const { body } of await Promise.all(waiting)) expect(textOf(body.result)).toMatch(/^booked/);
+    expect(patient.world.openings).toHaveLength(3);
+  });
+
+  it('is answered when the gateway stops', async () => {
+    const stopping = new GatewayUnderTest({ waitSeconds: 45 });
+    await stopping.start();
+    stopping.world.decision = requestable();
+    const answer = call(stopping);
+    await someoneWaits(stopping);
+    await stopping.stop();
+    expect(textOf((await answer).body.result)).toContain(REQUEST_REF);
+  });
+});
+
+describe('nobody waits', () => {
+  it('who declares tasks', async () => {
+    expect((await send(patient, 'tools/call', transfer())).body.result).toMatchObject({ resultType: 'task' });
+    expect(patient.world.taskListeners.size).toBe(0);
+  });
+
+  it.each([
+    ['is allowed', { kind: 'allow' }, /booked/],
+    ['is denied', { kind: 'deny' }, /no approval can change that/],
+  ] as const)('whose call %s', async (_case, decision, text) => {
+    patient.world.decision = decision;
+    expect(textOf((await call(patient)).body.result)).toMatch(text);
+    expect(patient.world.openings).toEqual([]);
+  });
+});
