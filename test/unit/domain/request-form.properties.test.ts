@@ -40,6 +40,7 @@ const anySchema = fc
   );
 const anyAnswer = fc.oneof(
   fc.string({ maxLength: 10 }),
+  fc.string({ unit: fc.constantFrom(...'aZ9:/?#%@.-_~+"[]!'), maxLength: 12 }),
   fc.integer({ min: -1, max: 10 }),
   fc.boolean(),
   fc.array(fc.string({ maxLength: 4 }), { maxLength: 3 }),

@@ -7,9 +7,13 @@ import type { FormField, RequestForm } from './request-form.ts';
 export type Additions = { readonly [Place in 'context' | 'requested_access']?: JsonObject };
 
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
+/** Stricter than the standards, and each in linear time: what is taken here, every service takes. */
+const EMAIL = /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@(?!-)[a-z0-9-]+(?<!-)(\.(?!-)[a-z0-9-]+(?<!-))+$/i;
+const URI =
+  /^[a-z][a-z0-9+.-]*:(\/\/[a-z0-9.-]+(:\d+)?(?=[/?#]|$)|\/?(?=[\w.~%-]))([\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*(\?([\w.~-]|[/=&]|%[0-9a-f]{2})*)?(#[\w.~-]*)?$/i;
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
-  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
-  uri: (text) => /^[a-z][a-z0-9+.-]*:[^\s]+$/i.test(text),
+  email: (text) => EMAIL.test(text),
+  uri: (text) => URI.test(text),
   date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && isDay(text),
   'date-time': (text) =>
     /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/.test(text) &&
