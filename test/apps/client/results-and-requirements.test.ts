@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import * as names from '../../../apps/client/names.ts';
-import { isBoundToFail, mayHaveRun, readDisposition, requirementsOf } from '../../../apps/client/index.ts';
+import {
+  isBoundToFail,
+  isPreprocessor,
+  mayHaveRun,
+  readDisposition,
+  requirementsOf,
+  type ListedTool,
+} from '../../../apps/client/index.ts';
 import * as written from '../../../apps/gateway/wire/identifiers.ts';
 
 const PRESENT = 'io.modelcontextprotocol/tool-approval-disposition';
@@ -32,6 +40,33 @@ describe('requirements', () => {
     ['what is known is only like it', ['env:a'], { 'Env:A': false, 'env:a ': false, env: false }, false],
   ])('count when %s [REQ-008, REQ-009, REQ-010]', (_case, requirements, facts, isCertain) => {
     expect(isBoundToFail(tool(...requirements), known(facts as Record<string, boolean>))).toBe(isCertain);
+  });
+
+  it('mean nothing by how they are called [REQ-011]', () => {
+    const texts = fc.uniqueArray(fc.oneof(fc.constantFrom('auth:admin', 'env:production', 'public', ''), fc.string()));
+    const declared = fc.tuple(texts, fc.array(fc.option(fc.boolean(), { nil: undefined })));
+    fc.assert(
+      fc.property(declared, ([requirements, states]) => {
+        const judged = (names: readonly string[]) =>
+          isBoundToFail(
+            tool(...names),
+            new Map(names.flatMap((name, n) => (states[n] === undefined ? [] : [[name, states[n]] as const]))),
+          );
+        expect(judged(requirements)).toBe(judged(requirements.map((_, n) => `x${n}`)));
+      }),
+    );
+  });
+
+  it('and preprocessors are read alike from a tool with hints and from one without [HINT-003]', () => {
+    const hints = { 'mcp.dev/effect': 'delete', 'mcp.dev/idempotent': true, 'mcp.dev/requiresConfirmation': true };
+    for (const plain of [tool('env:a'), { ...tool('env:a'), preprocessor: true }, { name: 'launch' }]) {
+      const hinting = { ...plain, _meta: hints };
+      const readings = ({ _meta, ...one }: ListedTool) => {
+        const listed = { ...one, _meta };
+        return [requirementsOf(listed), isBoundToFail(listed, known({ 'env:a': false })), isPreprocessor(listed)];
+      };
+      expect(readings(hinting)).toEqual(readings(plain));
+    }
   });
 
   it('that cannot be read count as none', () => {

@@ -98,3 +98,26 @@ it('no hint of an upstream, and no change of one, gives more access than the ope
     { numRuns: 60 },
   );
 }, 120_000);
+
+it('the gateway takes nothing from annotations of an upstream: it tells policy what they are [TOOL-010]', async () => {
+  const given = fc.record({
+    settings,
+    requirements,
+    unmet: requirements,
+    decision: decisions,
+    acceptsTask: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(given as fc.Arbitrary<Omit<Given, 'annotations'>>, annotations, async (tool, said) => {
+      const none = await tryCall({ ...tool, annotations: {} }, undefined);
+      const some = await tryCall({ ...tool, annotations: said }, undefined);
+      const unannotated = withoutAnnotations(some);
+      expect(unannotated).toEqual(withoutAnnotations(none));
+      for (const { resource } of some.asked.evaluations) expect(resource.properties).toEqual({ annotations: said });
+    }),
+    { numRuns: 20 },
+  );
+}, 120_000);
+
+const withoutAnnotations = (tried: unknown): unknown =>
+  JSON.parse(JSON.stringify(tried, (key, value: unknown) => (key === 'annotations' ? undefined : value)));

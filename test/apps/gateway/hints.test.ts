@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Effect, Sensitivity } from '../../../workflows/domain/tools/hints.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
-import { aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
 import { metaOf, send, textOf } from '../../support/gateway-wire.ts';
 import { aTool } from '../../support/tools.ts';
 
@@ -48,6 +48,30 @@ describe('the list of tools', () => {
     expect(await listed(guarded)).not.toHaveProperty('outputSchema');
     guarded.world.listed = [tool(sensitive('internal'))];
     expect(await listed(guarded)).toHaveProperty('outputSchema');
+  });
+});
+
+describe('hints', () => {
+  it('are the same whatever policy says, and nothing is asked for them [HINT-015]', async () => {
+    open.world.listed = [tool({ 'mcp.dev/effect': 'write' }, { requiresConfirmation: true })];
+    const lists = [];
+    for (const decision of [{ kind: 'allow' }, { kind: 'deny' }, requestable()] as const) {
+      open.world.decision = decision;
+      await call(open);
+      lists.push(await listed(open));
+    }
+    expect(lists[0]?.['_meta']).toEqual({ 'mcp.dev/effect': 'write', 'mcp.dev/requiresConfirmation': true });
+    expect(lists.slice(1)).toEqual([lists[0], lists[0]]);
+    expect(open.world.evaluations).toHaveLength(3);
+  });
+
+  it.each([
+    ['the upstream', tool({ 'mcp.dev/requiresConfirmation': true })],
+    ['the operator', tool({}, { requiresConfirmation: true })],
+  ])('that ask for a confirmation, as %s has it, hold no call and open nothing [HINT-014]', async (_case, asking) => {
+    open.world.listed = [asking];
+    expect((await call(open)).body.result).toMatchObject({ content: [{ text: 'booked' }] });
+    expect([open.world.invocations.length, open.world.openings]).toEqual([1, []]);
   });
 });
 

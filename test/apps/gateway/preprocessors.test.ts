@@ -1,14 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { GatewayUnderTest, requestable } from '../../support/gateway.ts';
 import { AUTHORIZATION, metaOf, send } from '../../support/gateway-wire.ts';
+import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
+const restoreFetch = parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
+afterAll(() => {
+  restoreFetch();
+  return gateway.stop();
+});
 beforeEach(() => gateway.reset());
 
 const READS = { 'mcp.dev/effect': 'read' };
@@ -42,6 +49,37 @@ describe('the flag of a preprocessor', () => {
     world.listed = [tool({}, { preprocessor: true })];
     expect(await listed()).toMatchObject({ preprocessor: true });
   });
+});
+
+it('a preprocessor is an ordinary tool to a client that does not know the flag [PRE-006]', async () => {
+  world.listed = [tool({ preprocessor: true })];
+  const client = new EarlierClient({ name: 'earlier', version: '0' });
+  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
+  await client.connect(new EarlierTransport(new URL(gateway.mcpUrl), { requestInit }));
+  try {
+    expect((await client.listTools()).tools).toMatchObject([{ name: 'bank__recall', inputSchema: { type: 'object' } }]);
+    expect(await client.callTool({ name: 'bank__recall', arguments: {} })).toMatchObject({
+      content: [{ text: 'booked' }],
+    });
+  } finally {
+    await client.close();
+  }
+});
+
+it('the parameters of a preprocessor are its inputSchema, and nothing else [PRE-008]', async () => {
+  const properties = { query: { type: 'string' } };
+  const present = { name: 'recall', preprocessor: true, inputSchema: { type: 'object', properties }, _meta: READS };
+  world.listed = [aTool(present, { digest: 'sha-256:present' })];
+  expect(await listed()).toMatchObject({ inputSchema: { type: 'object', properties } });
+  const ask = (query: unknown) => send(gateway, 'tools/call', { name: 'bank__recall', arguments: { query } });
+  expect((await ask(5)).body.result).toMatchObject({ isError: true });
+  expect(world.invocations).toEqual([]);
+  expect((await ask('x')).body.result).toMatchObject({ content: [{ text: 'booked' }] });
+  // Under the name of the first draft they are none.
+  const early = { name: 'recall', preprocessor: true, parameters: properties, _meta: READS };
+  world.listed = [aTool(early, { digest: 'sha-256:early' })];
+  expect((await ask('x')).body.result).toMatchObject({ isError: true });
+  expect(world.invocations).toHaveLength(1);
 });
 
 describe('a call of a preprocessor', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { ALICE, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
 import { AUTHORIZATION, metaOf, post, send, transfer, type SendOptions } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest();
@@ -160,7 +160,33 @@ describe('results', () => {
   });
 });
 
+describe('a list that somebody kept', () => {
+  it('permits nothing: each call is decided on for its caller, by the tools there are now [CACHE-004]', async () => {
+    expect((await list()).text).toContain('bank__transfer');
+    expect((await call(transfer(), { token: 'token-of-mallory' })).body.result).toMatchObject({
+      content: [{ text: 'booked' }],
+    });
+    expect(world.evaluations.map(({ subject }) => subject.id)).toEqual(['mallory']);
+    world.decision = { kind: 'deny' };
+    expect((await call()).body.result).toMatchObject({ isError: true });
+    world.listed = [];
+    expect((await call()).body.error?.code).toBe(-32_602);
+    expect(world.invocations).toHaveLength(1);
+  });
+});
+
 describe('a call', () => {
+  it('is what its body says and whom its token names, whatever headers repeat of it [HTTP-020]', async () => {
+    world.decision = requestable();
+    const repeated = { 'mcp-param-to': 'acct-9', 'mcp-param-amount': '1', 'mcp-param-subject': 'root' };
+    for (const headers of [{}, repeated, { 'x-forwarded-user': 'root', 'x-user': 'root' }]) {
+      await call(transfer(), { headers });
+    }
+    const [first, ...others] = world.openings.map(({ binding }) => binding);
+    expect(first).toMatchObject({ caller: ALICE, arguments: '{"amount":5,"to":"acct-1"}' });
+    expect(others).toEqual([first, first]);
+  });
+
   it('has no say in whether it becomes a task [TASK-002, TASK-102]', async () => {
     const { result } = (await call(transfer({ task: { ttl: 60_000 } }))).body;
     expect(result).toMatchObject({ resultType: 'complete' });

@@ -48,6 +48,16 @@ describe('requests about tasks', () => {
     expect(answers.filter(isRefused)).toEqual([]);
   });
 
+  it('are counted for the caller, whatever session or address a request claims [SESSION-005]', async () => {
+    await start({ maxPollsPerSecond: 5 });
+    let sessions = 0;
+    const answers = await many(() => {
+      const session = String((sessions += 1));
+      return poll('tasks/get', { headers: { 'mcp-session-id': session, 'x-forwarded-for': `10.0.0.${session}` } });
+    });
+    expect(answers.filter(isRefused).length).toBeGreaterThan(0);
+  });
+
   it('count each task of a subscription', async () => {
     const world = await start({ maxPollsPerSecond: 50 });
     world.view = aView({ state: 'cancelled' });

@@ -50,10 +50,13 @@ describe('an allowed call', () => {
     expect(metaOf(result)).toEqual({ 'com.example/kept': 1, [SERVER_INFO]: expect.anything() });
   });
 
-  it('hands on trace context and no other metadata', async () => {
+  it('hands on trace context, to which nothing was added, and no other metadata [OTEL-002, OTEL-004]', async () => {
     const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-    await call(transfer({ _meta: { traceparent: trace, 'com.example/user': 'root', progressToken: 1 } }));
-    expect(world.invocations[0]?.meta).toEqual({ traceparent: trace });
+    const context = { traceparent: trace, baggage: 'a=1' };
+    await call(transfer({ _meta: { ...context, 'com.example/user': 'root', progressToken: 1 } }));
+    expect(world.invocations[0]?.meta).toEqual(context);
+    await call(transfer());
+    expect(world.invocations[1]).not.toHaveProperty('meta');
   });
 
   it("is answered with the tool server's JSON-RPC error, unless its code would mean our transport", async () => {

@@ -44,6 +44,12 @@ describe.each(GATED_CALL_STATES)('a task in state %s', (state) => {
     expect(JSON.stringify(task)).not.toContain('canary');
   });
 
+  it('is failed exactly where the request itself came to an error, and then has that error [TASK-019]', () => {
+    expect(task.status === 'failed').toBe(state === 'failed');
+    expect(task.error).toEqual(state === 'failed' ? { code: -32_603, message: expect.any(String) } : undefined);
+    expect(task.status === 'failed' && task.result !== undefined).toBe(false);
+  });
+
   it('carries the awaiting envelope and the poll interval exactly while it is open [DENIAL-016]', () => {
     const isOpen = !isTerminal(state);
     expect(task._meta?.[AUTHORIZATION] !== undefined).toBe(isOpen);

@@ -43,6 +43,17 @@ describe('the example policies', () => {
     expect(ask(tool, {}, 'whoever').kind).toBe('permit');
   });
 
+  it('look at no annotation, which upstreams write themselves [TOOL-010]', () => {
+    const tools = ['files__read_file', 'files__write_file', 'files__move_file', 'everything__echo', 'other__tool'];
+    for (const tool of tools) {
+      const call = aCall(tool);
+      for (const annotations of [{}, { readOnlyHint: true }, { readOnlyHint: false, destructiveHint: true }]) {
+        const annotated = { ...call, resource: { ...call.resource, properties: { annotations } } };
+        expect(answerByPolicy(engine, annotated)).toEqual(ask(tool));
+      }
+    }
+  });
+
   it('let a sum have fractions, because no policy looks at them', () => {
     expect(ask('everything__get-sum', { a: 1.5, b: 1e30 }).kind).toBe('permit');
   });
