@@ -3,8 +3,9 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { sha256 } from '../../activities/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { ownCalls } from '../support/own-calls.ts';
-import { stepsIn, type World } from '../support/steps.ts';
+import { stepsIn, TOOL, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 describe('invoking the tool', () => {
@@ -36,7 +37,7 @@ describe('invoking the tool', () => {
     expect(state).toBe('executed');
   });
 
-  it('sends the key of its permit both in the message and for the header of the request', async () => {
+  it('sends the key of its permit both in the message and for the header of the request, and no trace [OTEL-004]', async () => {
     const call = await claimedCall();
     const step = steps({});
     await run(step, call);
@@ -62,6 +63,16 @@ describe('invoking the tool', () => {
     expect(await stateOf(call.gatedCallId)).toBe(state);
     const settled = await step.settle(call);
     expect(settled.kind).toBe(state === 'claimed' ? 'wait' : 'ended');
+  });
+
+  it('sends nothing again for an answer that was lost, also of a tool that is said to be idempotent [HINT-011]', async () => {
+    const call = await claimedCall();
+    const tool = { ...TOOL, facts: toolFacts({}, { idempotent: true }) };
+    const step = steps({ tool, invocation: { kind: 'no_answer', cause: 'reset' } });
+    await run(step, call);
+    expect((await step.settle(call)).kind).toBe('wait');
+    await run(step, call);
+    expect(step.sent).toHaveLength(1);
   });
 
   it('sends nothing for a call that is not claimed', async () => {

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -102,6 +102,19 @@ describe('upstreams over standard input and output', () => {
     };
     expect(await waitFor(pid)).toContain('text');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__die');
+  });
+
+  it('sends a call whose answer is lost once, also of a tool that is said to be idempotent [HINT-011]', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'died-'));
+    const crash = { ...program(crashing), env: { NOTE_CALLS_IN: join(folder, 'calls') } };
+    const settings = { crash__die: { idempotent: true, effect: 'read' } };
+    const upstreams = (pool = openUpstreams({ crash }, undefined, settings));
+    expect((await upstreams.find('crash__die'))?.facts.hints.idempotent).toBe(true);
+    const call = (upstreamTool: string) =>
+      upstreams.call({ upstream: 'crash', upstreamTool, arguments: {} }, { signal: never() });
+    expect(await call('die')).toMatchObject({ kind: 'no_answer' });
+    await waitFor(async () => (await call('pid')).kind === 'result');
+    expect(readFileSync(join(folder, 'calls'), 'utf8').match(/die/g)).toHaveLength(1);
   });
 
   it('reads the tools again when the server says they changed', async () => {

@@ -42,7 +42,11 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
     const of = { authorityUrl: authority.url, databaseUrl: database.url, settings, sections };
     const { urls, running } = await startReplica(of);
     replicas.push(running);
-    return { mcpUrl: urls.mcp, url: urls.gateway };
+    const stop = async () => {
+      replicas.splice(replicas.indexOf(running), 1);
+      await running.stop();
+    };
+    return { mcpUrl: urls.mcp, url: urls.gateway, stop };
   };
   const { mcpUrl, url } = await another();
   const tokenFor = (claims: object = {}) => authority.token({ aud: mcpUrl, ...claims });

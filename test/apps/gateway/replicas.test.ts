@@ -4,6 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
 import { rawDispatchOver } from '../../../apps/cli/demo/raw-dispatch.ts';
 import { anApproval, gatedCallFixture } from '../../support/gated-calls.ts';
+import { send } from '../../support/gateway-wire.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
@@ -109,6 +110,29 @@ describe('a task that was opened at one gateway', () => {
     expect(subscriber.tasks()).toEqual([]);
   });
 
+  it('is told of a change when that is committed, and not before [LISTEN-012]', async () => {
+    const [changing, second] = [await openAtFirst(), await openAtFirst()];
+    const subscriber = await listenAtOther([changing.taskId, second.taskId]);
+    await waitFor(() => subscriber.tasks().length === 2);
+    const told = (taskId: string) => subscriber.tasks().filter((task) => task['taskId'] === taskId);
+    const client = await real.database.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const cancel = `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', 3600000)`;
+      await client.query(cancel, [changing.gatedCallId]);
+      // A word of the first change would come before that of the second.
+      await fixture.calls.cancel(second.gatedCallId);
+      expect(await subscriber.shown('cancelled')).toMatchObject({ taskId: second.taskId });
+      expect(told(changing.taskId)).toMatchObject([{ status: 'working' }]);
+      expect(await got(changing.taskId)).toMatchObject({ status: 'working' });
+      await client.query('COMMIT');
+    } finally {
+      client.release();
+    }
+    await waitFor(() => told(changing.taskId).length === 2);
+    expect(told(changing.taskId)[1]).toMatchObject({ status: 'cancelled' });
+  });
+
   it('ends at its deadline without anybody asking', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
@@ -137,6 +161,27 @@ describe('a task that was opened at one gateway', () => {
       expect(new Set(subscriber.tasks().map(({ taskId }) => taskId))).toEqual(new Set([opened[index]?.taskId]));
     }
   });
+});
+
+it('a gateway that stops is missed by nobody: what goes on is named in each request, and any other serves it [STATELESS-015, STATELESS-016, SESSION-006]', async () => {
+  const third = await real.another();
+  const everywhere = await real.authority.token({ aud: [third.mcpUrl, other.mcpUrl] });
+  const at = (gateway: { mcpUrl: string }, method: string, params: Record<string, unknown>) =>
+    send(gateway, method, params, { token: everywhere });
+  const held = { name: 'files__pid', arguments: { n: (calls += 1) } };
+  const taskId = String((await at(third, 'tools/call', held)).body.result?.['taskId']);
+  // The identical call is the same task, wherever it is made.
+  expect((await at(other, 'tools/call', held)).body.result).toMatchObject({ taskId });
+  real.authority.decide = () => ({ decision: true });
+  const allowed = async (gateway: { mcpUrl: string }) =>
+    (await at(gateway, 'tools/call', { name: 'files__pid', arguments: {} })).body.result;
+  const ran = { content: [{ type: 'text', text: expect.stringMatching(/^\d+$/) }] };
+  for (const gateway of [third, other, third]) expect(await allowed(gateway)).toMatchObject(ran);
+  await third.stop();
+  expect(await allowed(other)).toMatchObject(ran);
+  expect((await at(other, 'tasks/get', { taskId })).body.result).toMatchObject({ status: 'working', taskId });
+  await at(other, 'tasks/cancel', { taskId });
+  expect((await at(other, 'tasks/get', { taskId })).body.result).toMatchObject({ status: 'cancelled' });
 });
 
 describe('official clients', () => {
