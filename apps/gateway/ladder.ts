@@ -15,9 +15,21 @@ export interface LadderDeps extends ApprovalRequestDeps, TaskWatchDeps {
   };
 }
 
-/** How far up a client comes that declares tasks, or does not. `waitSeconds`: zero where nobody waits. */
-export function rungOf(declaresTasks: boolean, { waitSeconds }: { readonly waitSeconds: number }): Rung {
-  if (declaresTasks) return 'task';
+/** What the operator chose for clients without tasks. */
+export interface LadderSettings {
+  /** How long their calls wait. Zero: not at all. */
+  readonly waitSeconds: number;
+  /** Whether those that could declare tasks have to. */
+  readonly demandTasks: boolean;
+}
+
+/** How far up a client comes. One of an earlier revision can declare no tasks, so none are demanded of it. */
+export function rungOf(
+  { isModern, declaresTasks }: { readonly isModern: boolean; readonly declaresTasks: boolean },
+  { waitSeconds, demandTasks }: LadderSettings,
+): Rung {
+  if (isModern && declaresTasks) return 'task';
+  if (isModern && demandTasks) return 'error';
   return waitSeconds > 0 ? 'wait' : 'words';
 }
 
@@ -28,6 +40,7 @@ export async function answerHeld(
   denied: RequestableCall,
 ): Promise<ToolCallAnswer | undefined> {
   if (call.rung === 'words') return { kind: 'needs_tasks' };
+  if (call.rung === 'error') return { kind: 'tasks_demanded' };
   const opened = await requestApproval(deps, call, denied);
   if (opened?.kind !== 'task' || call.rung === 'task') return opened;
   if (call.rung === 'reference') return { kind: 'requested', view: opened.view };

@@ -2,7 +2,7 @@ import type { CallToolRequest, CallToolResult, Server, ServerContext } from '@mo
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Enforce } from '../enforce.ts';
-import { rungOf } from '../ladder.ts';
+import { rungOf, type LadderSettings } from '../ladder.ts';
 import { requestAccess } from '../own-tools/request-access.ts';
 import { requestStatus } from '../own-tools/request-status.ts';
 import { listTools, type ToolListDeps } from './list-tools.ts';
@@ -18,7 +18,7 @@ import type { BroughtInput, Rung, ToolCall } from './tool-call.ts';
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask'>;
-  readonly ladder: Parameters<typeof rungOf>[1];
+  readonly ladder: LadderSettings;
 }
 
 /** Earlier revisions have no calls that are repeated to answer questions. */
@@ -39,7 +39,7 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, of, args));
     }
-    const rung = rungOf(session.isModern && requestDeclaresTasks(ctx), deps.ladder);
+    const rung = rungOf({ isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) }, deps.ladder);
     // Of a call that is waited for, a failure must not say that its tool did not run.
     return guarded(rung === 'wait' ? 'tasks/get' : 'tools/call', () => callTool(deps, session, { params, ctx, rung }));
   });

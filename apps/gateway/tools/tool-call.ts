@@ -20,7 +20,9 @@ export type Rung =
   /** The result, if the call ends soon; else a request reference. */
   | 'wait'
   /** Words. Nothing is opened. */
-  | 'words';
+  | 'words'
+  /** The error of a missing capability. Nothing is opened. */
+  | 'error';
 
 /** One `tools/call` of an authenticated caller. */
 export interface ToolCall extends BroughtInput {
@@ -69,6 +71,8 @@ export type ToolCallAnswer =
   | ({ readonly kind: 'input_required' } & Question)
   /** What was asked for was not given. Nothing was opened. */
   | { readonly kind: 'not_requested' }
+  /** The same, for a client that has to declare tasks. */
+  | { readonly kind: 'tasks_demanded' }
   | { readonly kind: 'invalid_arguments'; readonly problem: string }
   /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
   | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

@@ -16,9 +16,10 @@ import { renderQuestion } from './render-question.ts';
 import { renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
+import { missingTasksCapability } from './sdk-overlay.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
 
-/** The answer to `tools/call`. Throws the upstream's own error when it answered with one. */
+/** The answer to `tools/call`. Throws the upstream's own error when it answered with one, and that of a missing capability. */
 export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Result {
   switch (answer.kind) {
     case 'result':
@@ -51,6 +52,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderQuestion(answer, rendering);
     case 'not_requested':
       return renderNotRequested(rendering);
+    case 'tasks_demanded':
+      throw missingTasksCapability();
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);
     case 'requirements_unmet':

@@ -48,6 +48,11 @@ export const gatewaySettings = z
      * and nothing is requested. Clients commonly give a call up after 60 seconds.
      */
     waitSeconds: z.number().int().min(0).max(45).default(0),
+    /**
+     * Whether clients of the present revision that declare no tasks get the error -32021 for a call that needs an approval,
+     * instead of a wait or an answer in words.
+     */
+    demandTasks: z.boolean().default(false),
     /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
     requestTools: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */

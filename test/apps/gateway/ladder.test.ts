@@ -30,6 +30,17 @@ const EXECUTED = aView({ state: 'executed', result, outcomeRef: 'out_1' });
 /** From a client without tasks. */
 const call = (gateway: GatewayUnderTest, options = {}) =>
   send(gateway, 'tools/call', transfer(), { capabilities: {}, ...options });
+/** From the official client of earlier revisions. */
+async function earlierCall({ mcpUrl }: GatewayUnderTest) {
+  const client = new Client({ name: 'earlier', version: '0' });
+  const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
+  await client.connect(new StreamableHTTPClientTransport(new URL(mcpUrl), { requestInit }));
+  try {
+    return await client.callTool(transfer());
+  } finally {
+    await client.close();
+  }
+}
 const someoneWaits = ({ world }: GatewayUnderTest, count = 1) => waitFor(() => world.taskListeners.size === count);
 
 describe('a call that waits', () => {
@@ -54,21 +65,14 @@ describe('a call that waits', () => {
   });
 
   it('is answered for a client of an earlier revision alike, without anything of tasks [TASK-105]', async () => {
-    const client = new Client({ name: 'earlier', version: '0' });
-    const requestInit = { headers: { authorization: 'Bearer token-of-alice' } };
-    await client.connect(new StreamableHTTPClientTransport(new URL(patient.mcpUrl), { requestInit }));
-    try {
-      const answer = client.callTool(transfer());
-      await someoneWaits(patient);
-      patient.world.view = EXECUTED;
-      patient.world.tell(TASK_ID);
-      const received = await answer;
-      expect(received).toMatchObject({ isError: false, content: [{ text: 'booked' }, {}] });
-      expect(received).not.toHaveProperty('resultType');
-      expect(JSON.stringify(received)).not.toContain('tsk_');
-    } finally {
-      await client.close();
-    }
+    const answer = earlierCall(patient);
+    await someoneWaits(patient);
+    patient.world.view = EXECUTED;
+    patient.world.tell(TASK_ID);
+    const received = await answer;
+    expect(received).toMatchObject({ isError: false, content: [{ text: 'booked' }, {}] });
+    expect(received).not.toHaveProperty('resultType');
+    expect(JSON.stringify(received)).not.toContain('tsk_');
   });
 
   it.each([
@@ -172,5 +176,34 @@ describe('nobody waits', () => {
     patient.world.decision = decision;
     expect(textOf((await call(patient)).body.result)).toMatch(text);
     expect(patient.world.openings).toEqual([]);
+  });
+});
+
+describe('a client of whom tasks are demanded', () => {
+  const demanding = new GatewayUnderTest({ demandTasks: true, waitSeconds: 1 });
+  beforeAll(() => demanding.start());
+  afterAll(() => demanding.stop());
+  beforeEach(() => {
+    demanding.reset();
+    demanding.world.decision = requestable();
+  });
+
+  it('is told so by -32021 when it declares none, and nothing is opened [TASK-006, TASK-007]', async () => {
+    const { status, body } = await call(demanding);
+    expect([status, body.error?.code]).toEqual([400, -32_021]);
+    expect(body.error?.data).toEqual({
+      requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+    });
+    expect([demanding.world.openings, demanding.world.invocations]).toEqual([[], []]);
+  });
+
+  it('has its calls answered that need no approval', async () => {
+    demanding.world.decision = { kind: 'allow' };
+    expect(textOf((await call(demanding)).body.result)).toBe('booked');
+  });
+
+  it('is none of an earlier revision, which cannot declare them: its call waits', async () => {
+    const received = await earlierCall(demanding);
+    expect([received.isError, JSON.stringify(received)]).toEqual([true, expect.stringContaining(REQUEST_REF)]);
   });
 });
