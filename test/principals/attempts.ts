@@ -71,15 +71,19 @@ export async function attempt(ground: Ground, { caller, method, kind }: Attempt,
 export interface Owner {
   open(nth: number): Promise<string>;
   cancel(taskId: string): Promise<void>;
+  /** Resolves when nothing is left to be done for tasks that were opened and ended. */
+  rest(): Promise<unknown>;
   readonly database: Pool;
 }
 
 /** Some tasks of the owner of every kind, and ids that no task has. */
-export async function prepareTasks({ open, cancel, database }: Owner, each: number): Promise<Ground['taskIds']> {
+export async function prepareTasks({ open, cancel, rest, database }: Owner, each: number): Promise<Ground['taskIds']> {
   const opened: string[] = [];
   for (let nth = 0; nth < 3 * each; nth += 1) opened.push(await open(nth));
   const [ended, purged] = [opened.slice(each, 2 * each), opened.slice(2 * each)];
   for (const taskId of [...ended, ...purged]) await cancel(taskId);
+  // What is still to be done for a task needs what is forgotten with it.
+  await rest();
   await database.query('UPDATE gateway.gated_call SET retain_until = now() WHERE task_id = ANY ($1)', [purged]);
   await waitFor(async () => {
     const forgotten = 'SELECT FROM gateway.gated_call WHERE task_id = ANY ($1) AND forgotten_at IS NOT NULL';

@@ -8,6 +8,7 @@ import { prepareTasks, storedIn, type Ground } from './attempts.ts';
 
 /** Tasks of each kind. */
 const EACH = 20;
+const PATIENCE = { timeoutMs: 300_000 };
 
 /** The whole product, each deployable a process of its own, with nobody at work but who attempts something. */
 export async function startGround(): Promise<Ground & { stop(): Promise<void> }> {
@@ -31,10 +32,10 @@ export async function startGround(): Promise<Ground & { stop(): Promise<void> }>
         return String(body.result?.['taskId']);
       },
       cancel: async (taskId) => void (await stack.rpc(owner, 'tasks/cancel', { taskId })),
+      rest: () => waitFor(async () => !(await openWork(stack)).some((work) => work.startsWith('to do')), PATIENCE),
     },
     EACH,
   );
-  await waitFor(async () => !(await openWork(stack)).some((work) => work.startsWith('to do')));
   const all = ['open', 'ended', 'purged', 'unknown'] as const;
   return {
     mcpUrl: stack.config.urls.mcp,

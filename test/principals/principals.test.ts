@@ -20,6 +20,8 @@ describe('tasks of others', () => {
           return String(body.result?.['taskId']);
         },
         cancel: async (taskId) => void (await gateway.send('tasks/cancel', { taskId })),
+        // There is no worker that would do anything.
+        rest: async () => undefined,
       },
       2,
     );
