@@ -55,6 +55,8 @@ async function runJest() {
       '--experimental-vm-modules',
       '--disable-warning=ExperimentalWarning',
       'node_modules/jest/bin/jest.js',
+      // A snapshot that is missing is a failure, and not written by the way: `-u` writes it.
+      '--ci',
     ];
     const code = await run(process.execPath, [...jest, '--json', `--outputFile=${report}`, ...chosen]);
     const counts = await readFile(report, 'utf8').then(JSON.parse, () => undefined);

@@ -1,0 +1,35 @@
+import { request, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { ACCEPTS } from '../support/gateway-wire.ts';
+
+export interface Asked {
+  readonly method?: string;
+  /** Default: the MCP endpoint. */
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/**
+ * An answer as it was served: status, headers in their order and spelling, body. Only what no two runs have in common is
+ * named instead of shown: the date and the gateway's port.
+ */
+export async function served(
+  mcpUrl: string,
+  { method = 'POST', path, headers = {}, body = '' }: Asked,
+): Promise<string> {
+  const { hostname, port, pathname } = new URL(mcpUrl);
+  const outgoing = request({
+    ...{ hostname, port, method, path: path ?? pathname, agent: false },
+    headers: { ...ACCEPTS, ...headers, 'content-length': Buffer.byteLength(body) },
+  });
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once('response', resolve).once('error', reject).end(body);
+  });
+  const lines = [`HTTP/${answer.httpVersion} ${answer.statusCode} ${answer.statusMessage}`];
+  for (let at = 0; at < answer.rawHeaders.length; at += 2) {
+    const name = answer.rawHeaders[at] ?? '';
+    lines.push(`${name}: ${name.toLowerCase() === 'date' ? '<date>' : answer.rawHeaders[at + 1]}`);
+  }
+  return [...lines, '', await text(answer)].join('\n').replaceAll(`:${port}`, ':<port>');
+}
