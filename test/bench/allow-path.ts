@@ -1,9 +1,10 @@
 import { connectClients, type CallTool } from './mcp-caller.ts';
 import { measure, type Sample } from './stats.ts';
 
-/** The same calls, made directly and then through the gateway. */
+/** The same calls, made directly, then through a proxy that looks at nothing, then through the gateway. */
 export interface Turn {
   readonly direct: Sample;
+  readonly proxy: Sample;
   readonly gateway: Sample;
 }
 
@@ -12,14 +13,15 @@ const TURNS = 13;
 const WARM_UP_TURNS = 3;
 
 /**
- * A call that policy allows, made directly and through the gateway by the same client against the same upstream. The two
- * take turns, and what is compared are the two halves of one turn: a machine that slows down within the run slows both.
+ * A call that policy allows, made directly, through the proxy and through the gateway by the same client against the same
+ * upstream. They take turns, and what is compared are the parts of one turn: a machine that slows down within the run slows all.
  */
 export async function measureAllowPath(
-  at: { directUrl: string; gatewayUrl: string; token: string },
+  at: { directUrl: string; proxyUrl: string; gatewayUrl: string; token: string },
   { callers, callsPerTurn }: { callers: number; callsPerTurn: number },
 ): Promise<Turn[]> {
   const direct = await connectClients(at.directUrl, callers);
+  const proxy = await connectClients(at.proxyUrl, callers);
   const gateway = await connectClients(at.gatewayUrl, callers, at.token);
   const round = (clients: { callers: CallTool[] }, tool: string) =>
     measure({ count: callsPerTurn, callers }, (index, caller) => {
@@ -30,11 +32,16 @@ export async function measureAllowPath(
   try {
     const turns: Turn[] = [];
     for (let turn = 0; turn < WARM_UP_TURNS + TURNS; turn += 1) {
-      turns.push({ direct: await round(direct, 'echo'), gateway: await round(gateway, 'everything__echo') });
+      turns.push({
+        direct: await round(direct, 'echo'),
+        proxy: await round(proxy, 'echo'),
+        gateway: await round(gateway, 'everything__echo'),
+      });
     }
     return turns.slice(WARM_UP_TURNS);
   } finally {
     await direct.close();
+    await proxy.close();
     await gateway.close();
   }
 }

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { residentBytes } from '../support/resident-bytes.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { measureAllowPath, type Turn } from './allow-path.ts';
-import { startEverythingServer } from './everything-server.ts';
+import { startBareProxy, startEverythingServer } from './everything-server.ts';
 import { measureApprovalToTool, measureHandle, measureOpening, warmUpOpening, type Opening } from './gated-calls.ts';
 import { startLedger, type Ledger } from './ledger-server.ts';
 import { printReport, type Figure } from './report.ts';
@@ -51,6 +51,7 @@ const progress = (what: string) => process.stderr.write(`${what} …\n`);
 /** `scale`: 1 for the whole measurement, less for fewer calls. */
 async function main(scale: number): Promise<void> {
   const everything = await startEverythingServer();
+  const proxy = await startBareProxy(progress);
   const ledger = await startLedger();
   const options = {
     policies: POLICY,
@@ -65,11 +66,14 @@ async function main(scale: number): Promise<void> {
   try {
     const figures = [
       await withStack({ ...options, parts: 'together' }, memoryFigures),
-      await withStack({ ...options, parts: 'apart' }, (stack) => timeFigures(stack, { everything, ledger, scale })),
+      await withStack({ ...options, parts: 'apart' }, (stack) =>
+        timeFigures(stack, { everything, proxy, ledger, scale }),
+      ),
     ].flat();
     printReport(figures, { json: json === true });
   } finally {
     await ledger.close();
+    await proxy.stop();
     await everything.stop();
   }
 }
@@ -88,17 +92,21 @@ async function withStack(options: StackOptions, measure: (stack: Stack) => Promi
 
 interface Beside {
   readonly everything: { readonly url: string };
+  readonly proxy: { readonly url: string };
   readonly ledger: Ledger;
   readonly scale: number;
 }
 
-async function timeFigures(stack: Stack, { everything, ledger, scale }: Beside): Promise<Figure[]> {
+async function timeFigures(stack: Stack, { everything, proxy, ledger, scale }: Beside): Promise<Figure[]> {
   const scaled = (count: number) => Math.max(10, Math.round(count * scale));
   const figures: Figure[] = [];
   const agents = AGENTS.map(({ name }) => name);
   progress('warming up');
   await warmUpOpening(stack, agents, scaled(1_500));
-  const at = { directUrl: everything.url, gatewayUrl: stack.config.urls.mcp, token: await stack.token('agent') };
+  const at = {
+    ...{ directUrl: everything.url, proxyUrl: proxy.url, gatewayUrl: stack.config.urls.mcp },
+    token: await stack.token('agent'),
+  };
   for (const callers of [1, 16]) {
     progress(`allow path, ${callers} ${callers === 1 ? 'caller' : 'callers'}`);
     const counts = { callers, callsPerTurn: scaled(callers === 1 ? 200 : 1_000) };
@@ -158,31 +166,36 @@ function openingFigures(handle: Sample, opening: Opening): Figure[] {
   ];
 }
 
+/** What is compared with what: the product with a direct call, and both with what any process in between costs. */
+const COMPARED = [
+  { name: 'allow path', of: 'gateway', against: 'direct' },
+  { name: 'mcp-proxy', of: 'proxy', against: 'direct' },
+  { name: 'allow path', of: 'gateway', against: 'proxy' },
+] as const;
+
 function allowFigures(callers: number, turns: readonly Turn[]): Figure[] {
   const who = callers === 1 ? '1 caller' : `${callers} callers`;
-  const slowdown = ({ direct, gateway }: Turn) => gateway.p50 / direct.p50;
-  const share = ({ direct, gateway }: Turn) => gateway.perSecond / direct.perSecond;
-  const byTime = middleOf(turns, slowdown);
-  const byRate = middleOf(turns, share);
-  const { direct, gateway } = byTime;
-  const p50 = slowdown(byTime);
-  const throughput = share(byRate);
-  return [
-    {
-      name: `allow path p50, ${who}`,
-      value: p50,
-      unit: '× direct',
-      ...(callers === 1 && { target: '≤ 4', met: p50 <= 4 }),
-      detail: `${ms(gateway.p50)} against ${ms(direct.p50)}; p99 ${ms(gateway.p99)} against ${ms(direct.p99)} (${(gateway.p99 / direct.p99).toFixed(1)} ×)`,
-    },
-    {
-      name: `allow path throughput, ${who}`,
-      value: throughput,
-      unit: '× direct',
-      ...(callers === 16 && { target: '≥ 0.5', met: throughput >= 0.5 }),
-      detail: `${byRate.gateway.perSecond.toFixed(0)}/s against ${byRate.direct.perSecond.toFixed(0)}/s`,
-    },
-  ];
+  return COMPARED.flatMap(({ name, of, against }) => {
+    const slowdown = (turn: Turn) => turn[of].p50 / turn[against].p50;
+    const share = (turn: Turn) => turn[of].perSecond / turn[against].perSecond;
+    const byTime = middleOf(turns, slowdown);
+    const byRate = middleOf(turns, share);
+    const [slow, fast] = [byTime[of], byTime[against]];
+    const hasTarget = of === 'gateway' && against === 'direct';
+    const unit = `× ${against === 'proxy' ? 'mcp-proxy' : against}`;
+    return [
+      {
+        ...{ name: `${name} p50, ${who}`, value: slowdown(byTime), unit },
+        ...(hasTarget && callers === 1 && { target: '≤ 4', met: slowdown(byTime) <= 4 }),
+        detail: `${ms(slow.p50)} against ${ms(fast.p50)}; p99 ${ms(slow.p99)} against ${ms(fast.p99)} (${(slow.p99 / fast.p99).toFixed(1)} ×)`,
+      },
+      {
+        ...{ name: `${name} throughput, ${who}`, value: share(byRate), unit },
+        ...(hasTarget && callers === 16 && { target: '≥ 0.5', met: share(byRate) >= 0.5 }),
+        detail: `${byRate[of].perSecond.toFixed(0)}/s against ${byRate[against].perSecond.toFixed(0)}/s`,
+      },
+    ];
+  });
 }
 
 async function memoryFigures(stack: Stack): Promise<Figure[]> {

@@ -7,14 +7,14 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 
 /** Programs of others that tests drive: `test/foreign/<name>` has what they consist of, and the lock file. */
 export interface ForeignPrograms {
-  /** The newer Node.js that they bring. */
+  /** The newer Node.js that some bring. */
   readonly node: string;
   /** A file of one of their packages. */
   path(packageName: string, ...path: string[]): string;
 }
 
 /**
- * Installs them once into the cache of programs that outlives checkouts, in a folder of its own for each lock file: they
+ * Installs them once into the cache of programs that outlives checkouts, in a folder of its own for each lock file: some
  * need another Node.js than we do, and none of their packages may get among ours. No script of a package is run.
  */
 export async function installForeign(name: string, say: (line: string) => void): Promise<ForeignPrograms> {
@@ -39,7 +39,9 @@ export async function installForeign(name: string, say: (line: string) => void):
     }
   }
   return {
-    node: newerNode(folder),
+    get node() {
+      return newerNode(folder);
+    },
     path: (...path) => join(folder, 'node_modules', ...path),
   };
 }
