@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { ownerKey } from '../../../workflows/domain/principal.ts';
-import { ALICE, aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
 import { AUTHORIZATION, AWAITING, send, type SendOptions } from '../../support/gateway-wire.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -176,29 +175,6 @@ it('a notice that changes nothing to be seen sends nothing', async () => {
   change({ state: 'cancelled' });
   await subscriber.shown('cancelled');
   expect(subscriber.tasks()).toHaveLength(2);
-});
-
-it('a subscription ends with its request, and the next one begins with what is the case [LISTEN-007]', async () => {
-  const first = await listenToTask();
-  await first.shown('working');
-  first.leave();
-  await waitFor(() => world.taskListeners.size === 0);
-  change({ state: 'granted' });
-  const tools = await listen({ toolsListChanged: true });
-  const next = await listenToTask();
-  expect((await next.shown('working'))['statusMessage']).toMatch(/decision has arrived/);
-  expect([first.tasks().length, tools.messages.length]).toEqual([1, 1]);
-});
-
-it('a task that is not the caller’s any more is told of no further [LISTEN-011]', async () => {
-  const subscriber = await listenToTask();
-  await subscriber.shown('working');
-  world.lookups.length = 0;
-  world.view = undefined;
-  world.tell(TASK_ID);
-  await waitFor(() => subscriber.isOver());
-  expect(world.lookups).toEqual([{ taskId: TASK_ID, owner: ownerKey(ALICE) }]);
-  expect(subscriber.tasks()).toHaveLength(1);
 });
 
 describe('a subscription is refused', () => {
