@@ -17,6 +17,7 @@ const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
     'body.number_inexact',
     { kind: 'malformed', status: 400, message: 'the body has a number that is too long to be kept exactly' },
   ],
+  ['body.too_deep', { kind: 'malformed', status: 400, message: 'the body has too many levels' }],
   ['entity.too.large', { kind: 'too_large', status: 413, message: 'the body is too large' }],
   ['encoding.unsupported', { kind: 'encoding', status: 415, message: 'the content encoding is not supported' }],
   ['charset.unsupported', { kind: 'charset', status: 415, message: 'the character set is not supported: send UTF-8' }],

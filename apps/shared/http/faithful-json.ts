@@ -1,12 +1,15 @@
 /** Why a JSON text would be read as something else than it says. Names that `bodyFaultOf` knows. */
-export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact';
+export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact' | 'body.too_deep';
+
+/** Levels of objects and lists in one another. Whoever walks through far deeper ones by calling itself runs out of stack. */
+const MAX_DEPTH = 200;
 
 /**
  * The next thing of a JSON text that matters here: a string and whether it names a member, a number, or a bracket. A string
  * that is never closed goes to the end of the text: were it passed over, each quote in it would be tried anew, and a text of
  * quotes take quadratic time.
  */
-const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}]/gs;
+const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}[\]]/gs;
 
 /**
  * What is approved is what was asked for only if nothing is lost in reading it. `JSON.parse` keeps the last of two
@@ -14,16 +17,19 @@ const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}]/gs;
  * (RFC 7493 sections 2.2 and 2.3 forbid both). A member called `__proto__` is lost as soon as somebody copies its object. A text that is no JSON at all is the parser's to refuse.
  */
 export function unfaithful(text: string): Unfaithful | undefined {
-  const objects: Set<string>[] = [];
+  /** The names in each object that is open, and nothing for a list. */
+  const levels: (Set<string> | undefined)[] = [];
   for (const [token, content, colon] of text.matchAll(TOKEN)) {
-    if (token === '{') objects.push(new Set());
-    else if (token === '}') objects.pop();
+    if (token === '{' || token === '[') {
+      levels.push(token === '{' ? new Set() : undefined);
+      if (levels.length > MAX_DEPTH) return 'body.too_deep';
+    } else if (token === '}' || token === ']') levels.pop();
     else if (content === undefined) {
       if (!isKept(token)) return 'body.number_inexact';
     } else if (colon !== undefined) {
       const name = content.includes('\\') ? decoded(content) : content;
       if (name === '__proto__') return 'body.member_lost';
-      if (!addTo(objects.at(-1), name)) return 'body.member_twice';
+      if (!addTo(levels.at(-1), name)) return 'body.member_twice';
     }
   }
   return undefined;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ALICE, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, post, send, transfer, type SendOptions } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest();
@@ -107,6 +108,15 @@ describe('a body', () => {
   it.each(['gzip', 'deflate', 'br'])('that is no %s but says so is the fault of whoever sent it', async (encoding) => {
     const { status, body } = await list({ 'content-encoding': encoding });
     expect([status, body.error?.code]).toEqual([400, -32_600]);
+  });
+
+  it('with more levels than anybody can walk through is refused, and one below is read', async () => {
+    const nested = (levels: number) => {
+      const inputResponses = JSON.parse(`${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`) as object;
+      return send(gateway, 'tools/call', { ...transfer(), inputResponses });
+    };
+    // The rest of the request has two levels.
+    expect([(await nested(198)).status, (await nested(199)).status]).toEqual([200, 400]);
   });
 });
 

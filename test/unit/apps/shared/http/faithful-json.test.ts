@@ -43,6 +43,18 @@ describe('a text that is not', () => {
   });
 });
 
+it('has two hundred levels at most, whatever they are of', () => {
+  const nested = (levels: number, [open, close]: readonly [string, string]) =>
+    unfaithful(open.repeat(levels) + close.repeat(levels));
+  for (const brackets of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    expect([nested(200, brackets), nested(201, brackets)]).toEqual([undefined, 'body.too_deep']);
+  }
+  expect(unfaithful(`["${'['.repeat(201)}"${',[]'.repeat(201)}]`)).toBeUndefined();
+});
+
 it('takes no longer than its text is long', () => {
   const text = `{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":${index}`).join(',')}}`;
   const began = performance.now();
