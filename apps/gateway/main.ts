@@ -53,6 +53,7 @@ export interface GatewayDeps {
 
 /** The ports that the gateway serves from. */
 export interface GatewayPorts extends ProtocolPorts {
+  readonly upstreams: UpstreamPool;
   readonly verifier: TokenVerifier;
 }
 
@@ -196,7 +197,10 @@ export async function serveGateway(
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
-  const forgetChanges = [upstreams.onChange(protocol.changed), signature.onChange(() => protocol.changed('tools'))];
+  const forgetChanges = [
+    upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
+    signature.onChange(() => protocol.notify.toolsChanged()),
+  ];
   const app = createGatewayApp({
     config,
     front: protocol.front,

@@ -1,8 +1,12 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import type { Changed } from '../../activities/clients/upstream-notices.ts';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
-import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type {
+  EnsureSubmitted,
+  GatedCalls,
+  PolicyDecisionPoint,
+  UpstreamItems,
+  Upstreams,
+} from '../../workflows/domain/ports.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { createEnforcement, type EnforcementDeps } from './enforce.ts';
 import { createReadEnforcement } from './enforce-read.ts';
@@ -23,7 +27,7 @@ export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'r
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
   readonly ensureSubmitted: EnsureSubmitted;
-  readonly upstreams: UpstreamPool;
+  readonly upstreams: Upstreams & { readonly items: UpstreamItems };
   readonly signature: Signature;
   readonly log: Logger;
 }
@@ -65,7 +69,8 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const front: Front = createFront({ handler, subscriptions, polls });
   return {
     front,
-    changed: (what: Changed) => handler.notify[`${what}Changed`](),
+    /** Tells those who listen that lists have changed. */
+    notify: handler.notify,
     endStreams: () => places.close(),
     close: () => handler.close(),
   };

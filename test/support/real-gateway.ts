@@ -6,7 +6,7 @@ import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
 import { anAuthority } from './authority-stub.ts';
 import { createTestDatabase } from './database.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
-import { CALLBACK_SECRET } from './gateway.ts';
+import { CALLBACK_SECRET } from './gateway-world.ts';
 import { send, type Sent } from './gateway-wire.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;

@@ -8,7 +8,6 @@ import { requestStatus } from '../own-tools/request-status.ts';
 import { listTools, type ToolListDeps } from './list-tools.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import type { Rendering } from '../wire/rendering.ts';
 import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
@@ -32,7 +31,12 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
   );
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
     const { name, arguments: args } = params;
-    const of = { ...askable(session, ctx), caller: session.caller, claims: session.claims, signal: ctx.mcpReq.signal };
+    const of = {
+      ...inputWith(session, ctx),
+      caller: session.caller,
+      claims: session.claims,
+      signal: ctx.mcpReq.signal,
+    };
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
       return guarded(name, () => requestStatus(deps, of.caller, args));
     }
@@ -55,9 +59,9 @@ async function callTool(
     rung,
   }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext; readonly rung: Rung },
 ): Promise<CallToolResult> {
-  const { caller, claims, isModern } = session;
+  const { caller, claims } = session;
   const answer = await enforce({
-    ...askable(session, ctx),
+    ...inputWith(session, ctx),
     caller,
     claims,
     tool: params.name,
@@ -71,7 +75,7 @@ async function callTool(
 }
 
 /** Whether the request can be answered with a form, and what it brings in answer to one. */
-const askable = ({ isModern }: Session, ctx: ServerContext): BroughtInput & Pick<ToolCall, 'acceptsForm'> => ({
+const inputWith = ({ isModern }: Session, ctx: ServerContext): BroughtInput & Pick<ToolCall, 'acceptsForm'> => ({
   acceptsForm: isModern && requestDeclaresForms(ctx),
   ...(isModern ? broughtInput(ctx) : NO_INPUT),
 });

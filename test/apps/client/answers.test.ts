@@ -7,7 +7,7 @@ import {
   renderNoAnswer,
 } from '../../../apps/gateway/wire/render-denial.ts';
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
-import { aView } from '../../support/gateway.ts';
+import { aView } from '../../support/gateway-world.ts';
 
 const RENDERING = { pollIntervalMs: 1, structuredDenials: true, approvalAlias: true, requestTools: true };
 

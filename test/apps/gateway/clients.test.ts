@@ -4,7 +4,8 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { connectAgent } from '../../../apps/cli/demo/agent.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
-import { aView, GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, requestable } from '../../support/gateway-world.ts';
 import { transfer } from '../../support/gateway-wire.ts';
 import { schemaOf } from '../../support/input-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { ToolCallAnswer } from '../../../apps/gateway/tools/tool-call.ts';
-import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';
 import { ASKED, TASKS } from '../../support/input-calls.ts';
 import { aTool, TRANSFER } from '../../support/tools.ts';
@@ -34,7 +34,7 @@ const ON_HOLD = (world: World) => void (world.decision = requestable());
 const ASKING = (world: World) => {
   const offer = { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'canary', requestSchemaUrl: SCHEMA };
   world.decision = requestable({ offer });
-  world.input.forms = { [SCHEMA]: requestForm(ASKED as unknown as Json) as RequestForm };
+  world.input.forms = { [SCHEMA]: requestForm(ASKED) as RequestForm };
 };
 const FORMS = { capabilities: { ...TASKS, elicitation: {} } };
 const REQUEST = { name: 'request_access', arguments: { tool: 'bank__transfer', arguments: transfer().arguments } };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { send, transfer } from '../../support/gateway-wire.ts';
 
 const TASKS = 'io.modelcontextprotocol/tasks';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { ALICE, aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest();

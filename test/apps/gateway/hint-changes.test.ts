@@ -4,7 +4,8 @@ import type { Decision } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
-import { GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { requestable } from '../../support/gateway-world.ts';
 import { send } from '../../support/gateway-wire.ts';
 import { aTool } from '../../support/tools.ts';
 

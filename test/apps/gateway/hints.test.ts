@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Effect, Sensitivity } from '../../../workflows/domain/tools/hints.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
-import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { metaOf, send, textOf } from '../../support/gateway-wire.ts';
 import { aTool } from '../../support/tools.ts';
 

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Webhook } from 'standardwebhooks';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
-import { CALLBACK_SECRET, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { CALLBACK_SECRET, TASK_ID } from '../../support/gateway-world.ts';
 import { post, requestOf, send, transfer } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest({ maxBodyBytes: 4 * 1024 * 1024 });
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
-
 const ALICE = { authorization: 'Bearer token-of-alice' };
 const STACK = /\bat .*:\d+|node_modules|<html/i;
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { aView, GatewayUnderTest, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { ownerKey } from '../../../workflows/domain/principal.ts';
-import { ALICE, aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, aView, TASK_ID } from '../../support/gateway-world.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, type SendOptions } from '../../support/gateway-wire.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -14,7 +15,6 @@ const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
-
 let subscribers: Subscriber[] = [];
 const listen = async (notifications: Record<string, unknown>, options?: SendOptions) => {
   const subscriber = await subscribe(gateway, notifications, options);
@@ -35,7 +35,7 @@ const change = (view: Parameters<typeof aView>[0]) => {
   world.tell(TASK_ID);
 };
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
-  // A stream that is opened all the same would go on for ever.
+  // Else a stream that is opened all the same goes on for ever.
   const signal = AbortSignal.timeout(10_000);
   const { body, ...answer } = await send(gateway, LISTEN, { notifications }, { ...options, signal });
   return { ...answer, error: body.error };

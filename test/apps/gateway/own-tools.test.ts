@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
-import { ALICE, aView, GatewayUnderTest, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { metaOf, post, send, textOf, transfer } from '../../support/gateway-wire.ts';
 
 const NAMES = ['request_access', 'get_request_status'];

@@ -3,7 +3,8 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
-import { GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { requestable } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send } from '../../support/gateway-wire.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { aView, GatewayUnderTest, requestable, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer, type Sent } from '../../support/gateway-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

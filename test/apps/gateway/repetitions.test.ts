@@ -6,7 +6,7 @@ import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { expectInvariants } from '../../invariants/check-invariants.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../../support/gated-calls.ts';
-import { CALLBACK_SECRET } from '../../support/gateway.ts';
+import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import type { Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { stepsIn, TOOL, type World } from '../../support/steps.ts';

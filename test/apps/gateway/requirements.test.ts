@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ALICE, GatewayUnderTest, requestable } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, requestable } from '../../support/gateway-world.ts';
 import { metaOf, SERVER_INFO, send, transfer } from '../../support/gateway-wire.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownerKey } from '../../../workflows/domain/principal.ts';
-import { ALICE, aView, GatewayUnderTest, TASK_ID } from '../../support/gateway.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { ALICE, aView, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, send } from '../../support/gateway-wire.ts';
 
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';

@@ -1,0 +1,215 @@
+import type { TokenVerifier } from '../../apps/gateway/caller.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
+import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type {
+  GatedCalls,
+  GatedCallView,
+  InvocationResult,
+  Opening,
+  Opened,
+  PolicyDecisionPoint,
+  UpstreamTool,
+} from '../../workflows/domain/ports.ts';
+import type {
+  RequirementChecks,
+  RequirementQuestion,
+  RequirementVerdict,
+} from '../../workflows/domain/tools/requirements.ts';
+import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import { aSignature } from './all-accepted.ts';
+import { FakeInput } from './fake-input.ts';
+import { ANYTHING, TRANSFER } from './tools.ts';
+
+export const CALLBACK_SECRET = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;
+export const REQUEST_REF = 'req_fedcba9876543210fedcba9876543210';
+export const TASK_ID = 'tsk_0123456789abcdef0123456789abcdef';
+
+export const ALICE: Principal = { issuer: 'https://issuer.test', subject: 'alice', clientId: 'agent-7' };
+export const MALLORY: Principal = { issuer: 'https://issuer.test', subject: 'mallory', clientId: 'agent-7' };
+const TOKENS = new Map<string, Principal>([
+  ['token-of-alice', ALICE],
+  ['token-of-mallory', MALLORY],
+]);
+
+/** Texts that belong to the authority side. Not one of them may be seen by a client. */
+export const CANARIES = {
+  bindingToken: 'canary-binding-token',
+  evaluationId: 'canary-evaluation-id',
+  reason: 'canary-reason',
+  template: 'canary-template',
+} as const;
+
+export const requestable = (changes: Partial<Extract<Decision, { kind: 'requestable' }>> = {}): Decision => ({
+  kind: 'requestable',
+  evaluationId: CANARIES.evaluationId,
+  evaluatedAt: '2026-11-21T09:00:00Z',
+  reason: CANARIES.reason,
+  offer: {
+    expiresAt: '2126-11-21T09:10:00Z',
+    template: CANARIES.template,
+    bindingToken: CANARIES.bindingToken,
+  },
+  ...changes,
+});
+
+export const aView = (changes: Partial<GatedCallView> = {}): GatedCallView => ({
+  gatedCallId: '00000000-0000-4000-8000-000000000001',
+  taskId: TASK_ID,
+  requestRef: REQUEST_REF,
+  state: 'pending',
+  tool: 'bank__transfer',
+  createdAt: '2026-11-21T09:00:00.000Z',
+  lastUpdatedAt: '2026-11-21T09:00:01.000Z',
+  retainUntil: '2026-12-05T09:00:00.000Z',
+  ...changes,
+});
+
+/** Fake ports that a test steers and looks into. */
+export class FakeWorld {
+  decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
+  opened: Opened = { kind: 'opened', gatedCallId: aView().gatedCallId, taskId: TASK_ID };
+  view: GatedCallView | undefined = aView();
+  invocation: InvocationResult = {
+    kind: 'result',
+    isError: false,
+    result: { content: [{ type: 'text', text: 'booked' }] },
+  };
+  listed: readonly UpstreamTool[] = [TRANSFER, ANYTHING];
+  verdict: RequirementVerdict = { unmet: [], undecided: [] };
+  submission: CountersignError | undefined;
+  failure: Error | undefined;
+  callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
+  readonly questions: RequirementQuestion[] = [];
+  readonly evaluations: EvaluationRequest[] = [];
+  readonly openings: Opening[] = [];
+  readonly submitted: string[] = [];
+  readonly invocations: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject }[] = [];
+  readonly lookups: { taskId: string; owner: string }[] = [];
+  readonly cancelled: string[] = [];
+  readonly callbacks: unknown[] = [];
+  readonly changeListeners = new Set<Parameters<UpstreamPool['onChange']>[0]>();
+  readonly taskListeners = new Set<(taskId?: string) => void>();
+
+  readonly pdp: PolicyDecisionPoint = {
+    evaluate: async (request) => {
+      this.evaluations.push(request);
+      if (this.decision instanceof CountersignError) throw this.decision;
+      return typeof this.decision === 'function' ? this.decision() : this.decision;
+    },
+  };
+
+  readonly requirements: RequirementChecks = {
+    claimNames: ['roles'],
+    check: async (question) => {
+      this.questions.push(question);
+      return this.verdict;
+    },
+  };
+
+  readonly input = new FakeInput();
+  readonly gatedCalls: GatedCalls = {
+    findOpen: async () => this.input.joined,
+    open: async (opening) => {
+      this.openings.push(opening);
+      return this.opened;
+    },
+    taskIdOf: (requestRef) => (requestRef === REQUEST_REF ? TASK_ID : 'tsk_of_no_call'),
+    findTask: async (taskId, owner) => {
+      this.lookups.push({ taskId, owner });
+      if (this.failure !== undefined) throw this.failure;
+      return taskId === TASK_ID && owner === ownerKey(ALICE) ? this.view : undefined;
+    },
+    cancel: async (gatedCallId) => {
+      this.cancelled.push(gatedCallId);
+      return 'cancelled';
+    },
+    acceptCallback: async (callback) => {
+      this.callbacks.push(callback);
+      return this.callbackVerdict;
+    },
+  };
+
+  readonly taskChanges: TaskChanges = {
+    onChange: (listener) => {
+      this.taskListeners.add(listener);
+      return () => void this.taskListeners.delete(listener);
+    },
+  };
+
+  isAccepted = true;
+  readonly signature = {
+    ...aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
+    among: async (tools: readonly UpstreamTool[]) => (this.isAccepted ? tools : []),
+  };
+
+  /** What the database tells on commit. */
+  tell(taskId?: string): void {
+    for (const listener of this.taskListeners) listener(taskId);
+  }
+
+  readonly ensureSubmitted = async ({ gatedCallId }: { gatedCallId: string }) => {
+    this.submitted.push(gatedCallId);
+    if (this.submission !== undefined) throw this.submission;
+    return undefined;
+  };
+
+  readonly upstreams: UpstreamPool = {
+    tools: async () => this.listed,
+    find: async (name) => {
+      if (this.findFails !== undefined) throw this.findFails;
+      return this.listed.find((tool) => tool.name === name);
+    },
+    call: async (call) => {
+      this.invocations.push(call);
+      return this.invocation;
+    },
+    items: {
+      mayHave: () => false,
+      list: async () => [],
+      find: async () => undefined,
+      findResource: async () => undefined,
+      ask: async () => ({ kind: 'not_sent', cause: 'there is nothing to ask for' }),
+    },
+    onChange: (listener) => {
+      this.changeListeners.add(listener);
+      return () => void this.changeListeners.delete(listener);
+    },
+    refused: () => [],
+    close: async () => undefined,
+  };
+
+  tokensFail: Error | undefined;
+  findFails: Error | undefined;
+  /** What every token may be used for. */
+  scopes: readonly string[] = ['mcp'];
+  /** How long tokens are still good for. */
+  tokenSeconds = 60;
+  /** As new, but for the listeners, which are the gateway's. */
+  reset(): void {
+    const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
+    const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
+    const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
+    Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true });
+    Object.assign(this.input, { forms: {}, joined: undefined });
+    const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
+    for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
+      seen.length = 0;
+  }
+
+  readonly verifier: TokenVerifier = {
+    verify: async (token) => {
+      if (this.tokensFail !== undefined) throw this.tokensFail;
+      const principal = TOKENS.get(token);
+      if (principal === undefined) throw new CountersignError('ERR_TOKEN_INVALID', 'canary');
+      return {
+        principal,
+        scopes: this.scopes,
+        claims: { roles: ['teller'], email: 'canary-mail' },
+        expiresAt: Date.now() / 1_000 + this.tokenSeconds,
+      };
+    },
+  };
+}
