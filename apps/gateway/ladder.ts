@@ -40,7 +40,7 @@ export async function answerHeld(
   denied: RequestableCall,
 ): Promise<ToolCallAnswer | undefined> {
   if (call.rung === 'words') return { kind: 'needs_tasks' };
-  if (call.rung === 'error') return { kind: 'tasks_demanded' };
+  if (call.rung === 'error') return { kind: 'demands_tasks' };
   const opened = await requestApproval(deps, call, denied);
   if (opened?.kind !== 'task' || call.rung === 'task') return opened;
   if (call.rung === 'reference') return { kind: 'requested', view: opened.view };

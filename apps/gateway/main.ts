@@ -193,7 +193,7 @@ export async function serveGateway(
   const { upstreams, signature, verifier, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls);
-  const readDocument = createDocument(signature, redaction);
+  const readDocument = createDocument(signature, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));

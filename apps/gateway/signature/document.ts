@@ -2,6 +2,7 @@ import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import type { SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
 import type { Redaction } from '../redaction.ts';
 import { renderDocument } from '../wire/render-signature.ts';
+import type { Rendering } from '../wire/rendering.ts';
 import type { Signature } from './signature.ts';
 
 /** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
@@ -11,12 +12,13 @@ export type ReadDocument = () => Promise<SignatureDocument>;
 export function createDocument(
   signature: Pick<Signature, 'tools'>,
   redaction: Pick<Redaction, 'withholds'>,
+  rendering: Pick<Rendering, 'requestTools'>,
 ): ReadDocument {
   let made: { readonly tools: readonly UpstreamTool[]; readonly document: SignatureDocument } | undefined;
   return async () => {
     const tools = await signature.tools();
     if (made?.tools !== tools) {
-      made = { tools, document: renderDocument(tools, ({ facts }) => redaction.withholds(facts)) };
+      made = { tools, document: renderDocument(tools, ({ facts }) => redaction.withholds(facts), rendering) };
     }
     return made.document;
   };

@@ -72,7 +72,7 @@ export type ToolCallAnswer =
   /** What was asked for was not given. Nothing was opened. */
   | { readonly kind: 'not_requested' }
   /** The same, for a client that has to declare tasks. */
-  | { readonly kind: 'tasks_demanded' }
+  | { readonly kind: 'demands_tasks' }
   | { readonly kind: 'invalid_arguments'; readonly problem: string }
   /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
   | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

@@ -52,7 +52,7 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderQuestion(answer, rendering);
     case 'not_requested':
       return renderNotRequested(rendering);
-    case 'tasks_demanded':
+    case 'demands_tasks':
       throw missingTasksCapability();
     case 'invalid_arguments':
       return renderInvalidArguments(answer.problem);

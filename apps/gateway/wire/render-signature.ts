@@ -4,21 +4,24 @@ import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import { signatureDocument, type SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { SIGNATURE_DIGEST_META } from './identifiers.ts';
+import { OWN_TOOL_DEFINITIONS } from './own-tools.ts';
 import { publishedTool } from './published-tool.ts';
+import type { Rendering } from './rendering.ts';
 
 /** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
 const TTL_MS = 60_000;
 
-/** The signature with these tools, each exactly as lists have it. `isWithheld`: whether results of the tool are. */
+/** The signature with these tools and our own, each exactly as lists have it. `isWithheld`: whether results of the tool are. */
 export function renderDocument(
   tools: readonly UpstreamTool[],
   isWithheld: (tool: UpstreamTool) => boolean,
+  { requestTools }: Pick<Rendering, 'requestTools'>,
 ): SignatureDocument {
-  const published = tools.map((tool) => {
-    // As it goes over the wire: members that are written at serialisation only are part of it.
-    return JSON.parse(JSON.stringify(publishedTool(tool, isWithheld(tool)))) as JsonObject;
-  });
-  return signatureDocument(published, sha256);
+  const published = tools.map((tool) => publishedTool(tool, isWithheld(tool)));
+  const own = requestTools ? OWN_TOOL_DEFINITIONS : [];
+  // As they go over the wire: members that are written at serialisation only are part of them.
+  const listed = JSON.parse(JSON.stringify([...published, ...own])) as JsonObject[];
+  return signatureDocument(listed, sha256);
 }
 
 /**

@@ -105,7 +105,7 @@ describe('countersign signature', () => {
     const { out } = await run(['show', '--json']);
     const { digest, signature } = JSON.parse(out) as { digest: string; signature: { tools: object[] } };
     expect(signature).toMatchObject({
-      tools: [{ name: 'bank__pay', description: 'Pays.' }],
+      tools: [{ name: 'bank__pay', description: 'Pays.' }, { name: 'get_request_status' }, { name: 'request_access' }],
       prompts: [],
       resources: [],
     });

@@ -99,7 +99,7 @@ describe('a conversation', () => {
 });
 
 describe('a conversation through the gateway, on the official client', () => {
-  const gateway = new GatewayUnderTest();
+  const gateway = new GatewayUnderTest({ requestTools: false });
   const { world } = gateway;
   const restoreFetch = parseBodiesInThisRealm();
   let client: Client;

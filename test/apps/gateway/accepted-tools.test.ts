@@ -28,7 +28,7 @@ function underTest(pinning?: 'accepted') {
   const own = {} as { real: RealGateway; gateways: readonly { readonly mcpUrl: string }[]; token: string };
   beforeAll(async () => {
     const signature = pinning === undefined ? {} : { pinning };
-    own.real = await startRealGateway({}, { mcpServers: { bank: { url: bank.url } }, signature });
+    own.real = await startRealGateway({ requestTools: false }, { mcpServers: { bank: { url: bank.url } }, signature });
     own.gateways = [{ mcpUrl: own.real.mcpUrl }, await own.real.another()];
     own.token = await own.real.authority.token({ aud: own.gateways.map(({ mcpUrl }) => mcpUrl) });
   });

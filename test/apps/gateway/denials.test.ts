@@ -92,7 +92,7 @@ const ANSWERS = {
   not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
   still_held: [['it waited in vain', UNDISCLOSED, ON_HOLD, WAITS]],
   // An error of the protocol: the tests of the ladder have it.
-  tasks_demanded: [],
+  demands_tasks: [],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
   needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
   input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],

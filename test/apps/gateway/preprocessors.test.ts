@@ -9,7 +9,7 @@ import { AUTHORIZATION, metaOf, send } from '../../support/gateway-wire.ts';
 import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';
 
-const gateway = new GatewayUnderTest();
+const gateway = new GatewayUnderTest({ requestTools: false });
 const { world } = gateway;
 const restoreFetch = parseBodiesInThisRealm();
 beforeAll(() => gateway.start());

@@ -26,7 +26,7 @@ describe('the document of a signature', () => {
     fc.record({
       name: fc.string(),
       description: fc.string({ unit: 'grapheme' }),
-      annotations: fc.object({ maxDepth: 1 }),
+      annotations: fc.object({ maxDepth: 1, values: [fc.string(), fc.integer(), fc.boolean()] }),
     }),
     { selector: ({ name }) => name, maxLength: 6 },
   ) as unknown as fc.Arbitrary<JsonObject[]>;
