@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { destination, multistream, pino, type Logger } from 'pino';
 import * as z from 'zod';
@@ -43,7 +43,8 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
   if (stateDir === undefined) return pino(options, multistream(streams));
   const folder = join(stateDir, 'logs');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = destination({ dest: join(folder, 'countersign.log'), append: true, sync: false, mode: 0o600 });
+  // Open at once: a process that ends in its first moments could not write its last lines to a file that is opened meanwhile.
+  const file = destination({ dest: openSync(join(folder, 'countersign.log'), 'a', 0o600), sync: false });
   return pino(options, multistream([...streams, { level, stream: file }]));
 }
 

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { packagePath } from '../../../../apps/shared/config/package-root.ts';
 import { createLogger } from '../../../../apps/shared/logger.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
@@ -45,6 +47,22 @@ describe('createLogger', () => {
     expect(readFileSync(file(), 'utf8')).not.toContain('nothing');
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     expect(shown).toMatch(/^\d\d:\d\d:\d\d warn gateway: upstream is away: connection refused \| at once$/m);
+  });
+
+  it('writes the last words of a process that ends at once, and adds none of its own', () => {
+    const script = `import { createLogger } from './apps/shared/logger.ts';
+      createLogger('gateway', { mode: 'development', stateDir: ${JSON.stringify(stateDir)} }).info('last words');
+      process.exit(3);`;
+    const options = [
+      '--no-warnings',
+      '--import',
+      './test/support/typescript.mjs',
+      '--input-type=module',
+      '--eval',
+      script,
+    ];
+    const { status, stderr } = spawnSync(process.execPath, options, { cwd: packagePath(), encoding: 'utf8' });
+    expect([status, stderr, content()]).toEqual([3, '', expect.stringContaining('last words')]);
   });
 
   it('names the part that a child log belongs to', () => {
