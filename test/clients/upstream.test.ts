@@ -121,7 +121,7 @@ describe('upstreams over standard input and output', () => {
     const upstreams = open({ crash: program(crashing) });
     const before = await upstreams.find('crash__odd');
     let changes = 0;
-    upstreams.onChange(() => (changes += 1));
+    upstreams.onChange((what) => void (changes += what === 'tools' ? 1 : 0));
     await upstreams.call({ upstream: 'crash', upstreamTool: 'change', arguments: {} }, { signal: never() });
     await waitFor(() => changes > 0);
     const after = await upstreams.find('crash__odd');
