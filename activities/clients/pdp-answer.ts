@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { AccessRequestOffer, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { ownMember } from '../../workflows/domain/own-member.ts';
 
 /** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
 const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
@@ -105,9 +106,7 @@ function readDenial(
 function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
   const said = context.next_action;
   if (said === 'retry' || said === 'request' || said === 'none') return said;
-  const byReason = Object.hasOwn(NEXT_ACTION_OF_REASON, context.reason ?? '')
-    ? NEXT_ACTION_OF_REASON[context.reason ?? '']
-    : undefined;
+  const byReason = ownMember(NEXT_ACTION_OF_REASON, context.reason ?? '');
   return byReason ?? (hasOffer ? 'request' : 'none');
 }
 

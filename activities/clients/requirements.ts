@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
 
@@ -64,13 +65,13 @@ async function isMet(
   if ('claim' in setting) return holds(question.claims, setting);
   if ('flagsFile' in setting) {
     const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
-    return Object.hasOwn(all, requirement) && all[requirement] === true;
+    return ownMember(all, requirement) === true;
   }
   return askService(setting, requirement, question);
 }
 
 function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
-  const held = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  const held = ownMember(claims, claim);
   // Scopes are the one list that tokens write as a text. @see RFC 6749, section 3.3
   if (claim === 'scope' && typeof held === 'string') return held.split(' ').some((scope) => scope === value);
   return Array.isArray(held) ? held.includes(value) : held === value;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { GatedCalls, GatedCallView, InvocationResult, Upstreams } from '../../workflows/domain/ports.ts';
 import { isAbove, type Sensitivity } from '../../workflows/domain/tools/hints.ts';
 import type { ToolFacts, ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
@@ -31,7 +32,7 @@ export function createRedaction(
 
   /** A tool that cannot be looked up may be one whose results are sensitive. */
   async function isWithheld(tool: string): Promise<boolean> {
-    const own = Object.hasOwn(settings, tool) ? settings[tool]?.resultSensitivity : undefined;
+    const own = ownMember(settings, tool)?.resultSensitivity;
     if (own !== undefined) return exceeds(own);
     const found = await upstreams.find(tool).catch(unlessUnreachable);
     return found === undefined || withholds(found.facts);

@@ -1,6 +1,7 @@
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
+import { ownMember } from '../../workflows/domain/own-member.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
 
@@ -119,7 +120,7 @@ interface Handling {
 /** Whether the row has been handled; otherwise it comes back. Never throws. */
 async function handle(row: Row, { rows, handlers, log }: Handling): Promise<boolean> {
   try {
-    const handler = Object.hasOwn(handlers, row.kind) ? handlers[row.kind] : undefined;
+    const handler = ownMember(handlers, row.kind);
     if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
     await handler(row.subject_id);
     return true;

@@ -1,5 +1,6 @@
 import type { CedarValueJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { ownMember } from '../../../workflows/domain/own-member.ts';
 
 /** A value that a caller sent does not have the type that the schema declares. The message names the place, never the value. */
 export class ConversionError extends Error {
@@ -69,7 +70,7 @@ function recordOf(type: SchemaType, common: CommonTypes): Projection {
     const record: Record<string, CedarValueJson> = {};
     for (const [name, project] of members) {
       // Cedar has no null: a member that is null counts as left out (AZ-TR-14).
-      const member = Object.hasOwn(value, name) ? value[name] : undefined;
+      const member = ownMember(value, name);
       if (member !== undefined && member !== null) record[name] = project(member, `${path}.${name}`);
     }
     return record;

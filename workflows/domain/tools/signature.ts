@@ -1,5 +1,6 @@
 import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
+import { ownMember } from '../own-member.ts';
 import type { UpstreamTool } from '../ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
 
@@ -60,10 +61,7 @@ export function toolsInSignature(
 ): readonly UpstreamTool[] {
   return pinned
     .filter(({ upstream }) => Object.hasOwn(mcpServers, upstream))
-    .map((pin) => {
-      const own = Object.hasOwn(settings, pin.name) ? settings[pin.name] : undefined;
-      return { ...pin, facts: toolFacts(pin.definition, own) };
-    })
+    .map((pin) => ({ ...pin, facts: toolFacts(pin.definition, ownMember(settings, pin.name)) }))
     .filter(({ facts }) => refusalOf(facts) === undefined);
 }
 
