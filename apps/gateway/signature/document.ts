@@ -18,7 +18,7 @@ export function createDocument(
   return async () => {
     const tools = await signature.tools();
     if (made?.tools !== tools) {
-      made = { tools, document: renderDocument(tools, ({ facts }) => redaction.withholds(facts), rendering) };
+      made = { tools, document: renderDocument(tools, redaction, rendering) };
     }
     return made.document;
   };

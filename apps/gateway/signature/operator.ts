@@ -45,7 +45,7 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
     async show() {
       const pinned = await pins.all();
       const tools = toolsInSignature(pinned, config);
-      return { pinned, document: renderDocument(tools, ({ facts }) => redaction.withholds(facts), config.gateway) };
+      return { pinned, document: renderDocument(tools, redaction, config.gateway) };
     },
     async compare() {
       const [pinned, offered] = await Promise.all([pins.all(), upstreams.tools()]);

@@ -1,8 +1,7 @@
 import type { Upstreams } from '../../../workflows/domain/ports.ts';
 import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
 import type { Redaction } from '../redaction.ts';
-import { OWN_TOOL_DEFINITIONS } from '../wire/own-tools.ts';
-import { publishedTool } from '../wire/published-tool.ts';
+import { publishedTools } from '../wire/published-tool.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
 export interface ToolListDeps {
@@ -18,7 +17,5 @@ export interface ToolListDeps {
  */
 export async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
   const { upstreams, signature, redaction, rendering } = deps;
-  const tools = await signature.among(await upstreams.tools());
-  const published = tools.map((tool) => publishedTool(tool, redaction.withholds(tool.facts)));
-  return rendering.requestTools ? [...published, ...OWN_TOOL_DEFINITIONS] : published;
+  return publishedTools(await signature.among(await upstreams.tools()), redaction, rendering);
 }

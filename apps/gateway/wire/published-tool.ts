@@ -1,15 +1,28 @@
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import type { ToolHints } from '../../../workflows/domain/tools/hints.ts';
+import type { Redaction } from '../redaction.ts';
 import { HINT_META, OWN_META_PREFIX, PREPROCESSOR_META, REQUIREMENTS_META } from './identifiers.ts';
+import { OWN_TOOL_DEFINITIONS } from './own-tools.ts';
+import type { Rendering } from './rendering.ts';
 import { verbatimTool } from './sdk-overlay.ts';
+
+/** These tools and our own, as every list and the signature have them. */
+export function publishedTools(
+  tools: readonly UpstreamTool[],
+  redaction: Pick<Redaction, 'withholds'>,
+  { requestTools }: Pick<Rendering, 'requestTools'>,
+): Record<string, unknown>[] {
+  const published = tools.map((tool) => publishedTool(tool, redaction.withholds(tool.facts)));
+  return requestTools ? [...published, ...OWN_TOOL_DEFINITIONS] : published;
+}
 
 /**
  * A tool as clients see it: as its upstream describes it, under its public name, with what is known of it. What the
  * official clients drop (`execution` and `preprocessor`) stands a second time in `_meta`. An upstream speaks of its own tasks, which an
  * agent that talks to the gateway cannot use. Of results that are withheld no form is promised.
  */
-export function publishedTool({ name, definition, facts }: UpstreamTool, isWithheld: boolean): Record<string, unknown> {
+function publishedTool({ name, definition, facts }: UpstreamTool, isWithheld: boolean): Record<string, unknown> {
   const { execution, annotations: _annotations, preprocessor: _flag, outputSchema, _meta, ...rest } = definition;
   const { taskSupport: _taskSupport, requirements: _declared, ...others } = objectOf(execution);
   const { requirements, hints, annotations, preprocessor } = facts;

@@ -3,24 +3,22 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import { signatureDocument, type SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
+import type { Redaction } from '../redaction.ts';
 import { SIGNATURE_DIGEST_META } from './identifiers.ts';
-import { OWN_TOOL_DEFINITIONS } from './own-tools.ts';
-import { publishedTool } from './published-tool.ts';
+import { publishedTools } from './published-tool.ts';
 import type { Rendering } from './rendering.ts';
 
 /** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
 const TTL_MS = 60_000;
 
-/** The signature with these tools and our own, each exactly as lists have it. `isWithheld`: whether results of the tool are. */
+/** The signature with these tools and our own, each exactly as lists have it. */
 export function renderDocument(
   tools: readonly UpstreamTool[],
-  isWithheld: (tool: UpstreamTool) => boolean,
-  { requestTools }: Pick<Rendering, 'requestTools'>,
+  redaction: Pick<Redaction, 'withholds'>,
+  rendering: Pick<Rendering, 'requestTools'>,
 ): SignatureDocument {
-  const published = tools.map((tool) => publishedTool(tool, isWithheld(tool)));
-  const own = requestTools ? OWN_TOOL_DEFINITIONS : [];
   // As they go over the wire: members that are written at serialisation only are part of them.
-  const listed = JSON.parse(JSON.stringify([...published, ...own])) as JsonObject[];
+  const listed = JSON.parse(JSON.stringify(publishedTools(tools, redaction, rendering))) as JsonObject[];
   return signatureDocument(listed, sha256);
 }
 
