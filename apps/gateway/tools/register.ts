@@ -12,7 +12,7 @@ import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wir
 import { progressTo } from '../wire/progress.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
-import type { BroughtInput, Rung, ToolCall } from './tool-call.ts';
+import type { BroughtInput, ToolCall } from './tool-call.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
@@ -23,6 +23,9 @@ export interface ToolMethodDeps extends ToolListDeps {
 /** Earlier revisions have no calls that are repeated to answer questions. */
 const NO_INPUT: BroughtInput = { inputResponses: new Map() };
 
+/** What a call has, whichever tool it is of. */
+type CommonPart = BroughtInput & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm'>;
+
 /** `tools/list` and `tools/call`. */
 export function registerToolMethods(server: Server, deps: ToolMethodDeps, session: Session): void {
   const { guarded } = session;
@@ -31,12 +34,7 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
   );
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
     const { name, arguments: args } = params;
-    const of = {
-      ...inputWith(session, ctx),
-      caller: session.caller,
-      claims: session.claims,
-      signal: ctx.mcpReq.signal,
-    };
+    const of = commonOf(session, ctx);
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
       return guarded(name, () => requestStatus(deps, of.caller, args));
     }
@@ -45,37 +43,33 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     }
     const rung = rungOf({ isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) }, deps.ladder);
     // Of a call that is waited for, a failure must not say that its tool did not run.
-    return guarded(rung === 'wait' ? 'tasks/get' : 'tools/call', () => callTool(deps, session, { params, ctx, rung }));
+    return guarded(rung === 'wait' ? 'tasks/get' : 'tools/call', () =>
+      callTool(deps, { ...of, rung }, { params, ctx }),
+    );
   });
 }
 
 /** A call of an upstream's tool. */
 async function callTool(
   { enforce, rendering }: ToolMethodDeps,
-  session: Session,
-  {
-    params,
-    ctx,
-    rung,
-  }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext; readonly rung: Rung },
+  of: CommonPart & Pick<ToolCall, 'rung'>,
+  { params, ctx }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext },
 ): Promise<CallToolResult> {
-  const { caller, claims } = session;
   const answer = await enforce({
-    ...inputWith(session, ctx),
-    caller,
-    claims,
+    ...of,
     tool: params.name,
     arguments: (params.arguments ?? {}) as JsonObject,
     meta: forwardedMeta(params._meta),
-    rung,
-    signal: ctx.mcpReq.signal,
     onProgress: progressTo(ctx),
   });
   return renderAnswer(answer, rendering) as CallToolResult;
 }
 
-/** Whether the request can be answered with a form, and what it brings in answer to one. */
-const inputWith = ({ isModern }: Session, ctx: ServerContext): BroughtInput & Pick<ToolCall, 'acceptsForm'> => ({
+/** Who calls, whether the request can be answered with a form, and what it brings in answer to one. */
+const commonOf = ({ isModern, caller, claims }: Session, ctx: ServerContext): CommonPart => ({
+  caller,
+  claims,
+  signal: ctx.mcpReq.signal,
   acceptsForm: isModern && requestDeclaresForms(ctx),
   ...(isModern ? broughtInput(ctx) : NO_INPUT),
 });
