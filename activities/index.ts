@@ -1,4 +1,4 @@
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import type { ActivityPorts, Ended, GatedCallRef } from '../workflows/activity-ports.ts';
 import { createClaimExecution } from './claim-execution.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createInvokeTool } from './invoke-tool.ts';
@@ -7,8 +7,25 @@ import { createSettle } from './settle.ts';
 /** The activities of the worker, bound to what they reach the world through. */
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
-    claimExecution: createClaimExecution(deps),
+    claimExecution: endedOnceGone(deps, createClaimExecution(deps)),
     invokeTool: createInvokeTool(deps),
-    settle: createSettle(deps),
+    settle: endedOnceGone(deps, createSettle(deps)),
+  };
+}
+
+/**
+ * A step that fails because its call is gone says that the call has ended: repeating it finds nothing, for ever. Looked at
+ * after a failure only, so that a step costs no more for it, and a call that goes in the middle of a step counts, too.
+ */
+function endedOnceGone<Answer>({ store, log }: ActivityDeps, step: (call: GatedCallRef) => Promise<Answer>) {
+  return async (call: GatedCallRef): Promise<Answer | Ended> => {
+    try {
+      return await step(call);
+    } catch (error) {
+      // Where that cannot be told now either, what the step failed of stays the failure.
+      if (!(await store.isGone(call.gatedCallId).catch(() => false))) throw error;
+      log.warn({ gatedCallId: call.gatedCallId }, 'a gated call is gone; its workflow ends');
+      return { kind: 'ended' };
+    }
   };
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { executionSteps, settlementSteps } from './execution-steps.ts';
+import { isGone } from './gone.ts';
 import { decisionSteps, resolutionSteps } from './resolution-steps.ts';
 import type { StepContext } from './step-context.ts';
 import { loadCall, loadProgress } from './stored-call.ts';
@@ -13,6 +14,7 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
   return {
     load: (gatedCallId: string) => loadCall(pool, options.seals, gatedCallId),
     progress: (gatedCallId: string) => loadProgress(pool, gatedCallId),
+    isGone: (gatedCallId: string) => isGone(pool, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),
     ...decisionSteps(context),

@@ -138,7 +138,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
     parts.push(await runWorker({ temporal, activities, graceMs: executionTimeoutMs(config), log }));
-    const handlers = outboxHandlers({ workflows, calls: store, accessRequests });
+    const handlers = outboxHandlers({ workflows, calls: store, accessRequests, log });
     parts.push(
       await startOutbox({
         ...{ pool, listenUrl: connections.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },

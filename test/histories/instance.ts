@@ -78,7 +78,9 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
   const told = (label: string) => (id: string) =>
     fiber.step(label, async () => onWorkflow(id), 'ERR_UPSTREAM_UNAVAILABLE');
   const workflows = { start: told('start the workflow'), poke: told('poke the workflow') };
-  const handlers = outboxHandlers({ workflows, calls: deps.store, accessRequests: deps.accessRequests });
+  const handlers = outboxHandlers({
+    ...{ workflows, calls: deps.store, accessRequests: deps.accessRequests, log: deps.log },
+  });
   return {
     calls: stepwise(watched(mutation.calls?.(calls) ?? calls, watch), fiber),
     store: deps.store,

@@ -183,7 +183,7 @@ async function startMaintenance(of: {
     }),
     await startOutbox({
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
-      handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests }),
+      handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests, log }),
     }),
     startReconciler({
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },

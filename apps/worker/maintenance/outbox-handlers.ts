@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
@@ -9,16 +10,48 @@ export interface CallReader {
   progress(gatedCallId: string): Promise<{ state: GatedCallState }>;
   load(gatedCallId: string): Promise<{ handle: AccessRequestHandle | undefined }>;
   readSubmission(gatedCallId: string): Promise<{ endpoint: string; idempotencyKey: string; body: string }>;
+  /** Whether nothing is left of the call: it was forgotten, or its row was deleted. */
+  isGone(gatedCallId: string): Promise<boolean>;
 }
 
 type Handler = (gatedCallId: string) => Promise<void>;
 
-/** What each kind of outbox entry does. Every one may be repeated. */
-export function outboxHandlers(deps: {
-  workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
-  calls: CallReader;
-  accessRequests: AccessRequestService;
-}): Record<'start_workflow' | 'poke_workflow' | 'cancel_access_request', Handler> {
+interface HandlerDeps {
+  readonly workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
+  readonly calls: CallReader;
+  readonly accessRequests: AccessRequestService;
+  readonly log: Logger;
+}
+
+type Handlers = Record<'start_workflow' | 'poke_workflow' | 'cancel_access_request', Handler>;
+
+/** What each kind of outbox entry does. Every one may be repeated; one whose call is gone is done when it fails. */
+export function outboxHandlers(deps: HandlerDeps): Handlers {
+  const { start_workflow, poke_workflow, cancel_access_request } = handlersOf(deps);
+  return {
+    start_workflow: doneOnceGone(deps, 'start_workflow', start_workflow),
+    poke_workflow: doneOnceGone(deps, 'poke_workflow', poke_workflow),
+    cancel_access_request: doneOnceGone(deps, 'cancel_access_request', cancel_access_request),
+  };
+}
+
+/**
+ * An entry that cannot be handled and whose call is gone never can be: it is dropped. Looked at after a failure only, so
+ * that an entry costs no more for it, and a call that goes in the middle of its handling counts, too.
+ */
+function doneOnceGone({ calls, log }: HandlerDeps, kind: keyof Handlers, handle: Handler): Handler {
+  return async (id) => {
+    try {
+      await handle(id);
+    } catch (error) {
+      // Where that cannot be told now either, what the entry failed of stays the failure.
+      if (!(await calls.isGone(id).catch(() => false))) throw error;
+      log.warn({ gatedCallId: id, kind, err: error }, 'an outbox entry is dropped: its call is gone');
+    }
+  };
+}
+
+function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
   return {
     async start_workflow(id) {
       // Delivered late, it must leave no workflow to rest for a call that can go on, or that is over.

@@ -127,6 +127,7 @@ async function startMaintenance() {
     workflows: { start: async () => undefined, poke: async () => undefined },
     calls: lifecycle,
     accessRequests: createAccessRequestClient({ serviceUrl, token: 'ars-token-of-the-worker' }),
+    log,
   });
   const calls = { ...createDueCalls(pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end };
   return [

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
@@ -19,12 +20,14 @@ function handlers(
       progress: async () => ({ state }),
       load: async () => ({ handle: stored }),
       readSubmission: async () => SUBMISSION,
+      isGone: async () => false,
     },
     accessRequests: {
       submit,
       read: () => Promise.reject(new Error('not expected')),
       cancel: async (handle) => void log.push(`cancel ${handle.accessRequestId}`),
     },
+    log: pino({ enabled: false }),
   });
   return { ...made, log };
 }
