@@ -1,10 +1,10 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
-import { internalError, toProtocolError } from './wire/error-codes.ts';
+import { internalError, toProtocolError, type FailureOf } from './wire/error-codes.ts';
 
-/** Runs what answers one request of a method. */
-export type Guarded = <T>(method: string, run: () => Promise<T>) => Promise<T>;
+/** Runs what answers one request of a method. A failure is told as one of a request, if not said otherwise. */
+export type Guarded = <T>(method: string, run: () => Promise<T>, failureOf?: FailureOf) => Promise<T>;
 
 /** Failures that somebody has to look at, whoever was answered. */
 const ALARMS: Partial<Record<ErrorCode, string>> = {
@@ -17,7 +17,7 @@ const ALARMS: Partial<Record<ErrorCode, string>> = {
  * logged instead and the client reads a general one.
  */
 export function guard(log: Logger): Guarded {
-  return async (method, run) => {
+  return async (method, run, failureOf = 'request') => {
     try {
       return await run();
     } catch (error) {
@@ -26,7 +26,7 @@ export function guard(log: Logger): Guarded {
         const alarm = ALARMS[error.code];
         if (alarm !== undefined) log.error({ method, alarm, err: error }, 'what is sealed cannot be opened');
         else if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
-        throw toProtocolError(error, method);
+        throw toProtocolError(error, failureOf);
       }
       log.error({ method, err: error }, 'unexpected error while serving a request');
       throw internalError();

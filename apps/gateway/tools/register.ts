@@ -36,16 +36,15 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     const { name, arguments: args } = params;
     const of = commonOf(session, ctx);
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
-      return guarded(name, () => requestStatus(deps, of.caller, args));
+      return guarded('tools/call', () => requestStatus(deps, of.caller, args));
     }
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
-      return guarded('tools/call', () => requestAccess(deps, of, args));
+      return guarded('tools/call', () => requestAccess(deps, of, args), 'call');
     }
     const rung = rungOf({ isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) }, deps.ladder);
     // Of a call that is waited for, a failure must not say that its tool did not run.
-    return guarded(rung === 'wait' ? 'tasks/get' : 'tools/call', () =>
-      callTool(deps, { ...of, rung }, { params, ctx }),
-    );
+    const failureOf = rung === 'wait' ? 'request' : 'call';
+    return guarded('tools/call', () => callTool(deps, { ...of, rung }, { params, ctx }), failureOf);
   });
 }
 

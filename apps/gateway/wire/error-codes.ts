@@ -9,11 +9,17 @@ import {
   READ_DENIED,
 } from './identifiers.ts';
 
+/**
+ * What failed: a call whose tool has not run then, which the client is told; or a request of which that cannot be said, since
+ * it is about a call that may have run, or about no tool at all.
+ */
+export type FailureOf = 'call' | 'request';
+
 interface WireError {
   readonly code: number;
   readonly message: string;
-  /** Instead of the message, for a request that calls no tool: about a task whose tool may have run, or about no tool at all. */
-  readonly withoutTool?: string;
+  /** Instead of the message, for the failure of a request. */
+  readonly ofRequest?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
@@ -21,7 +27,7 @@ const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
 const later = (what: string): WireError => ({
   code: INTERNAL_ERROR,
   message: `${what} The tool did not run. The call may be repeated later.`,
-  withoutTool: `${what} The request may be repeated later.`,
+  ofRequest: `${what} The request may be repeated later.`,
 });
 const approvalServiceAway = later('The approval service cannot be reached.');
 
@@ -59,7 +65,7 @@ const WIRE_ERRORS = {
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
   ERR_UPSTREAM_UNAVAILABLE: {
     ...later("The tool's server cannot be reached."),
-    withoutTool: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
+    ofRequest: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
   },
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
   ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
@@ -70,10 +76,10 @@ const WIRE_ERRORS = {
   },
 } as const satisfies Record<ErrorCode, WireError>;
 
-/** The JSON-RPC error for a named refusal of a request with this method. */
-export function toProtocolError(error: CountersignError, method: string): ProtocolError {
-  const { code, message, withoutTool = message, data }: WireError = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, method === 'tools/call' ? message : withoutTool, data);
+/** The JSON-RPC error for a named refusal. */
+export function toProtocolError(error: CountersignError, failureOf: FailureOf): ProtocolError {
+  const { code, message, ofRequest = message, data }: WireError = WIRE_ERRORS[error.code];
+  return new ProtocolError(code, failureOf === 'call' ? message : ofRequest, data);
 }
 
 /** Whether requests with this method, or calls of this tool of ours, are about calls that were made before. */
