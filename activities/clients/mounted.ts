@@ -10,5 +10,9 @@ export interface Mounted {
   readonly start: string;
 }
 
+/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`, and one without any always. */
+export const candidatesFor = (name: string, upstreams: ReadonlyMap<string, Mounted>): [string, Mounted][] =>
+  [...upstreams].filter(([, { start }]) => name.startsWith(start));
+
 /** What public names begin with that have this prefix. */
 export const startOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

@@ -12,6 +12,8 @@ import { ProgressNotices } from './upstream-progress.ts';
 import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
 const PING_TIMEOUT_MS = 2_000;
+/** How old an attempt to connect may get while somebody waits for a list. A program has to start first. */
+const LIST_PATIENCE_MS = 15_000;
 /** For all pages of a list together. */
 const LIST_TIMEOUT_MS = 15_000;
 const BACKOFF_MIN_MS = 500;
@@ -72,9 +74,13 @@ export class UpstreamConnection {
     this.#onChanged = onChanged;
   }
 
-  /** For how long, in milliseconds, the attempt to connect that is under way has been. 0 when there is none. */
-  get connectingMs(): number {
-    return this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
+  /**
+   * For how long, in milliseconds, whoever wants a list is to wait for it: not again and again for a connection that does not
+   * come about.
+   */
+  get patienceMs(): number {
+    const connectingMs = this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
+    return Math.max(0, LIST_PATIENCE_MS - connectingMs);
   }
 
   /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { ItemKind, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/ports.ts';
-import type { Mounted } from './mounted.ts';
+import { candidatesFor, type Mounted } from './mounted.ts';
 import { readAnswer } from './upstream-answer.ts';
 import { askOnce } from './upstream-ask.ts';
 import { LISTINGS, UpstreamListing } from './upstream-listing.ts';
@@ -48,7 +48,8 @@ export class JoinedItems implements UpstreamItems {
   }
 
   async find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined> {
-    const candidates = kind === 'prompts' ? this.#whoMayHave(name) : undefined;
+    const named = kind === 'prompts' ? candidatesFor(name, this.#upstreams) : this.#upstreams;
+    const candidates = [...named].map(([upstream]) => upstream);
     return this.#soleOwner(await this.#gather(kind, (known) => known === name, candidates));
   }
 
@@ -73,10 +74,6 @@ export class JoinedItems implements UpstreamItems {
     const listings = this.#listings.get(upstream);
     if (what === 'prompts') listings?.prompts.changed();
     else [listings?.resources, listings?.templates].forEach((listing) => listing?.changed());
-  }
-
-  #whoMayHave(prompt: string): string[] {
-    return [...this.#upstreams].flatMap(([upstream, { start }]) => (prompt.startsWith(start) ? [upstream] : []));
   }
 
   /** Everything of a kind that these upstreams list and that fits, each with the name under which it is known. */

@@ -4,8 +4,6 @@ import { atMost } from './patience.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import { UpstreamList } from './upstream-list.ts';
 
-/** How old an attempt to connect may get while somebody waits for what the upstream lists. */
-const PATIENCE_MS = 15_000;
 /** How long a list is good whose upstream does not say when it changes. */
 const UNANNOUNCED_MS = 5_000;
 const RETRY_MS = 5_000;
@@ -57,7 +55,7 @@ export class UpstreamListing {
     if (!isGood && !hasJustFailed) {
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
       if (this.#failedAt === undefined) {
-        await atMost(this.#reading, Math.max(0, PATIENCE_MS - this.#connection.connectingMs));
+        await atMost(this.#reading, this.#connection.patienceMs);
       }
     }
     return this.#list.items ?? [];

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { UpstreamItems, Upstreams } from '../../workflows/domain/ports.ts';
-import { startOf, type Mounted } from './mounted.ts';
+import { candidatesFor, startOf, type Mounted } from './mounted.ts';
 import { sortOut, type OfferedTools, type RefusedTool, type SettingsByTool } from './offered-tools.ts';
 import { atMost } from './patience.ts';
 import { createCalls } from './upstream-calls.ts';
@@ -10,8 +10,6 @@ import { JoinedItems } from './upstream-items.ts';
 import type { Changed } from './upstream-notices.ts';
 import type { UpstreamServer } from './upstream-transport.ts';
 
-/** How old an attempt to connect may get while a list of all tools waits for it. A program has to start first. */
-const LIST_PATIENCE_MS = 15_000;
 /** How long a call waits for the first list of tools of the upstream it names. */
 const FIND_PATIENCE_MS = 15_000;
 
@@ -59,12 +57,13 @@ export function createUpstreams(
     items,
 
     async tools() {
-      await Promise.all(connections().map((connection) => untilListed(connection)));
+      await Promise.all(connections().map((connection) => atMost(connection.connect(), connection.patienceMs)));
       return [...offered.known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
     },
 
     async find(name, options) {
-      await lookAt(candidatesFor(name, mounted), { live: options?.live, isKnown: offered.known.has(name) });
+      const candidates = candidatesFor(name, mounted).map(([, { connection }]) => connection);
+      await lookAt(candidates, { live: options?.live, isKnown: offered.known.has(name) });
       return offered.known.get(name);
     },
 
@@ -79,12 +78,6 @@ export function createUpstreams(
       await Promise.all(connections().map((connection) => connection.close()));
     },
   };
-}
-
-/** Waits for a connection, but not again and again for one that does not come about. */
-function untilListed(connection: UpstreamConnection): Promise<void> {
-  const connected = connection.connect();
-  return atMost(connected, Math.max(0, LIST_PATIENCE_MS - connection.connectingMs));
 }
 
 /** Connects an upstream that never listed its tools. Throws `ERR_UPSTREAM_UNAVAILABLE` when that takes too long. */
@@ -103,9 +96,4 @@ async function lookAt(
   if (live || isKnown) return;
   const unread = candidates.filter((connection) => connection.tools === undefined);
   await Promise.all(unread.map((connection) => firstAnswer(connection)));
-}
-
-/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`, and one without any always. */
-function candidatesFor(name: string, mounted: ReadonlyMap<string, Mounted>): UpstreamConnection[] {
-  return [...mounted.values()].flatMap(({ connection, start }) => (name.startsWith(start) ? [connection] : []));
 }
