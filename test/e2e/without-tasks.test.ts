@@ -10,7 +10,7 @@ import { waitFor } from '../support/wait-for.ts';
 let stack!: Stack;
 let client!: Client;
 const { approve, writes } = heldCalls(() => stack);
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { waitSeconds: 45 } } });
   client = new Client({ name: 'earlier', version: '0' });
@@ -19,7 +19,6 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(async () => {
   await client?.close();
-  restoreFetch();
   await stack?.stop();
 });
 

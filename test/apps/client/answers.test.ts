@@ -8,8 +8,7 @@ import {
 } from '../../../apps/gateway/wire/render-denial.ts';
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
 import { aView } from '../../support/gateway-world.ts';
-
-const RENDERING = { pollIntervalMs: 1, structuredDenials: true, approvalAlias: true, requestTools: true };
+import { RENDERING } from '../../support/rendering.ts';
 
 const denied = (envelope: unknown) => ({ _meta: { 'io.modelcontextprotocol/authorization': envelope } });
 const reason = 'insufficient_authorization';

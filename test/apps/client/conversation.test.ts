@@ -101,7 +101,7 @@ describe('a conversation', () => {
 describe('a conversation through the gateway, on the official client', () => {
   const gateway = new GatewayUnderTest({ requestTools: false });
   const { world } = gateway;
-  const restoreFetch = parseBodiesInThisRealm();
+  parseBodiesInThisRealm();
   let client: Client;
   beforeAll(async () => {
     await gateway.start();
@@ -111,7 +111,6 @@ describe('a conversation through the gateway, on the official client', () => {
   });
   afterAll(async () => {
     await client.close();
-    restoreFetch();
     await gateway.stop();
   });
   beforeEach(() => gateway.reset());

@@ -13,12 +13,9 @@ import { requestForm, type RequestForm } from '../../../workflows/domain/submiss
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
-afterAll(() => {
-  restoreFetch();
-  return gateway.stop();
-});
+afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
 const TOOLS = ['bank__transfer', 'bank__anything', 'request_access', 'get_request_status'];

@@ -15,14 +15,11 @@ const TEMPLATE = 'demo://resource/dynamic/text/{resourceId}';
 const GUIDE = 'demo://resource/static/document/features.md';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(async () => {
   real = await startRealGateway({ maxOpenPerCaller: 100 }, { mcpServers: { every: everything, list: listing } });
 });
-afterAll(async () => {
-  restoreFetch();
-  await real.stop();
-});
+afterAll(() => real.stop());
 beforeEach(() => {
   real.authority.seen.length = 0;
   real.authority.decide = () => ({ decision: true });

@@ -13,12 +13,9 @@ const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 }
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
 const gateways = [patient, hasty, hastyWithoutTools];
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
-afterAll(() => {
-  restoreFetch();
-  return Promise.all(gateways.map((gateway) => gateway.stop()));
-});
+afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => {
   for (const gateway of gateways) {
     gateway.reset();

@@ -11,12 +11,9 @@ import { aTool } from '../../support/tools.ts';
 
 const gateway = new GatewayUnderTest({ requestTools: false });
 const { world } = gateway;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
-afterAll(() => {
-  restoreFetch();
-  return gateway.stop();
-});
+afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
 const READS = { 'mcp.dev/effect': 'read' };

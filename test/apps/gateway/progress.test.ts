@@ -9,14 +9,11 @@ import { subscribe, type Message } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(async () => {
   real = await startRealGateway({ maxOpenPerCaller: 100 });
 });
-afterAll(async () => {
-  restoreFetch();
-  await real.stop();
-});
+afterAll(() => real.stop());
 beforeEach(() => {
   real.authority.decide = () => ({ decision: true });
 });

@@ -20,7 +20,7 @@ let fixture: ReturnType<typeof gatedCallFixture>;
 let other: { mcpUrl: string };
 /** Good at both. */
 let token: string;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(async () => {
   // Whoever polled as told would learn nothing within the test.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, pollIntervalMs: 3_600_000 });
@@ -28,10 +28,7 @@ beforeAll(async () => {
   fixture = gatedCallFixture(real.database.pool);
   token = await real.authority.token({ aud: [real.mcpUrl, other.mcpUrl] });
 });
-afterAll(async () => {
-  restoreFetch();
-  await real.stop();
-});
+afterAll(() => real.stop());
 beforeEach(() => real.reset());
 
 const subscribers: Subscriber[] = [];

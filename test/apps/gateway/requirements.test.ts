@@ -8,12 +8,9 @@ import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-const restoreFetch = parseBodiesInThisRealm();
+parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
-afterAll(() => {
-  restoreFetch();
-  return gateway.stop();
-});
+afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
