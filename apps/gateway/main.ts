@@ -191,8 +191,8 @@ export async function serveGateway(
   ports: GatewayPorts,
 ): Promise<Running> {
   const { upstreams, signature, verifier, log } = ports;
-  const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
-  const gatedCalls = redaction.ofTasks(ports.gatedCalls);
+  const redaction = createRedaction(config.gateway.redactAbove, config.tools);
+  const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, signature });
   const readDocument = createDocument(signature, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.

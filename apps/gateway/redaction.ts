@@ -3,6 +3,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { GatedCalls, GatedCallView, InvocationResult, Upstreams } from '../../workflows/domain/ports.ts';
 import { isAbove, type Sensitivity } from '../../workflows/domain/tools/hints.ts';
+import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts, ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 
 const WITHHELD =
@@ -17,37 +18,46 @@ export interface Redaction {
   /** The result of a call that was allowed, as the client may see it. */
   ofResult(facts: ToolFacts, result: InvocationResult): InvocationResult;
   /** The same records, in which results of sensitive tools are withheld from whoever reads a task. */
-  ofTasks(gatedCalls: GatedCalls): GatedCalls;
+  ofTasks(gatedCalls: GatedCalls, tools: ToolLookup): GatedCalls;
+}
+
+/** Where tools are looked up of which only the name is known. */
+interface ToolLookup {
+  readonly upstreams: Pick<Upstreams, 'find'>;
+  readonly signature: AcceptedTools;
 }
 
 /** Without a ceiling nothing is withheld. `settings`: what the operator says of tools, also of those that are gone. */
 export function createRedaction(
   ceiling: Sensitivity | undefined,
   settings: Readonly<Record<string, ToolSettings>>,
-  upstreams: Pick<Upstreams, 'find'>,
 ): Redaction {
   const exceeds = (sensitivity: Sensitivity | undefined) =>
     ceiling !== undefined && isAbove(sensitivity ?? 'public', ceiling);
   const withholds = ({ hints }: ToolFacts) => exceeds(hints.resultSensitivity);
 
-  /** A tool that cannot be looked up may be one whose results are sensitive. */
-  async function isWithheld(tool: string): Promise<boolean> {
+  /**
+   * A tool that cannot be looked up may be one whose results are sensitive. So may one that is not as it was accepted: its
+   * upstream could call results public that were not when the call was made.
+   */
+  async function isWithheld(tool: string, { upstreams, signature }: ToolLookup): Promise<boolean> {
     const own = ownMember(settings, tool)?.resultSensitivity;
     if (own !== undefined) return exceeds(own);
     const found = await upstreams.find(tool).catch(unlessUnreachable);
-    return found === undefined || withholds(found.facts);
+    const [accepted] = found === undefined ? [] : await signature.among([found]);
+    return accepted === undefined || withholds(accepted.facts);
   }
 
   return {
     withholds,
     ofResult: (facts, result) => (withholds(facts) ? withheld(result) : result),
-    ofTasks(gatedCalls) {
+    ofTasks(gatedCalls, tools) {
       if (ceiling === undefined) return gatedCalls;
       return {
         ...gatedCalls,
         async findTask(taskId, owner) {
           const view = await gatedCalls.findTask(taskId, owner);
-          if (view?.result === undefined || !(await isWithheld(view.tool))) return view;
+          if (view?.result === undefined || !(await isWithheld(view.tool, tools))) return view;
           return { ...view, result: JSON.stringify(PLACEHOLDER) } satisfies GatedCallView;
         },
       };

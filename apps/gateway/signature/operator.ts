@@ -15,7 +15,7 @@ import { renderDocument } from '../wire/render-signature.ts';
 export interface OperatorDeps {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'tools'>;
   readonly pins: ToolPins & { accept(tools: readonly PinnedTool[], gone: readonly string[]): Promise<void> };
-  readonly upstreams: Pick<Upstreams, 'tools' | 'find'> & { refused(): readonly { readonly upstream: string }[] };
+  readonly upstreams: Pick<Upstreams, 'tools'> & { refused(): readonly { readonly upstream: string }[] };
 }
 
 /** What is pinned, and the document that is published of it. */
@@ -40,7 +40,7 @@ export interface Operator {
 }
 
 export function createOperator({ config, pins, upstreams }: OperatorDeps): Operator {
-  const redaction = createRedaction(config.gateway.redactAbove, config.tools, upstreams);
+  const redaction = createRedaction(config.gateway.redactAbove, config.tools);
   return {
     async show() {
       const pinned = await pins.all();

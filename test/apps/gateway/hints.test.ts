@@ -158,6 +158,13 @@ describe('the result of a task', () => {
     expect(await read('bank__look')).toBe(true);
   });
 
+  it('is withheld while its tool is not as it was accepted, unless the operator said what it is', async () => {
+    guarded.world.listed = [tool(sensitive('public'))];
+    guarded.world.isAccepted = false;
+    expect(await read('bank__look')).toBe(false);
+    expect(await read('bank__gone')).toBe(true);
+  });
+
   it('is withheld while nothing is known of its tool, unless the operator said what it is', async () => {
     expect(await read('bank__unheard_of')).toBe(false);
     expect(await read('bank__gone')).toBe(true);
