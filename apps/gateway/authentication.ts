@@ -41,8 +41,9 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
     try {
       (request as Authenticated).auth = await verifyBearerToken(request.headers.authorization, options);
     } catch (error) {
-      if (error instanceof OAuthError) return challenge(response, error, options);
-      return unavailable(response, error);
+      if (!(error instanceof OAuthError)) return unavailable(response, error);
+      if (!hasToken(request)) return askForToken(response, error, options);
+      return challenge(response, error, options);
     }
     next();
   };
@@ -79,15 +80,30 @@ interface CallParams {
   readonly arguments?: { readonly tool?: unknown } | null;
 }
 
-function challenge(
-  response: Response,
-  error: OAuthError,
-  options: { readonly requiredScopes: string[]; readonly resourceMetadataUrl: string },
-): void {
+interface ChallengeOptions {
+  readonly requiredScopes: string[];
+  readonly resourceMetadataUrl: string;
+}
+
+function challenge(response: Response, error: OAuthError, options: ChallengeOptions): void {
   const { status, headers } = bearerAuthChallengeResponse(error, options);
   const header = headers.get('WWW-Authenticate');
   if (header !== null) response.set('WWW-Authenticate', header);
   response.status(status).json(error.toResponseObject());
+}
+
+/** Another scheme is no token, good or bad. */
+const hasToken = ({ headers }: Request): boolean => /^bearer +\S/i.test(headers.authorization ?? '');
+
+/**
+ * Asks who came without a token for one: the same challenge, without the error from which a client would take that its token
+ * is bad. @see RFC 6750, section 3.1
+ */
+function askForToken(response: Response, error: OAuthError, options: ChallengeOptions): void {
+  const { status, headers } = bearerAuthChallengeResponse(error, options);
+  const header = headers.get('WWW-Authenticate') ?? 'Bearer';
+  response.set('WWW-Authenticate', header.replace(/error="[^"]*", error_description="[^"]*",? */, ''));
+  response.status(status).json({ message: 'An access token is needed. The resource metadata say who issues it.' });
 }
 
 /** Not the token's fault: the client is to keep it, and to come back. */

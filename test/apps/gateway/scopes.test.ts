@@ -52,6 +52,24 @@ describe('a token', () => {
     expect([gateway.world.evaluations, gateway.world.openings, gateway.world.invocations]).toEqual([[], [], []]);
   });
 
+  it.each([
+    ['in no header', {}],
+    ['in another scheme', { authorization: 'Basic YTpi' }],
+    ['in an empty header', { authorization: 'Bearer' }],
+  ])('that comes %s is asked for, and nothing is said of an error [AUTHZ-002]', async (_case, headers) => {
+    const answer = await post(gateway, '{}', headers);
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([
+      401,
+      `Bearer scope="mcp tools", resource_metadata="${gateway.url}/.well-known/oauth-protected-resource/mcp"`,
+    ]);
+    expect(answer.text).not.toContain('error');
+  });
+
+  it.each(['nonsense', 'nonsense and more'])('that is "%s" is called invalid [AUTHZ-002]', async (token) => {
+    const answer = await post(gateway, '{}', { authorization: `Bearer ${token}` });
+    expect(challengeOf(answer)).toEqual({ status: 401, scope: 'mcp tools', error: 'invalid_token' });
+  });
+
   it('with all scopes of the tool calls it', async () => {
     gateway.world.scopes = [...OF_THE_TRANSFER].reverse();
     expect((await callTransfer()).body.result).toMatchObject({ content: [{ text: 'booked' }] });
