@@ -59,7 +59,7 @@ export class UpstreamConnection {
   #listMs = 0;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
-  readonly #tools = new UpstreamList('tools/list', 'tools', 'name');
+  readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
   readonly #progress = new ProgressNotices();
   readonly #changes = new GatheredChanges(
     (what) => this.#carryOut(what),
@@ -179,12 +179,13 @@ export class UpstreamConnection {
     return client;
   }
 
-  /** Reads one of its lists whole, within its limits. */
+  /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
     const until = performance.now() + LIST_TIMEOUT_MS;
     const ask = (method: string, params: JsonObject) =>
       this.request(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
-    return list.read(ask, this.#server.limits);
+    const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
+    return list.read(has ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {

@@ -1,3 +1,4 @@
+import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 
@@ -10,6 +11,15 @@ interface ListLimits {
   readonly maxListItems: number;
 }
 
+/** How a kind of thing is listed: `member` of the answers to `method` holds things that have a text at `key`. */
+export interface Listed {
+  readonly method: string;
+  readonly member: string;
+  readonly key: string;
+  /** Of an upstream that has such things. */
+  readonly capability: 'tools' | 'prompts' | 'resources';
+}
+
 /** Sends one request to the upstream, and answers the result as it came. */
 type Ask = (method: string, params: JsonObject) => Promise<unknown>;
 
@@ -17,52 +27,62 @@ type Ask = (method: string, params: JsonObject) => Promise<unknown>;
 export class UpstreamList {
   /** `undefined` until there was one. */
   items: readonly JsonObject[] | undefined;
-  readonly #method: string;
-  readonly #member: string;
+  readonly #listed: Listed;
   readonly #page: z.ZodType<Readonly<Record<string, unknown>> & { readonly nextCursor?: string | undefined }>;
   /** Lists that were asked for, and which of them `items` is. */
   #asked = 0;
   #shown = 0;
 
-  /** `member` of the answers to `method` holds things that have a text at `key`. */
-  constructor(method: string, member: string, key: string) {
-    this.#method = method;
-    this.#member = member;
+  constructor(listed: Listed) {
+    this.#listed = listed;
     this.#page = z.looseObject({
-      [member]: z.array(z.looseObject({ [key]: z.string().min(1) })),
+      [listed.member]: z.array(z.looseObject({ [listed.key]: z.string().min(1) })),
       nextCursor: z.string().optional(),
     });
   }
 
+  /** What an upstream with these capabilities says of this list. `undefined`: it has none. */
+  announcedBy(
+    capabilities: ServerCapabilities | undefined,
+  ): { readonly listChanged?: boolean | undefined } | undefined {
+    return capabilities?.[this.#listed.capability];
+  }
+
   /**
-   * Reads the whole list. A list that was asked for earlier may arrive later: it does not replace the newer one. So
-   * whoever asked finds its own list in `items`, or one that was asked for after it. Throws whatever `ask` throws, a
-   * `ZodError` when the answer is no such list, and an error that names the limit when it is too long. A part of a list is no
-   * list: what is missing in it would pass for gone.
+   * Reads the whole list; without `ask` it is an empty one. A list that was asked for earlier may arrive later: it does not
+   * replace the newer one. So whoever asked finds its own list in `items`, or one that was asked for after it. Throws whatever
+   * `ask` throws, a `ZodError` when the answer is no such list, and an error that names the limit when it is too long.
    */
   async read(
-    ask: Ask,
+    ask: Ask | undefined,
     limits: ListLimits,
   ): Promise<{ readonly items: readonly JsonObject[]; readonly isNewest: boolean }> {
     const turn = (this.#asked += 1);
-    const items: JsonObject[] = [];
-    let bytes = 0;
-    let pages = 0;
-    let cursor: string | undefined;
-    do {
-      const answer = this.#page.parse(await ask(this.#method, cursor === undefined ? {} : { cursor }));
-      for (const item of answer[this.#member] as JsonObject[]) items.push(item);
-      bytes += JSON.stringify(answer).length;
-      pages += 1;
-      this.#check(limits, { items: items.length, bytes, pages });
-      cursor = answer.nextCursor;
-    } while (cursor !== undefined);
+    const items = ask === undefined ? [] : await this.#readPages(ask, limits);
     const isNewest = turn > this.#shown;
     if (isNewest) {
       this.#shown = turn;
       this.items = items;
     }
     return { items, isNewest };
+  }
+
+  /** All of them, or none: what is missing in a part of a list would pass for gone. */
+  async #readPages(ask: Ask, limits: ListLimits): Promise<readonly JsonObject[]> {
+    const { method, member } = this.#listed;
+    const items: JsonObject[] = [];
+    let bytes = 0;
+    let pages = 0;
+    let cursor: string | undefined;
+    do {
+      const answer = this.#page.parse(await ask(method, cursor === undefined ? {} : { cursor }));
+      for (const item of answer[member] as JsonObject[]) items.push(item);
+      bytes += JSON.stringify(answer).length;
+      pages += 1;
+      this.#check(limits, { items: items.length, bytes, pages });
+      cursor = answer.nextCursor;
+    } while (cursor !== undefined);
+    return items;
   }
 
   #check(limits: ListLimits, seen: { items: number; bytes: number; pages: number }): void {
@@ -72,6 +92,6 @@ export class UpstreamList {
   }
 
   #tooLong(limit: string): Error {
-    return new Error(`the answers to ${this.#method} are more than ${limit}`);
+    return new Error(`the answers to ${this.#listed.method} are more than ${limit}`);
   }
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { atMost } from './patience.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
-import { UpstreamList } from './upstream-list.ts';
+import { UpstreamList, type Listed } from './upstream-list.ts';
 
 /** How long a list is good whose upstream does not say when it changes. */
 const UNANNOUNCED_MS = 5_000;
@@ -18,25 +18,24 @@ export const LISTINGS = {
     key: 'uriTemplate',
     capability: 'resources',
   },
-} as const;
+} as const satisfies Record<string, Listed>;
 
 /** What one upstream lists of one kind: read when somebody asks, and again after it may have changed. */
 export class UpstreamListing {
   readonly #connection: UpstreamConnection;
   readonly #log: Logger;
   readonly #list: UpstreamList;
-  readonly #capability: 'prompts' | 'resources';
+  readonly #capability: Listed['capability'];
   #reading: Promise<void> | undefined;
   #isStale = true;
   #goodUntil = Number.NEGATIVE_INFINITY;
   #failedAt: number | undefined;
 
   constructor(connection: UpstreamConnection, kind: keyof typeof LISTINGS, log: Logger) {
-    const { method, member, key, capability } = LISTINGS[kind];
     this.#connection = connection;
     this.#log = log;
-    this.#list = new UpstreamList(method, member, key);
-    this.#capability = capability;
+    this.#list = new UpstreamList(LISTINGS[kind]);
+    this.#capability = LISTINGS[kind].capability;
   }
 
   /** The list may be another one. */
@@ -65,10 +64,9 @@ export class UpstreamListing {
     this.#isStale = false;
     try {
       const client = await this.#connection.connect();
-      const capability = client.getServerCapabilities()?.[this.#capability];
-      if (capability === undefined) this.#list.items = [];
-      else await this.#connection.read(client, this.#list);
-      const isAnnounced = capability === undefined || capability.listChanged === true;
+      await this.#connection.read(client, this.#list);
+      const announced = this.#list.announcedBy(client.getServerCapabilities());
+      const isAnnounced = announced === undefined || announced.listChanged === true;
       this.#goodUntil = isAnnounced ? Number.POSITIVE_INFINITY : performance.now() + UNANNOUNCED_MS;
       this.#failedAt = undefined;
     } catch (err) {

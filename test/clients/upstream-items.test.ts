@@ -75,6 +75,15 @@ describe('what upstreams list beside tools', () => {
     expect(await names('prompts')).toEqual(['a__p']);
     expect((await pool.tools()).map(({ name }) => name)).toContain('a__grow');
   });
+
+  it('is listed by one that has no tools, which is connected and lists none', async () => {
+    open({ a: { prompts: ['p'], resources: ['x://a'], tools: false }, b: {} });
+    expect((await pool.tools()).map(({ name }) => name)).toEqual(['b__grow']);
+    expect([await names('prompts'), await names('resources')]).toEqual([['a__p'], ['x://a']]);
+    expect(await pool.find('a__grow')).toBeUndefined();
+    expect(await pool.find('a__grow', { live: true })).toBeUndefined();
+    expect(pool.items.mayHave('completions')).toBe(false);
+  });
 });
 
 it('what no upstream has is known when all of them have been reached', async () => {
