@@ -84,6 +84,7 @@ async function send(
     {
       upstream: call.binding.upstream,
       upstreamTool: call.binding.upstreamTool,
+      toolDigest: call.binding.toolDigest,
       arguments: JSON.parse(call.binding.arguments) as JsonObject,
       caller: call.binding.caller,
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },

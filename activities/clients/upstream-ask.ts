@@ -1,3 +1,4 @@
+import type { Client } from '@modelcontextprotocol/client';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Unanswered } from '../../workflows/domain/ports.ts';
@@ -6,7 +7,9 @@ import { orAborted } from './patience.ts';
 import { readFailure } from './upstream-answer.ts';
 import type { RequestLimits, UpstreamConnection } from './upstream-connection.ts';
 
-interface AskOptions extends RequestLimits {
+interface AskOptions extends Omit<RequestLimits, 'headers'> {
+  /** Of this request, over HTTP, beside the credential. Whatever it throws means that nothing is sent. */
+  readonly headers?: (client: Client) => Promise<Readonly<Record<string, string>>>;
   /** For whom it is asked: the upstream may want a credential that names the caller. */
   readonly caller?: Principal | undefined;
   readonly signal: AbortSignal;
@@ -22,18 +25,18 @@ export async function askOnce<T>(
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
   if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
-  let client, credentials;
+  let client, all;
   try {
     client = await orAborted(connection.connect(), limits.signal);
-    credentials = await orAborted(connection.credentials.headers(caller), limits.signal);
+    const credentials = await orAborted(connection.credentials.headers(caller), limits.signal);
+    all = { ...credentials, ...(headers && (await orAborted(headers(client), limits.signal))) };
   } catch (error) {
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
   // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
   if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   try {
-    const all = { ...limits, headers: { ...credentials, ...headers } };
-    return read(await connection.request(client, request.method, request.params, all));
+    return read(await connection.request(client, request.method, request.params, { ...limits, headers: all }));
   } catch (error) {
     const outcome = readFailure(error);
     if (outcome.kind === 'not_sent') connection.discard(client);

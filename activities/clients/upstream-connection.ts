@@ -116,6 +116,11 @@ export class UpstreamConnection {
     return this.#list(await this.connect());
   }
 
+  /** Asks the upstream for its tools before long, as if it had said that they changed. */
+  listLater(): void {
+    this.#changes.add('tools');
+  }
+
   /** Sends one request and hands back the result as it came. Never repeats. */
   async request(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
     const { asking, forget } = this.#progress.expect(params, limits.onProgress);

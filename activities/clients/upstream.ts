@@ -53,7 +53,7 @@ export function createUpstreams(
   const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
   return {
-    ...createCalls(mounted),
+    ...createCalls(mounted, (upstream, name) => offered.known.get(`${mounted.get(upstream)?.start ?? ''}${name}`)),
     items,
 
     async tools() {

@@ -31,6 +31,7 @@ describe('invoking the tool', () => {
     expect(step.sent[0]).toMatchObject({
       upstream: 'files',
       upstreamTool: 'write_file',
+      toolDigest: binding.toolDigest,
       arguments: JSON.parse(binding.arguments),
       caller: binding.caller,
     });

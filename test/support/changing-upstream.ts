@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, fromJsonSchema, McpServer, type ToolAnnotations } from '@modelcontextprotocol/server';
 import express, { type Response } from 'express';
@@ -6,7 +7,7 @@ import { serve } from './serve.ts';
 /** The tool `pay`, as the server describes it. */
 export interface Description {
   readonly description: string;
-  readonly properties: Readonly<Record<string, { readonly type: string }>>;
+  readonly properties: Readonly<Record<string, { readonly type: string; readonly 'x-mcp-header'?: string }>>;
   readonly annotations: ToolAnnotations;
 }
 
@@ -15,6 +16,8 @@ export async function startChangingUpstream(original: Description) {
   const upstream = {
     described: original as Description | undefined,
     calls: 0,
+    /** Of the requests that called the tool, or would have. */
+    headers: [] as IncomingHttpHeaders[],
     /** When it resolves, the tool is listed. */
     onList: (): Promise<void> => Promise.resolve(),
   };
@@ -39,6 +42,7 @@ export async function startChangingUpstream(original: Description) {
   app.all('/mcp', async (request, response) => {
     const { method } = (request.body ?? {}) as { method?: string };
     if (method === 'tools/list') await upstream.onList();
+    if (method === 'tools/call') upstream.headers.push(request.headers);
     if (method === 'subscriptions/listen') streams.add(response);
     await node(request, response, request.body);
   });

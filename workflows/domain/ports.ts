@@ -199,13 +199,16 @@ export interface Upstreams {
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
    * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
-   * by HTTP. An upstream that wants to know for whom it works is told the caller; a call without one is our own.
+   * by HTTP, and so do the arguments that the tool has repeated there. A tool that is not described by `toolDigest` any more gets nothing.
+   * An upstream that wants to know for whom it works is told the caller; a call without one is our own.
    * `onProgress` asks the tool to say how far it has come, and is called until the call has ended.
    */
   call(
     call: {
       upstream: string;
       upstreamTool: string;
+      /** Of the tool that the call is bound to. A call without one is bound to none. */
+      toolDigest?: string;
       arguments: JsonObject;
       caller?: Principal;
       meta?: JsonObject;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../canonical-json.ts';
 import { annotationsOf, declaredHints, hasNoEffect, type Effect, type ToolHints } from './hints.ts';
+import { mirroredArguments, type MirroredArguments } from './mirrored-arguments.ts';
 import { declaredRequirements } from './requirements.ts';
 
 /** What the operator says of one tool. */
@@ -24,6 +25,8 @@ export interface ToolFacts {
   readonly auditLevel: AuditLevel;
   /** Whether clients run it before every prompt. Its calls never wait for anybody. */
   readonly preprocessor: boolean;
+  /** Arguments that clients over HTTP repeat in headers. */
+  readonly headers: MirroredArguments;
 }
 
 /** Throws a `RangeError` when the definition has no canonical form. */
@@ -42,14 +45,16 @@ export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): 
     annotations: annotationsOf(definition, { declared, own }),
     auditLevel: auditLevelOf(declared.effect, own.effect),
     preprocessor: preprocessor ?? definition['preprocessor'] === true,
+    headers: mirroredArguments(definition['inputSchema']),
   };
 }
 
 /**
  * Why a tool is not offered; undefined when it is. A preprocessor runs without anybody choosing it, so it has to be certain
- * that nothing comes of that (PRE-010).
+ * that nothing comes of that (PRE-010). Of clients that speak HTTP none could call a tool whose headers are declared wrongly.
  */
-export function refusalOf({ preprocessor, hints, annotations }: ToolFacts): string | undefined {
+export function refusalOf({ preprocessor, hints, annotations, headers }: ToolFacts): string | undefined {
+  if (headers.fault !== undefined) return headers.fault;
   if (!preprocessor || hasNoEffect(hints.effect, annotations)) return undefined;
   return 'it is a preprocessor, and not one that only reads: its effect has to be "read", and readOnlyHint true';
 }

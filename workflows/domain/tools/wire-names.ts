@@ -8,3 +8,12 @@ export const HINT_META = {
 
 /** Names of the gateway's own tools. No tool of an upstream is offered under one: it could pass for an approval. */
 export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_request_status' } as const;
+
+/** In the schema of an argument: the name of the header in which clients over HTTP repeat it. */
+export const MIRROR_KEYWORD = 'x-mcp-header';
+/** What the names of such headers begin with. */
+export const MIRROR_HEADER_PREFIX = 'Mcp-Param-';
+/** Around the value of a header that is Base64 of UTF-8. */
+export const ENCODED_VALUE = { start: '=?base64?', end: '?=' } as const;
+/** A request whose headers are not what its body says. */
+export const HEADER_MISMATCH = -32_020;
