@@ -24,7 +24,7 @@ export interface EnforcementDeps extends LadderDeps {
   };
 }
 
-/** The policy enforcement point: nothing reaches a tool but through it. Throws `CountersignError`s; then nothing ran. */
+/** The policy enforcement point: nothing reaches a tool but through it. Throws `CountersignError`s, and what `checkHeaders` does; then nothing ran. */
 export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
 export function createEnforcement(deps: EnforcementDeps): Enforce {
@@ -34,6 +34,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     // Before anything that the tool says of itself is used, its schema first of all.
     const [accepted] = await deps.signature.among([tool]);
     if (accepted === undefined) return { kind: 'not_accepted' };
+    call.checkHeaders?.(tool.facts.headers.mirrored);
     const bound = bindCall(call, tool, {
       checkArguments: deps.checkArguments,
       claimNames: deps.requirements.claimNames,
@@ -92,12 +93,12 @@ async function forward(
   call: ToolCall,
   { tool, binding }: Omit<BoundTool, 'asked'>,
 ): Promise<InvocationResult> {
-  const { upstream, upstreamTool, caller } = binding;
+  const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta } = call;
   // What a tool says on its way may be a part of its result.
   const onProgress = deps.redaction.withholds(tool.facts) ? undefined : call.onProgress;
   const result = await deps.upstreams.call(
-    { upstream, upstreamTool, arguments: args, caller, ...(meta !== undefined && { meta }) },
+    { upstream, upstreamTool, toolDigest, arguments: args, caller, ...(meta !== undefined && { meta }) },
     {
       signal: call.signal,
       timeoutMs: deps.settings.executionTimeoutMs,

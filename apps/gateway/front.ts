@@ -5,6 +5,7 @@ import type { Subscriptions } from './listen/subscriptions.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { isAboutTasks } from './wire/error-codes.ts';
 import { LISTEN } from './wire/identifiers.ts';
+import { withStatusFor } from './wire/mirrored-headers.ts';
 import { tooManyRequests } from './wire/refusal.ts';
 import { pollRequest } from './wire/schemas.ts';
 
@@ -29,7 +30,7 @@ export function createFront({ handler, subscriptions, polls }: FrontDeps): Front
       const asked: unknown = options?.parsedBody;
       const tooOften = await refusal(polls, asked, options?.authInfo);
       if (tooOften !== undefined) return tooOften;
-      const answer = await handler.fetch(request, options);
+      const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
       return subscriptions.serve(answer, asked, options?.authInfo);
     },

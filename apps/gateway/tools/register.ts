@@ -7,6 +7,7 @@ import { requestAccess } from '../own-tools/request-access.ts';
 import { requestStatus } from '../own-tools/request-status.ts';
 import { listTools, type ToolListDeps } from './list-tools.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
+import { headerCheck } from '../wire/mirrored-headers.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import { progressTo } from '../wire/progress.ts';
@@ -44,14 +45,15 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     const rung = rungOf({ isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) }, deps.ladder);
     // Of a call that is waited for, a failure must not say that its tool did not run.
     const failureOf = rung === 'wait' ? 'request' : 'call';
-    return guarded('tools/call', () => callTool(deps, { ...of, rung }, { params, ctx }), failureOf);
+    const checkHeaders = session.isModern ? headerCheck(ctx.http?.req, (args ?? {}) as JsonObject) : undefined;
+    return guarded('tools/call', () => callTool(deps, { ...of, rung, checkHeaders }, { params, ctx }), failureOf);
   });
 }
 
 /** A call of an upstream's tool. */
 async function callTool(
   { enforce, rendering }: ToolMethodDeps,
-  of: CommonPart & Pick<ToolCall, 'rung'>,
+  of: CommonPart & Pick<ToolCall, 'rung' | 'checkHeaders'>,
   { params, ctx }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext },
 ): Promise<CallToolResult> {
   const answer = await enforce({

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCallView, InvocationResult, Progress } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 
 /** What a client brings with a call that it repeats to answer questions. */
@@ -31,6 +32,8 @@ export interface ToolCall extends BroughtInput {
   readonly claims: JsonObject;
   readonly tool: string;
   readonly arguments: JsonObject;
+  /** Throws when a header of the request does not repeat one of these. Missing where headers repeat nothing. */
+  readonly checkHeaders?: ((mirrored: readonly MirroredArgument[]) => void) | undefined;
   /** What of the call's metadata the upstream may see. */
   readonly meta?: JsonObject | undefined;
   /** Whether this request can be answered with a form. */

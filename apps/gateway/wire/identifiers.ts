@@ -2,7 +2,13 @@
  * Every name and number on the MCP wire that a draft may still change. Nothing outside this folder spells one out, but for
  * those that are read from upstreams as well.
  */
-export { HINT_META, OWN_TOOLS } from '../../../workflows/domain/tools/wire-names.ts';
+export {
+  ENCODED_VALUE,
+  HEADER_MISMATCH,
+  HINT_META,
+  MIRROR_HEADER_PREFIX,
+  OWN_TOOLS,
+} from '../../../workflows/domain/tools/wire-names.ts';
 
 /** Keys of `capabilities.extensions`. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';

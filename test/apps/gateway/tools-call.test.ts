@@ -31,7 +31,13 @@ describe('an allowed call', () => {
       },
     ]);
     expect(world.invocations).toEqual([
-      { upstream: 'bank', upstreamTool: 'transfer', arguments: { to: 'acct-1', amount: 5 }, caller: ALICE },
+      {
+        upstream: 'bank',
+        upstreamTool: 'transfer',
+        toolDigest: 'sha-256:1111',
+        arguments: { to: 'acct-1', amount: 5 },
+        caller: ALICE,
+      },
     ]);
     expect(world.openings).toEqual([]);
   });
