@@ -13,11 +13,8 @@ import { registerTaskMethods, type TaskMethodDeps } from './tasks/register.ts';
 import { registerToolMethods, type ToolMethodDeps } from './tools/register.ts';
 import { declaredExtensions } from './wire/extensions.ts';
 import { SERVER_INFO, SIGNATURE } from './wire/identifiers.ts';
+import { instructionsFor } from './wire/instructions.ts';
 import { VerbatimServer } from './wire/sdk-overlay.ts';
-
-const INSTRUCTIONS =
-  'Some tools need an approval before they run. Such a call answers with a task: keep its id and poll tasks/get. ' +
-  'The tool has not run until the task says so.';
 
 export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
   readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
@@ -36,7 +33,7 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
     guarded: guard(deps.log),
   };
   const server = new VerbatimServer(SERVER_INFO, {
-    instructions: INSTRUCTIONS,
+    instructions: instructionsFor({ ...deps, isModern }),
     capabilities: {
       ...capabilities(deps.upstreams.items, isModern),
       ...SIGNATURE_CAPABILITY,

@@ -1,0 +1,37 @@
+import type { LadderSettings } from '../ladder.ts';
+import { OWN_TOOLS } from './identifiers.ts';
+import { REQUEST_POLL_MS } from './own-tools.ts';
+import type { Rendering } from './rendering.ts';
+
+interface InstructionsFor {
+  /** Whether the client speaks the present revision, the only one in which there are tasks. */
+  readonly isModern: boolean;
+  readonly rendering: Pick<Rendering, 'requestTools'>;
+  readonly ladder: Pick<LadderSettings, 'waitSeconds'>;
+}
+
+/** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
+export function instructionsFor({ isModern, rendering, ladder }: InstructionsFor): string {
+  const what = isModern
+    ? 'Such a call answers with a task: keep its id and poll tasks/get. The tool has not run until the task says so.'
+    : withoutTasks(rendering, ladder);
+  return `Some tools need an approval before they run. ${what}`;
+}
+
+function withoutTasks(
+  { requestTools }: InstructionsFor['rendering'],
+  { waitSeconds }: InstructionsFor['ladder'],
+): string {
+  const { requestAccess, requestStatus } = OWN_TOOLS;
+  const poll = `call ${requestStatus} with it every ${REQUEST_POLL_MS / 1_000} seconds at most`;
+  const notYet = 'The tool has not run until an answer says so.';
+  if (waitSeconds > 0) {
+    const then = requestTools
+      ? `then it answers with a request reference: ${poll}`
+      : 'then repeat the same call, which joins the request';
+    return `Such a call requests one, and waits for its result for up to ${waitSeconds} seconds; ${then}. ${notYet}`;
+  }
+  return requestTools
+    ? `Such a call is refused: call ${requestAccess} with it, keep the request reference, and ${poll}. ${notYet}`
+    : 'Such a call is refused, and nothing is requested: it takes a client with tasks.';
+}

@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { instructionsFor } from '../../../apps/gateway/wire/instructions.ts';
+
+const told = (isModern: boolean, requestTools: boolean, waitSeconds = 0) =>
+  instructionsFor({ isModern, rendering: { requestTools }, ladder: { waitSeconds } });
+const said = (text: string) => ({
+  tasks: /\btasks\/get\b/.test(text),
+  ask: /\brequest_access\b/.test(text),
+  look: /\bget_request_status\b/.test(text),
+  wait: /\b45 seconds\b/.test(text),
+});
+const NOTHING = { tasks: false, ask: false, look: false, wait: false };
+
+describe('the instructions', () => {
+  it.each([
+    [false, 0],
+    [true, 45],
+  ])('of the present revision speak of tasks alone (plain tools %s, wait %s)', (requestTools, waitSeconds) => {
+    expect(said(told(true, requestTools, waitSeconds))).toEqual({ ...NOTHING, tasks: true });
+  });
+
+  it.each([
+    [false, 0, NOTHING],
+    [true, 0, { ...NOTHING, ask: true, look: true }],
+    [false, 45, { ...NOTHING, wait: true }],
+    [true, 45, { ...NOTHING, look: true, wait: true }],
+  ])('of earlier ones speak of what there is (plain tools %s, wait %s)', (requestTools, waitSeconds, of) => {
+    expect(said(told(false, requestTools, waitSeconds))).toEqual(of);
+  });
+});
