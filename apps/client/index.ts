@@ -6,5 +6,12 @@ export { mayHaveRun, readDisposition, type AnyToolResult } from './disposition.t
 export type { Latency } from './latency.ts';
 export { answersTo, repetitionOf, type Answerer, type Asking, type Question, type Questions } from './questions.ts';
 export { isBoundToFail, requirementsOf, type KnownRequirements } from './requirements.ts';
-export { readSignature, SignatureError, type AnySignature, type TrustedSignature } from './signature.ts';
+export {
+  readSignature,
+  SignatureError,
+  type AnySignature,
+  type ListedThings,
+  type ListName,
+  type TrustedSignature,
+} from './signature.ts';
 export type { ListedTool } from './tool.ts';

@@ -7,9 +7,12 @@ const READ = { readOnlyHint: true, destructiveHint: false };
 const WRITE = { readOnlyHint: false, destructiveHint: true };
 const signature = readSignature({
   tools: [{ name: 'look', annotations: READ }, { name: 'ledger', annotations: [READ, WRITE] }, { name: 'plain' }],
+  prompts: [{ name: 'ask' }],
+  resources: [{ uri: 'x:1', name: 'ask', annotations: { priority: 1 } }],
+  resourceTemplates: [{ uriTemplate: 'x:{id}', name: 'any' }],
 });
 const outside = (...listed: { name: string; annotations?: unknown }[]) =>
-  signature.outside(listed).map(({ name }) => name);
+  signature.outside('tools', listed).map(({ name }) => name);
 
 describe('a list is within the signature', () => {
   it('when it is a part of it, or nothing of it [SIG-006, SIG-016]', () => {
@@ -33,12 +36,31 @@ describe('a list is within the signature', () => {
   });
 });
 
+describe('a list of other things', () => {
+  it('is within the signature by name, address or template, each kind by itself [SIG-006, SIG-016]', () => {
+    expect(signature.outside('prompts', [{ name: 'ask' }, { name: 'look' }])).toEqual([{ name: 'look' }]);
+    expect(signature.outside('resources', [{ uri: 'x:2' }])).toEqual([{ uri: 'x:2' }]);
+    const templates = [{ uriTemplate: 'x:{id}' }, { uriTemplate: 'x:1' }];
+    expect(signature.outside('resourceTemplates', templates)).toEqual([{ uriTemplate: 'x:1' }]);
+  });
+
+  it('is within it whenever its contents changed, but not with other annotations [SIG-010]', () => {
+    const at = (annotations: object) => signature.outside('resources', [{ uri: 'x:1', annotations }]).length;
+    expect(at({ priority: 1, lastModified: '2026-11-22T10:00:00Z' })).toBe(0);
+    expect([at({ priority: 0 }), at({ priority: 1, audience: ['assistant'] })]).toEqual([1, 1]);
+  });
+});
+
 it('what is no signature, or longer than anybody could trust, is refused', () => {
   const many = Array.from({ length: 10_001 }, (_, index) => ({ name: `t${index}` }));
   for (const tools of ['all', null, [5], [{ title: 'x' }], [null], many]) {
-    expect(() => readSignature({ tools })).toThrow(SignatureError);
+    for (const list of ['tools', 'prompts', 'resourceTemplates']) {
+      expect(() => readSignature({ [list]: tools })).toThrow(SignatureError);
+    }
   }
-  expect(readSignature({}).outside([{ name: 'x' }])).toHaveLength(1);
+  expect(() => readSignature({ resources: many.map((_, index) => ({ uri: `x:${index}` })) })).not.toThrow();
+  expect(() => readSignature({ resources: [{ name: 'x' }] })).toThrow(SignatureError);
+  expect(readSignature({}).outside('tools', [{ name: 'x' }])).toHaveLength(1);
 });
 
 describe('with the gateway', () => {
@@ -50,6 +72,6 @@ describe('with the gateway', () => {
     const { result } = (await send(gateway, 'signature')).body;
     const list = (await send(gateway, 'tools/list')).body.result?.['tools'] as { name: string }[];
     expect(list.length).toBeGreaterThan(0);
-    expect(readSignature(result ?? {}).outside(list)).toEqual([]);
+    expect(readSignature(result ?? {}).outside('tools', list)).toEqual([]);
   });
 });
