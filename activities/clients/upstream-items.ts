@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
-import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { ItemKind, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/ports.ts';
+import { descriptionOf } from '../../workflows/domain/tools/pins.ts';
+import { sha256 } from '../sha256.ts';
 import { candidatesFor, type Mounted } from './mounted.ts';
 import { readAnswer } from './upstream-answer.ts';
 import { askOnce } from './upstream-ask.ts';
@@ -12,6 +14,7 @@ export class JoinedItems implements UpstreamItems {
   readonly #upstreams: ReadonlyMap<string, Mounted>;
   readonly #log: Logger;
   readonly #listings: ReadonlyMap<string, Readonly<Record<ItemKind, UpstreamListing>>>;
+  readonly #described = new WeakMap<JsonObject, UpstreamItem>();
   /** Upstreams of which the log says already that they claim the same. */
   readonly #reported = new Set<string>();
 
@@ -23,7 +26,11 @@ export class JoinedItems implements UpstreamItems {
         const listing = (kind: ItemKind) => new UpstreamListing(connection, kind, log.child({ upstream }));
         return [
           upstream,
-          { prompts: listing('prompts'), resources: listing('resources'), templates: listing('templates') },
+          {
+            prompt: listing('prompt'),
+            resource: listing('resource'),
+            resource_template: listing('resource_template'),
+          },
         ];
       }),
     );
@@ -48,17 +55,19 @@ export class JoinedItems implements UpstreamItems {
   }
 
   async find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined> {
-    const named = kind === 'prompts' ? candidatesFor(name, this.#upstreams) : this.#upstreams;
+    const named = kind === 'prompt' ? candidatesFor(name, this.#upstreams) : this.#upstreams;
     const candidates = [...named].map(([upstream]) => upstream);
     return this.#soleOwner(await this.#gather(kind, (known) => known === name, candidates));
   }
 
-  async findResource(uri: string): Promise<UpstreamItem | undefined> {
+  async findResource(uri: string): Promise<readonly UpstreamItem[]> {
     const [listed, made] = await Promise.all([
-      this.#gather('resources', (known) => known === uri),
-      this.#gather('templates', (template) => mayBecome(template, uri)),
+      this.#gather('resource', (known) => known === uri),
+      this.#gather('resource_template', (template) => mayBecome(template, uri)),
     ]);
-    return this.#soleOwner([...listed, ...made]);
+    const first = this.#soleOwner([...listed, ...made]);
+    if (first === undefined) return [];
+    return listed.length > 0 ? [first] : made;
   }
 
   ask(
@@ -72,8 +81,25 @@ export class JoinedItems implements UpstreamItems {
   /** What this upstream lists of it may be something else. */
   changed(upstream: string, what: Exclude<Changed, 'tools'>): void {
     const listings = this.#listings.get(upstream);
-    if (what === 'prompts') listings?.prompts.changed();
-    else [listings?.resources, listings?.templates].forEach((listing) => listing?.changed());
+    if (what === 'prompts') listings?.prompt.changed();
+    else [listings?.resource, listings?.resource_template].forEach((listing) => listing?.changed());
+  }
+
+  /** Described once for each list that was read, however often the list is asked for; undefined when it has no digest. */
+  #describe(of: { kind: ItemKind; upstream: string; start: string }, definition: JsonObject): UpstreamItem | undefined {
+    const { kind, upstream, start } = of;
+    const known = this.#described.get(definition);
+    if (known !== undefined) return known;
+    const upstreamName = definition[LISTINGS[kind].key] as string;
+    try {
+      const digest = `sha-256:${sha256(canonicalJson(descriptionOf(kind, definition)))}`;
+      const item = { kind, upstream, upstreamName, name: `${start}${upstreamName}`, definition, digest };
+      this.#described.set(definition, item);
+      return item;
+    } catch (err) {
+      this.#log.error({ upstream, kind, err }, 'something has no canonical description and is left out');
+      return undefined;
+    }
   }
 
   /** Everything of a kind that these upstreams list and that fits, each with the name under which it is known. */
@@ -85,10 +111,11 @@ export class JoinedItems implements UpstreamItems {
     const lists = of.map(async (upstream) => {
       const items = (await this.#listings.get(upstream)?.[kind].items()) ?? [];
       // An address means what it means wherever it is written, so it has no prefix.
-      const start = kind === 'prompts' ? (this.#upstreams.get(upstream)?.start ?? '') : '';
+      const start = kind === 'prompt' ? (this.#upstreams.get(upstream)?.start ?? '') : '';
+      const { key } = LISTINGS[kind];
       return items
-        .map((definition) => describe({ upstream, start }, LISTINGS[kind].key, definition))
-        .filter(({ name }) => fits(name));
+        .filter((definition) => fits(`${start}${definition[key] as string}`))
+        .flatMap((definition) => this.#describe({ kind, upstream, start }, definition) ?? []);
     });
     return (await Promise.all(lists)).flat();
   }
@@ -108,15 +135,6 @@ export class JoinedItems implements UpstreamItems {
     this.#reported.add(key);
     return undefined;
   }
-}
-
-function describe(
-  { upstream, start }: { readonly upstream: string; readonly start: string },
-  key: string,
-  definition: JsonObject,
-): UpstreamItem {
-  const upstreamName = definition[key] as string;
-  return { upstream, upstreamName, name: `${start}${upstreamName}`, definition };
 }
 
 /**

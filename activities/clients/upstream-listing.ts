@@ -10,9 +10,9 @@ const RETRY_MS = 5_000;
 
 /** The three kinds of things that an upstream may list beside tools. */
 export const LISTINGS = {
-  prompts: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
-  resources: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
-  templates: {
+  prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
+  resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
+  resource_template: {
     method: 'resources/templates/list',
     member: 'resourceTemplates',
     key: 'uriTemplate',

@@ -10,7 +10,7 @@ import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
-import { createToolPins } from '../../activities/stores/tool-pins.ts';
+import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
@@ -29,10 +29,11 @@ import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
 import { createDocument } from './signature/document.ts';
-import { createOperator, type Operator } from './signature/operator.ts';
+import { offeredBy } from './signature/offered.ts';
+import { createOperator, type Operator, type Silence } from './signature/operator.ts';
 import { createSignature } from './signature/signature.ts';
 
-export type { Operator };
+export type { Operator, Silence };
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -79,7 +80,7 @@ export function openSignature(
   const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2 });
   const upstreams = connectUpstreams(config, log);
   return {
-    ...createOperator({ config, pins: createToolPins(pool), upstreams }),
+    ...createOperator({ config, pins: createPins(pool), upstreams }),
     async close() {
       await upstreams.close();
       await pool.end();
@@ -120,9 +121,9 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     }),
     taskChanges: createTaskChanges(deps.databaseUrl, log),
     signature: createSignature({
-      pins: createToolPins(pool),
+      pins: createPins(pool),
       pinning: config.signature.pinning,
-      offered: () => upstreams.tools(),
+      offered: () => offeredBy(upstreams),
       settings: config,
       listenUrl: deps.databaseUrl,
       log,
@@ -199,7 +200,7 @@ export async function serveGateway(
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
-    signature.onChange(() => protocol.notify.toolsChanged()),
+    signature.onChange((what) => protocol.notify[`${what}Changed`]()),
   ];
   const app = createGatewayApp({
     config,

@@ -1,6 +1,7 @@
 import type { McpRequestContext, Server, ServerCapabilities } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { UpstreamItems } from '../../workflows/domain/ports.ts';
+import type { Accepted } from '../../workflows/domain/tools/pins.ts';
 import { callerOf, claimsOf } from './caller.ts';
 import { registerCompletionMethods } from './completions/register.ts';
 import type { EnforceRead } from './enforce-read.ts';
@@ -19,6 +20,7 @@ import { VerbatimServer } from './wire/sdk-overlay.ts';
 export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
   readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
   readonly enforceRead: EnforceRead;
+  readonly signature: Accepted;
   readonly upstreams: ToolMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
 }
@@ -43,7 +45,7 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
   registerToolMethods(server, deps, session);
   registerSignatureMethod(server, deps, session);
   const { items } = deps.upstreams;
-  const reading = { enforceRead: deps.enforceRead, items };
+  const reading = { enforceRead: deps.enforceRead, items, signature: deps.signature };
   if (items.mayHave('prompts')) registerPromptMethods(server, reading, session);
   if (items.mayHave('resources')) registerResourceMethods(server, reading, session);
   if (items.mayHave('completions')) registerCompletionMethods(server, reading, session);

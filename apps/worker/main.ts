@@ -14,7 +14,7 @@ import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
-import { createAcceptedTools } from '../../activities/stores/tool-pins.ts';
+import { createAccepted } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
@@ -109,7 +109,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       accessRequestsUrl: accessRequests,
       log: deps.log,
     }),
-    acceptedTools: createAcceptedTools(pool),
+    acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, deps.log),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,

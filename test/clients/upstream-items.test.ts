@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { ItemKind } from '../../workflows/domain/ports.ts';
 import { ALICE } from '../support/gateway-world.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -12,21 +13,22 @@ let pool: UpstreamPool;
 afterEach(() => pool.close());
 const open = (servers: Record<string, object>) =>
   (pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)]))));
-const names = async (kind: 'prompts' | 'resources' | 'templates') =>
-  (await pool.items.list(kind)).map(({ name }) => name);
+const names = async (kind: ItemKind) => (await pool.items.list(kind)).map(({ name }) => name);
 
 describe('what upstreams list beside tools', () => {
   it('is joined in the order of its names, every member kept', async () => {
     open({ b: { prompts: ['z', 'a'], resources: ['x://2'] }, a: { prompts: ['m'], resources: ['x://3', 'x://1'] } });
-    expect(await names('prompts')).toEqual(['a__m', 'b__a', 'b__z']);
-    expect(await names('resources')).toEqual(['x://1', 'x://2', 'x://3']);
-    expect(await pool.items.find('prompts', 'b__z')).toEqual({
+    expect(await names('prompt')).toEqual(['a__m', 'b__a', 'b__z']);
+    expect(await names('resource')).toEqual(['x://1', 'x://2', 'x://3']);
+    expect(await pool.items.find('prompt', 'b__z')).toEqual({
+      kind: 'prompt',
       upstream: 'b',
       upstreamName: 'z',
       name: 'b__z',
       definition: { name: 'z', 'x-vendor': { kept: true } },
+      digest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
     });
-    expect(await pool.items.find('prompts', 'z')).toBeUndefined();
+    expect(await pool.items.find('prompt', 'z')).toBeUndefined();
   });
 
   it('belongs to neither of two upstreams that claim it', async () => {
@@ -38,9 +40,9 @@ describe('what upstreams list beside tools', () => {
       },
       a_: { resources: ['x://both'], templates: ['x://t/{+rest}'], prompts: ['p'] },
     });
-    expect(await names('resources')).toEqual(['x://a', 'x://t/listed']);
-    expect(await names('prompts')).toEqual([]);
-    const owner = async (uri: string) => (await pool.items.findResource(uri))?.upstream;
+    expect(await names('resource')).toEqual(['x://a', 'x://t/listed']);
+    expect(await names('prompt')).toEqual([]);
+    const owner = async (uri: string) => (await pool.items.findResource(uri))[0]?.upstream;
     expect(await owner('x://both')).toBeUndefined();
     expect(await owner('x://a')).toBe('a');
     expect(await owner('x://t/listed')).toBeUndefined();
@@ -52,18 +54,18 @@ describe('what upstreams list beside tools', () => {
 
   it('is nothing for a template that would claim every address', async () => {
     open({ a: { templates: ['{+anything}', '{scheme}://x'] }, b: { resources: ['x://b'], templates: ['y://{id}'] } });
-    expect((await pool.items.findResource('y://7'))?.upstream).toBe('b');
-    expect(await pool.items.findResource('z://7')).toBeUndefined();
+    expect((await pool.items.findResource('y://7'))[0]?.upstream).toBe('b');
+    expect(await pool.items.findResource('z://7')).toEqual([]);
   });
 
   it('is read again when the upstream says that it changed', async () => {
     open({ a: { prompts: ['p'], resources: ['x://1'] } });
     const changes = new Set<string>();
-    expect([await names('prompts'), await names('resources')]).toEqual([['a__p'], ['x://1']]);
+    expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://1']]);
     pool.onChange((what) => changes.add(what));
     await pool.call({ upstream: 'a', upstreamTool: 'grow', arguments: {} }, { signal: never() });
     await waitFor(() => changes.has('prompts') && changes.has('resources'));
-    expect([await names('prompts'), await names('resources')]).toEqual([
+    expect([await names('prompt'), await names('resource')]).toEqual([
       ['a__p', 'a__x://grown'],
       ['x://1', 'x://grown'],
     ]);
@@ -71,15 +73,15 @@ describe('what upstreams list beside tools', () => {
 
   it('is not listed by one that fails to, which keeps nobody from the others', async () => {
     open({ a: { prompts: ['p'], fails: 'resources/list' }, b: { resources: ['x://b'] } });
-    expect(await names('resources')).toEqual(['x://b']);
-    expect(await names('prompts')).toEqual(['a__p']);
+    expect(await names('resource')).toEqual(['x://b']);
+    expect(await names('prompt')).toEqual(['a__p']);
     expect((await pool.tools()).map(({ name }) => name)).toContain('a__grow');
   });
 
   it('is listed by one that has no tools, which is connected and lists none', async () => {
     open({ a: { prompts: ['p'], resources: ['x://a'], tools: false }, b: {} });
     expect((await pool.tools()).map(({ name }) => name)).toEqual(['b__grow']);
-    expect([await names('prompts'), await names('resources')]).toEqual([['a__p'], ['x://a']]);
+    expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://a']]);
     expect(await pool.find('a__grow')).toBeUndefined();
     expect(await pool.find('a__grow', { live: true })).toBeUndefined();
     expect(pool.items.mayHave('completions')).toBe(false);
@@ -90,7 +92,7 @@ it('what no upstream has is known when all of them have been reached', async () 
   const toolsOnly = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
   pool = openUpstreams({ a: { command: process.execPath, args: [toolsOnly] } });
   expect(pool.items.mayHave('prompts')).toBe(true);
-  expect(await pool.items.list('prompts')).toEqual([]);
+  expect(await pool.items.list('prompt')).toEqual([]);
   expect(pool.items.mayHave('prompts')).toBe(false);
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { acceptTools } from '../support/accept-tools.ts';
+import { acceptOffered } from '../support/accept-offered.ts';
 import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
 import { textOf } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
@@ -95,7 +95,7 @@ describe('a change that is announced', () => {
       return tools.find(({ name }) => name === 'bank__pay')?.description === described?.description;
     });
   };
-  const accept = async () => acceptTools(await stack.database(), { bank: { url: bank.url } });
+  const accept = async () => acceptOffered(await stack.database(), { bank: { url: bank.url } });
 
   it('denies the call that was made before, and fails those that are made then until it is accepted', async () => {
     const old = await hold();

@@ -1,12 +1,13 @@
 import type { Signature } from '../../apps/gateway/signature/signature.ts';
-import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
+import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { Accepted, Pin } from '../../workflows/domain/tools/pins.ts';
 
-/** Every tool is as it was accepted. */
-export const ALL_ACCEPTED: AcceptedTools = { among: async (tools) => tools };
+/** Everything is as it was accepted. */
+export const ALL_ACCEPTED: Accepted = { among: async (things) => things };
 
-/** A signature with these tools, in which every other one would be, too. */
-export const aSignature = (tools: Signature['tools']): Signature => ({
+/** A signature with these tools and other things, in which everything else would be, too. */
+export const aSignature = (tools: () => Promise<readonly UpstreamTool[]>, items: readonly Pin[] = []): Signature => ({
   ...ALL_ACCEPTED,
-  tools,
+  contents: async () => ({ tools: await tools(), items }),
   onChange: () => () => undefined,
 });

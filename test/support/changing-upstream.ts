@@ -1,38 +1,73 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, fromJsonSchema, McpServer, type ToolAnnotations } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  fromJsonSchema,
+  McpServer,
+  ResourceTemplate,
+  type ToolAnnotations,
+} from '@modelcontextprotocol/server';
 import express, { type Response } from 'express';
 import { serve } from './serve.ts';
 
-/** The tool `pay`, as the server describes it. */
+/** A prompt, resources and a template, as the server describes them. */
+export interface ItemDescriptions {
+  readonly prompt: string;
+  readonly resource: string;
+  readonly template: string;
+  /** Of the resources, in bytes; and when they changed. */
+  readonly size?: number;
+  readonly lastModified?: string;
+  /** Of their addresses. Default: `desk`. */
+  readonly scheme?: string;
+  /** How many resources there are. Default: one. */
+  readonly resources?: number;
+}
+
+/** The tool `pay`, as the server describes it, and what it has beside. */
 export interface Description {
+  readonly items?: ItemDescriptions;
   readonly description: string;
   readonly properties: Readonly<Record<string, { readonly type: string; readonly 'x-mcp-header'?: string }>>;
   readonly annotations: ToolAnnotations;
 }
 
-/** A server on the official package with one tool, `pay`, whose description a test changes while it runs. */
+/** The names of what the changing upstream has beside its tool. */
+export const PROMPT = 'ask';
+export const RESOURCE = 'desk://1';
+export const TEMPLATE = 'desk://drawers/{drawer}';
+export const FROM_TEMPLATE = 'desk://drawers/7';
+
+/** A server on the official package with a tool, `pay`, and more, whose descriptions a test changes while it runs. */
 export async function startChangingUpstream(original: Description) {
   const upstream = {
     described: original as Description | undefined,
     calls: 0,
     /** Of the requests that called the tool, or would have. */
     headers: [] as IncomingHttpHeaders[],
+    /** Prompts that were gotten and resources that were read. */
+    reads: 0,
     /** When it resolves, the tool is listed. */
     onList: (): Promise<void> => Promise.resolve(),
   };
   const handler = createMcpHandler(() => {
     const server = new McpServer(
       { name: 'changing', version: '1.0.0' },
-      { capabilities: { tools: { listChanged: true } } },
+      {
+        capabilities: {
+          tools: { listChanged: true },
+          ...(upstream.described?.items && { prompts: { listChanged: true }, resources: { listChanged: true } }),
+        },
+      },
     );
     if (upstream.described === undefined) return server;
-    const { description, properties, annotations } = upstream.described;
+    const { description, properties, annotations, items } = upstream.described;
     const inputSchema = fromJsonSchema({ type: 'object', properties });
     server.registerTool('pay', { description, inputSchema, annotations }, async () => {
       upstream.calls += 1;
       return { content: [{ type: 'text', text: 'paid' }] };
     });
+    if (items !== undefined) addItems(server, items, () => (upstream.reads += 1));
     return server;
   });
   const app = express();
@@ -50,9 +85,38 @@ export async function startChangingUpstream(original: Description) {
   return Object.assign(upstream, {
     url: `${url}/mcp`,
     /** Tells whoever is connected that the description changed. */
-    announce: () => handler.notify.toolsChanged(),
+    announce: () => {
+      handler.notify.toolsChanged();
+      handler.notify.promptsChanged();
+      handler.notify.resourcesChanged();
+    },
     /** Breaks the streams on which it would tell. */
     cut: () => streams.forEach((stream) => stream.destroy()),
     close,
   });
+}
+
+function addItems(server: McpServer, items: ItemDescriptions, onRead: () => void): void {
+  server.registerPrompt(PROMPT, { description: items.prompt }, async () => {
+    onRead();
+    return { messages: [{ role: 'user', content: { type: 'text', text: 'asked' } }] };
+  });
+  const { size, lastModified, scheme = 'desk', resources = 1 } = items;
+  const read = async (uri: URL) => {
+    onRead();
+    return { contents: [{ uri: uri.href, text: 'read' }] };
+  };
+  const metadata = {
+    description: items.resource,
+    ...(size !== undefined && { size }),
+    ...(lastModified !== undefined && { annotations: { lastModified } }),
+  };
+  for (let number = 1; number <= resources; number += 1) {
+    server.registerResource(`paper ${number}`, `${scheme}://${number}`, metadata, read);
+  }
+  const template = new ResourceTemplate(TEMPLATE.replace('desk', scheme), {
+    list: undefined,
+    complete: { drawer: () => ['7'] },
+  });
+  server.registerResource('drawer', template, { description: items.template }, read);
 }

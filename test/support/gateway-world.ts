@@ -142,7 +142,7 @@ export class FakeWorld {
   isAccepted = true;
   readonly signature = {
     ...aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
-    among: async (tools: readonly UpstreamTool[]) => (this.isAccepted ? tools : []),
+    among: async <Thing>(things: readonly Thing[]) => (this.isAccepted ? things : []),
   };
 
   /** What the database tells on commit. */
@@ -170,7 +170,7 @@ export class FakeWorld {
       mayHave: () => false,
       list: async () => [],
       find: async () => undefined,
-      findResource: async () => undefined,
+      findResource: async () => [],
       ask: async () => ({ kind: 'not_sent', cause: 'there is nothing to ask for' }),
     },
     onChange: (listener) => {

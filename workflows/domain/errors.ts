@@ -6,6 +6,7 @@ export const ERROR_FACTS = {
   ERR_PROMPT_NOT_FOUND: { retryable: false },
   ERR_RESOURCE_NOT_FOUND: { retryable: false },
   ERR_READ_DENIED: { retryable: false },
+  ERR_NOT_ACCEPTED: { retryable: false },
   ERR_ARGUMENTS_INVALID: { retryable: false },
   ERR_REQUEST_STATE_INVALID: { retryable: false },
   ERR_CALL_BINDING_MISMATCH: { retryable: false },

@@ -148,16 +148,19 @@ export type InvocationResult =
 export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | Unanswered;
 
 /** What an upstream lists beside tools. */
-export type ItemKind = 'prompts' | 'resources' | 'templates';
+export type ItemKind = 'prompt' | 'resource' | 'resource_template';
 
 /** A prompt, a resource or a resource template as its upstream describes it, every member kept. */
 export interface UpstreamItem {
+  readonly kind: ItemKind;
   readonly upstream: string;
   /** The upstream's own name, address or template. */
   readonly upstreamName: string;
   /** Public name: a prompt has the prefix of its upstream; an address or a template is the upstream's own. */
   readonly name: string;
   readonly definition: JsonObject;
+  /** Digest over what of the definition describes the thing: one whose meaning changed has another. */
+  readonly digest: string;
 }
 
 /** The methods that a caller may use on them. None of them can wait for an approval. */
@@ -170,8 +173,11 @@ export interface UpstreamItems {
   /** Everything of this kind that can be reached, sorted by name. */
   list(kind: ItemKind): Promise<readonly UpstreamItem[]>;
   find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined>;
-  /** What one upstream lists under this address, or a template of it from which the address may have been made. */
-  findResource(uri: string): Promise<UpstreamItem | undefined>;
+  /**
+   * What one upstream lists under this address; else every template of it from which the address may have been made. Nothing
+   * when none has it, or several do.
+   */
+  findResource(uri: string): Promise<readonly UpstreamItem[]>;
   /** Sends once, and never repeats. */
   ask(
     request: { upstream: string; method: ReadMethod; params: JsonObject; caller: Principal },

@@ -1,11 +1,12 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
+import { PIN_KINDS, type PinKind } from '../../../workflows/domain/tools/pins.ts';
 import type { Operator } from '../../gateway/main.ts';
 import { readConfig } from '../context.ts';
 import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
 import { CliError, EXIT, json, table, visible } from '../output.ts';
-import { chosenFrom, confirm, printDrift } from './signature/words.ts';
+import { chosenFrom, confirm, noteSilent, printDrift } from './signature/words.ts';
 
 interface Options {
   readonly databaseUrl?: string;
@@ -13,12 +14,13 @@ interface Options {
 }
 interface AcceptOptions extends Options {
   readonly all?: boolean;
+  readonly kind?: PinKind;
   readonly yes?: boolean;
 }
 
-/** `signature`: the tools that may be listed and called, and accepting what their servers say of them by now. */
+/** `signature`: what may be listed and used, and accepting what servers say of it by now. */
 export function signatureCommand(io: Io): Command {
-  const signature = new Command('signature').description('see and accept the tools that may be listed and called');
+  const signature = new Command('signature').description('see and accept what may be listed and used');
   const add = (name: string, description: string) => {
     const command = new Command(name)
       .description(description)
@@ -27,7 +29,7 @@ export function signatureCommand(io: Io): Command {
     signature.addCommand(command);
     return command;
   };
-  add('show', 'show the signature: every tool that may be listed and called').action(
+  add('show', 'show the signature: everything that may be listed and used').action(
     (options: Options, command: Command) =>
       withOperator(io, { options, command }, (operator) => show(io, operator, options)),
   );
@@ -35,13 +37,14 @@ export function signatureCommand(io: Io): Command {
     (options: Options, command: Command) =>
       withOperator(io, { options, command }, (operator) => diff(io, operator, options)),
   );
-  add('accept', 'accept tools as their upstreams describe them now, and that others are gone')
-    .addArgument(new Argument('[tools...]', 'public names of the tools'))
+  add('accept', 'accept things as their upstreams describe them now, and that others are gone')
+    .addArgument(new Argument('[names...]', 'public names of tools and prompts, addresses of resources and templates'))
     .option('--all', 'everything that `diff` shows')
+    .addOption(new Option('--kind <kind>', 'only things of this kind').choices(PIN_KINDS))
     .option('--yes', 'do not ask')
     .action(async (names: string[], options: AcceptOptions, command: Command) => {
       if (names.length > 0 === (options.all === true)) {
-        throw new CliError('name the tools to accept, or all of them with --all', { exitCode: EXIT.usage });
+        throw new CliError('name what to accept, or all of it with --all', { exitCode: EXIT.usage });
       }
       await withOperator(io, { options, command }, (operator) => accept(io, operator, { ...options, names }));
     });
@@ -71,8 +74,8 @@ async function show(io: Io, operator: Operator, options: Options): Promise<void>
   if (options.json) {
     return io.out(json({ digest: document.digest, signature: JSON.parse(document.text) as unknown }));
   }
-  const rows = pinned.map(({ name, upstream, digest }) => [name, upstream, digest]);
-  io.out(table(['TOOL', 'UPSTREAM', 'DESCRIPTION'], rows));
+  const rows = pinned.map(({ kind, name, upstream, digest }) => [kind, name, upstream, digest]);
+  io.out(table(['KIND', 'NAME', 'UPSTREAM', 'DESCRIPTION'], rows));
   io.out(`Signature: ${document.digest}`);
 }
 
@@ -82,7 +85,7 @@ async function diff(io: Io, operator: Operator, options: Options): Promise<void>
   if (options.json) io.out(json({ drift, silent }));
   else if (drift.length === 0) io.out('Everything is as it was accepted.');
   else printDrift((line) => io.out(line), drift);
-  if (drift.length > 0) throw new CliError(`${drift.length} of the tools are not as they were accepted`);
+  if (drift.length > 0) throw new CliError(`not as it was accepted: ${drift.length}`);
 }
 
 async function accept(
@@ -92,21 +95,15 @@ async function accept(
 ): Promise<void> {
   const { drift, silent } = await operator.compare();
   noteSilent(io, silent);
-  const chosen = options.all ? drift : chosenFrom(drift, options.names);
+  const chosen = chosenFrom(drift, options);
   if (chosen.length > 0) {
     if (!options.yes) await confirm(io, chosen);
     await operator.accept(chosen);
   }
   const { digest } = (await operator.show()).document;
-  const accepted = chosen.map(({ kind, name }) => ({ kind, name }));
+  const accepted = chosen.map(({ change, kind, name }) => ({ change, kind, name }));
   if (options.json) return io.out(json({ accepted, digest }));
   const names = accepted.map(({ name }) => visible(name)).join(', ');
   io.out(names === '' ? 'There is nothing to accept.' : `Accepted: ${names}`);
   io.out(`Signature: ${digest}`);
-}
-
-function noteSilent(io: Io, silent: readonly string[]): void {
-  for (const upstream of silent) {
-    io.err(`${visible(upstream)} cannot be reached, or lists no tools: what is accepted of it stays as it is.`);
-  }
 }

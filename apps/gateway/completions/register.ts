@@ -10,7 +10,7 @@ import { forwardedRead } from '../wire/upstream-result.ts';
 
 export interface CompletionMethodDeps {
   readonly enforceRead: EnforceRead;
-  readonly items: Pick<UpstreamItems, 'find' | 'findResource'>;
+  readonly items: Pick<UpstreamItems, 'find'>;
 }
 
 type Reference =
@@ -33,7 +33,7 @@ export function registerCompletionMethods(
           type: ref.type === 'ref/prompt' ? 'prompt' : 'resource',
           id: item.name,
         }),
-        upstream: item.upstream,
+        of: [item],
         method: 'completion/complete',
         params: {
           ref: ref.type === 'ref/prompt' ? { ...ref, name: item.upstreamName } : { ...ref },
@@ -50,11 +50,11 @@ export function registerCompletionMethods(
 
 async function find(items: CompletionMethodDeps['items'], ref: Reference): Promise<UpstreamItem> {
   if (ref.type === 'ref/prompt') {
-    const prompt = await items.find('prompts', ref.name);
+    const prompt = await items.find('prompt', ref.name);
     if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
     return prompt;
   }
-  const resource = (await items.find('templates', ref.uri)) ?? (await items.find('resources', ref.uri));
+  const resource = (await items.find('resource_template', ref.uri)) ?? (await items.find('resource', ref.uri));
   if (resource === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
   return resource;
 }

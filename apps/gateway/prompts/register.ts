@@ -2,37 +2,41 @@ import type { GetPromptResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { pageOf } from '../wire/page.ts';
+import { publishedItem } from '../wire/published-item.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import { forwardedRead } from '../wire/upstream-result.ts';
 
 export interface PromptMethodDeps {
   readonly enforceRead: EnforceRead;
   readonly items: Pick<UpstreamItems, 'list' | 'find'>;
+  readonly signature: Accepted;
 }
 
 /** `prompts/list` and `prompts/get`. */
 export function registerPromptMethods(server: Server, deps: PromptMethodDeps, { caller, guarded }: Session): void {
   server.setRequestHandler('prompts/list', ({ params }) =>
     guarded('prompts/list', async () => {
-      const { items, ...more } = pageOf(await deps.items.list('prompts'), params?.cursor);
-      return { prompts: items.map(({ name, definition }) => ({ ...definition, name })) as never, ...more };
+      const listed = await deps.signature.among(await deps.items.list('prompt'));
+      const { items, ...more } = pageOf(listed, params?.cursor);
+      return { prompts: items.map(publishedItem) as never, ...more };
     }),
   );
   server.setRequestHandler('prompts/get', ({ params }, ctx) =>
     guarded('prompts/get', async () => {
       const { name, arguments: args, _meta } = params;
-      const prompt = await deps.items.find('prompts', name);
+      const prompt = await deps.items.find('prompt', name);
       if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
       const given = args === undefined ? {} : { arguments: args as JsonObject };
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
         caller,
         evaluation: readEvaluation(caller, 'prompts/get', { type: 'prompt', id: name, ...given }),
-        upstream: prompt.upstream,
+        of: [prompt],
         method: 'prompts/get',
         params: { name: prompt.upstreamName, ...given, ...(meta !== undefined && { _meta: meta }) },
         signal: ctx.mcpReq.signal,

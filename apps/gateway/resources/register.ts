@@ -1,42 +1,47 @@
 import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { pageOf } from '../wire/page.ts';
+import { publishedItem } from '../wire/published-item.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import { forwardedRead } from '../wire/upstream-result.ts';
 
 export interface ResourceMethodDeps {
   readonly enforceRead: EnforceRead;
   readonly items: Pick<UpstreamItems, 'list' | 'findResource'>;
+  readonly signature: Accepted;
 }
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
 export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, { caller, guarded }: Session): void {
   server.setRequestHandler('resources/list', ({ params }) =>
     guarded('resources/list', async () => {
-      const { items, ...more } = pageOf(await deps.items.list('resources'), params?.cursor);
-      return { resources: items.map(({ definition }) => definition) as never, ...more };
+      const listed = await deps.signature.among(await deps.items.list('resource'));
+      const { items, ...more } = pageOf(listed, params?.cursor);
+      return { resources: items.map(publishedItem) as never, ...more };
     }),
   );
   server.setRequestHandler('resources/templates/list', ({ params }) =>
     guarded('resources/templates/list', async () => {
-      const { items, ...more } = pageOf(await deps.items.list('templates'), params?.cursor);
-      return { resourceTemplates: items.map(({ definition }) => definition) as never, ...more };
+      const listed = await deps.signature.among(await deps.items.list('resource_template'));
+      const { items, ...more } = pageOf(listed, params?.cursor);
+      return { resourceTemplates: items.map(publishedItem) as never, ...more };
     }),
   );
   server.setRequestHandler('resources/read', ({ params }, ctx) =>
     guarded('resources/read', async () => {
       const { uri, _meta } = params;
-      const resource = await deps.items.findResource(uri);
-      if (resource === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
+      const [first, ...others] = await deps.items.findResource(uri);
+      if (first === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
         caller,
         evaluation: readEvaluation(caller, 'resources/read', { type: 'resource', id: uri }),
-        upstream: resource.upstream,
+        of: [first, ...others],
         method: 'resources/read',
         params: { uri, ...(meta !== undefined && { _meta: meta }) },
         signal: ctx.mcpReq.signal,

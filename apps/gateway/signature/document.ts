@@ -1,5 +1,4 @@
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
-import type { SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
+import type { SignatureContents, SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
 import type { Redaction } from '../redaction.ts';
 import { renderDocument } from '../wire/render-signature.ts';
 import type { Rendering } from '../wire/rendering.ts';
@@ -10,15 +9,15 @@ export type ReadDocument = () => Promise<SignatureDocument>;
 
 /** Made once for each signature, whoever asks for it and where. */
 export function createDocument(
-  signature: Pick<Signature, 'tools'>,
+  signature: Pick<Signature, 'contents'>,
   redaction: Pick<Redaction, 'withholds'>,
   rendering: Pick<Rendering, 'requestTools'>,
 ): ReadDocument {
-  let made: { readonly tools: readonly UpstreamTool[]; readonly document: SignatureDocument } | undefined;
+  let made: { readonly contents: SignatureContents; readonly document: SignatureDocument } | undefined;
   return async () => {
-    const tools = await signature.tools();
-    if (made?.tools !== tools) {
-      made = { tools, document: renderDocument(tools, redaction, rendering) };
+    const contents = await signature.contents();
+    if (made?.contents !== contents) {
+      made = { contents, document: renderDocument(contents, redaction, rendering) };
     }
     return made.document;
   };

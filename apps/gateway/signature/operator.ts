@@ -1,34 +1,46 @@
-import type { Upstreams } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../../workflows/domain/ports.ts';
 import {
-  driftOf,
   canBePinned,
-  toolsInSignature,
-  type Drift,
-  type PinnedTool,
-  type SignatureDocument,
-  type ToolPins,
-} from '../../../workflows/domain/tools/signature.ts';
+  pinNameOf,
+  PIN_KINDS,
+  type Listed,
+  type Pin,
+  type PinKind,
+  type PinName,
+  type Pins,
+} from '../../../workflows/domain/tools/pins.ts';
+import { contentsOf, driftOf, type Drift, type SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { createRedaction } from '../redaction.ts';
 import { renderDocument } from '../wire/render-signature.ts';
+import { offeredBy } from './offered.ts';
 
 export interface OperatorDeps {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'tools'>;
-  readonly pins: ToolPins & { accept(tools: readonly PinnedTool[], gone: readonly string[]): Promise<void> };
-  readonly upstreams: Pick<Upstreams, 'tools'> & { refused(): readonly { readonly upstream: string }[] };
+  readonly pins: Pins & { accept(pins: readonly Pin[], gone: readonly PinName[]): Promise<void> };
+  readonly upstreams: Pick<Upstreams, 'tools'> & {
+    readonly items: Pick<UpstreamItems, 'list'>;
+    refused(): readonly { readonly upstream: string }[];
+  };
 }
 
 /** What is pinned, and the document that is published of it. */
 export interface Shown {
-  readonly pinned: readonly PinnedTool[];
+  readonly pinned: readonly Pin[];
   readonly document: SignatureDocument;
+}
+
+/** Things of one kind that an upstream does not list, so that nobody can tell whether they are gone. */
+export interface Silence {
+  readonly upstream: string;
+  readonly kind: PinKind;
 }
 
 /** What departs from the signature, and what could not be looked at. */
 export interface Departures {
   readonly drift: readonly Drift[];
-  /** Upstreams that cannot be reached, or list nothing: what is pinned of them stays. */
-  readonly silent: readonly string[];
+  /** Upstreams that cannot be reached, or list nothing of a kind: what is pinned of it stays. */
+  readonly silent: readonly Silence[];
 }
 
 /** The signature as an operator sees and accepts it. */
@@ -44,20 +56,41 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
   return {
     async show() {
       const pinned = await pins.all();
-      const tools = toolsInSignature(pinned, config);
-      return { pinned, document: renderDocument(tools, redaction, config.gateway) };
+      const contents = contentsOf(pinned, config);
+      return { pinned, document: renderDocument(contents, redaction, config.gateway) };
     },
     async compare() {
-      const [pinned, offered] = await Promise.all([pins.all(), upstreams.tools()]);
-      const heard = new Set([...offered, ...upstreams.refused()].map(({ upstream }) => upstream));
-      const silent = Object.keys(config.mcpServers).filter((upstream) => !heard.has(upstream));
-      const listed = offered.filter(canBePinned);
-      return { drift: driftOf(pinned, listed, (upstream) => silent.includes(upstream)), silent };
+      const [pinned, offered] = await Promise.all([pins.all(), offeredBy(upstreams)]);
+      const silent = silencesOf(Object.keys(config.mcpServers), pinned, [
+        ...offered.map(silenceOf),
+        ...upstreams.refused().map(({ upstream }) => ({ upstream, kind: 'tool' as const })),
+      ]);
+      const mayStillHave = (upstream: string, kind: PinKind) =>
+        silent.some((one) => one.upstream === upstream && one.kind === kind);
+      return { drift: driftOf(pinned, offered.filter(canBePinned), mayStillHave), silent };
     },
     async accept(drift) {
-      const tools = drift.flatMap(({ listed }) => (listed === undefined ? [] : [listed]));
-      const gone = drift.flatMap(({ kind, name }) => (kind === 'gone' ? [name] : []));
-      await pins.accept(tools, gone);
+      const seen = drift.flatMap(({ listed }) => (listed === undefined ? [] : [listed]));
+      await pins.accept(
+        seen,
+        drift.filter(({ change }) => change === 'gone'),
+      );
     },
   };
+}
+
+const silenceOf = (thing: Listed): Silence => ({ upstream: thing.upstream, kind: pinNameOf(thing).kind });
+
+/**
+ * Of which kinds nothing was heard from these upstreams. Only where something of the kind is pinned, since it matters there,
+ * and of an upstream from which nothing was heard at all.
+ */
+function silencesOf(upstreams: readonly string[], pinned: readonly Pin[], heard: readonly Silence[]): Silence[] {
+  const textOf = ({ upstream, kind }: Silence) => `${kind} ${upstream}`;
+  const [said, accepted] = [new Set(heard.map(textOf)), new Set(pinned.map(textOf))];
+  const spoke = new Set(heard.map(({ upstream }) => upstream));
+  const matters = (one: Silence) => accepted.has(textOf(one)) || (one.kind === 'tool' && !spoke.has(one.upstream));
+  return upstreams
+    .flatMap((upstream) => PIN_KINDS.map((kind) => ({ upstream, kind })))
+    .filter((one) => !said.has(textOf(one)) && matters(one));
 }

@@ -1,43 +1,57 @@
 import type { Logger } from 'pino';
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
 import {
-  isAsPinned,
   canBePinned,
-  toolsInSignature,
-  type AcceptedTools,
-  type PinnedTool,
+  isAsPinned,
+  keyOf,
+  pinNameOf,
+  pinOf,
+  type Accepted,
+  type Listed,
+  type Pin,
+  type PinKind,
+  type Pins,
+} from '../../../workflows/domain/tools/pins.ts';
+import {
+  contentsOf,
   type Pinning,
+  type SignatureContents,
   type SignatureSettings,
-  type ToolPins,
 } from '../../../workflows/domain/tools/signature.ts';
 import { listen } from '../../shared/database/listen.ts';
 import { stopAll, type Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
+import { createReports } from './reports.ts';
 
-/** Where the database tells, on commit, that the signature changed. The trigger on `gateway.pinned_tool` does. */
+/** Where the database tells, on commit, that the signature changed. The trigger on `gateway.pin` does. */
 const CHANNEL = 'gateway_signature';
 /** How old what is known may get without a word, should a notice be lost. */
 const READ_EVERY_MS = 60_000;
-/** Tools of which the log has said that they are not accepted; then it may say so again. */
-const MAX_REPORTED = 1_000;
+
+/** The lists that clients are told of, each by the kinds that are in it. */
+const CHANGES = {
+  tools: ['tool'],
+  prompts: ['prompt'],
+  resources: ['resource', 'resource_template'],
+} as const satisfies Record<string, readonly PinKind[]>;
+type Changed = keyof typeof CHANGES;
 
 /**
- * The signature as this process knows it. It is kept in memory, so that no allowed call waits for the database. A tool that
- * nobody accepted is in none that was ever stored: what is known late can only refuse what was accepted a moment ago, or
+ * The signature as this process knows it. It is kept in memory, so that no allowed call and no list waits for the database.
+ * What nobody accepted is in none that was ever stored: what is known late can only refuse what was accepted a moment ago, or
  * go on with what had been accepted before.
  */
-export interface Signature extends AcceptedTools {
-  /** Every tool that any list may have, whoever asks. The same array until it changes. */
-  tools(): Promise<readonly UpstreamTool[]>;
-  /** Calls back whenever it has changed. Answers how to stop that. */
-  onChange(listener: () => void): () => void;
+export interface Signature extends Accepted {
+  /** Everything that any list may have, whoever asks. The same object until it changes. */
+  contents(): Promise<SignatureContents>;
+  /** Calls back for each list whose part of the signature has changed. Answers how to stop that. */
+  onChange(listener: (what: Changed) => void): () => void;
 }
 
 export interface SignatureDeps {
-  readonly pins: ToolPins;
+  readonly pins: Pins;
   readonly pinning: Pinning;
-  /** Every tool that the upstreams offer now. */
-  readonly offered: () => Promise<readonly UpstreamTool[]>;
+  /** Everything that the upstreams offer now. */
+  readonly offered: () => Promise<readonly Listed[]>;
   readonly settings: SignatureSettings;
   /** A direct connection to the database: a transaction pooler swallows notices. */
   readonly listenUrl: string;
@@ -45,36 +59,40 @@ export interface SignatureDeps {
 }
 
 interface Known {
-  readonly pins: ReadonlyMap<string, PinnedTool>;
-  readonly tools: readonly UpstreamTool[];
-  /** Equal for equal signatures. */
-  readonly mark: string;
+  readonly pins: ReadonlyMap<string, Pin>;
+  readonly contents: SignatureContents;
+  /** For each list, equal for equal signatures. */
+  readonly marks: Readonly<Record<Changed, string>>;
+  /** Upstreams of which no more is pinned: there was no room for something else of theirs. */
+  readonly full: Set<string>;
 }
 
 export function createSignature(deps: SignatureDeps): Signature & { start(): Running } {
   const { pins, pinning, listenUrl, log } = deps;
-  const reportUnaccepted = createReport(log);
+  const reports = createReports(log);
   const { current, read, onChange } = createReader(deps);
   const readLater = () => void read().catch((err: unknown) => log.warn({ err }, 'the signature cannot be read'));
+  const pinUnseen = createFirstSeen({ pins, read, onFull: reports.full });
 
-  async function among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]> {
-    let known = await current();
-    const isUnseen = (tool: UpstreamTool) => !known.pins.has(tool.name) && canBePinned(tool);
-    const unseen = pinning === 'first-seen' ? tools.filter(isUnseen) : [];
-    if (unseen.length > 0) {
-      await pins.add(unseen);
-      known = await read();
+  async function among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]> {
+    const before = await current();
+    const known = pinning === 'first-seen' ? await pinUnseen(things, before) : before;
+    const pinOfThing = (thing: Listed) => known.pins.get(keyOf(pinNameOf(thing)));
+    const accepted = things.filter((thing) => isAsPinned(thing, pinOfThing(thing)));
+    if (accepted.length < things.length) {
+      const left = new Set<Listed>(accepted);
+      // What there was no room for has been told of, all of it at once.
+      const hasRoom = (thing: Listed) => pinOfThing(thing) !== undefined || !known.full.has(thing.upstream);
+      reports.unaccepted(things.filter((thing) => !left.has(thing) && hasRoom(thing)));
     }
-    const accepted = tools.filter((tool) => isAsPinned(tool, known.pins.get(tool.name)));
-    if (accepted.length < tools.length) reportUnaccepted(tools.filter((tool) => !accepted.includes(tool)));
     return accepted;
   }
 
   return {
     among,
-    async tools() {
+    async contents() {
       if (pinning === 'first-seen') await among(await deps.offered());
-      return (await current()).tools;
+      return (await current()).contents;
     },
     onChange,
     /** Keeps what is known fresh. A database that is away now is read when it is there. */
@@ -90,9 +108,33 @@ export function createSignature(deps: SignatureDeps): Signature & { start(): Run
   };
 }
 
+interface FirstSeen {
+  readonly pins: Pick<Pins, 'add'>;
+  readonly read: () => Promise<Known>;
+  readonly onFull: (upstream: string, leftOut: number) => void;
+}
+
+/** Pins what is not pinned yet, and answers what is known then. */
+function createFirstSeen({ pins, read, onFull }: FirstSeen) {
+  const isUnseen = (thing: Listed, known: Known) => !known.pins.has(keyOf(pinNameOf(thing))) && canBePinned(thing);
+  return async (things: readonly Listed[], before: Known): Promise<Known> => {
+    // There is room again only when the signature is another one. Until then no list asks the database in vain.
+    const unseen = things.filter((thing) => isUnseen(thing, before) && !before.full.has(thing.upstream));
+    if (unseen.length === 0) return before;
+    await pins.add(unseen.map(pinOf));
+    const known = await read();
+    const leftOut = unseen.filter((thing) => isUnseen(thing, known));
+    for (const upstream of new Set(leftOut.map((thing) => thing.upstream))) {
+      known.full.add(upstream);
+      onFull(upstream, leftOut.filter((thing) => thing.upstream === upstream).length);
+    }
+    return known;
+  };
+}
+
 /** What is pinned, as it was read last. */
 function createReader({ pins, settings }: Pick<SignatureDeps, 'pins' | 'settings'>) {
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(what: Changed) => void>();
   let known: Known | undefined;
   let asked = 0;
   let shown = 0;
@@ -103,44 +145,34 @@ function createReader({ pins, settings }: Pick<SignatureDeps, 'pins' | 'settings
     const next = knownFrom(await pins.all(), settings);
     if (known !== undefined && turn < shown) return known;
     shown = turn;
-    if (known?.mark === next.mark) return known;
+    const before = known;
+    const changed = (Object.keys(CHANGES) as Changed[]).filter((what) => before?.marks[what] !== next.marks[what]);
+    if (before !== undefined && changed.length === 0) return before;
     known = next;
-    for (const listener of listeners) listener();
+    for (const what of changed) for (const listener of listeners) listener(what);
     return next;
   };
   return {
     read,
     current: async (): Promise<Known> => known ?? read(),
-    onChange: (listener: () => void) => {
+    onChange: (listener: (what: Changed) => void) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
   };
 }
 
-function knownFrom(pinned: readonly PinnedTool[], settings: SignatureSettings): Known {
+function knownFrom(pinned: readonly Pin[], settings: SignatureSettings): Known {
+  const markOf = (what: Changed) =>
+    JSON.stringify(
+      pinned
+        .filter(({ kind }) => (CHANGES[what] as readonly PinKind[]).includes(kind))
+        .map(({ kind, name, upstream, upstreamName, digest }) => [kind, name, upstream, upstreamName, digest]),
+    );
   return {
-    pins: new Map(pinned.map((pin) => [pin.name, pin])),
-    tools: toolsInSignature(pinned, settings),
-    mark: JSON.stringify(
-      pinned.map(({ name, upstream, upstreamTool, digest }) => [name, upstream, upstreamTool, digest]),
-    ),
-  };
-}
-
-/** Says aloud that a tool is not as it was accepted: once for each description of it, however often it is listed. */
-function createReport(log: Logger): (tools: readonly UpstreamTool[]) => void {
-  const reported = new Set<string>();
-  return (tools) => {
-    for (const { name, upstream, digest } of tools) {
-      const description = JSON.stringify([name, upstream, digest]);
-      if (reported.has(description)) continue;
-      if (reported.size >= MAX_REPORTED) reported.clear();
-      reported.add(description);
-      log.error(
-        { alarm: 'tool_not_accepted', tool: name, upstream, digest },
-        'a tool is not described as it was accepted, and is not offered; see `countersign signature diff`',
-      );
-    }
+    pins: new Map(pinned.map((pin) => [keyOf(pin), pin])),
+    contents: contentsOf(pinned, settings),
+    marks: { tools: markOf('tools'), prompts: markOf('prompts'), resources: markOf('resources') },
+    full: new Set(),
   };
 }

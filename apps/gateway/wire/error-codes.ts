@@ -42,6 +42,12 @@ const WIRE_ERRORS = {
   ERR_PROMPT_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown prompt' },
   ERR_RESOURCE_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown resource' },
   ERR_READ_DENIED: { code: READ_DENIED, message: 'Policy does not allow this request.' },
+  ERR_NOT_ACCEPTED: {
+    code: READ_DENIED,
+    message:
+      'What its server says of this is not what was accepted, so nothing was read. ' +
+      'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
+  },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_REQUEST_STATE_INVALID: {
     code: INVALID_PARAMS,

@@ -65,7 +65,7 @@ export const MISSING_CAPABILITY = -32_021;
 /** Ours, outside of what JSON-RPC and the protocol reserve; goes with the HTTP status of the same number. */
 export const TOO_MANY_REQUESTS = 429;
 /**
- * A refusal by policy of a request that calls no tool. Outside of what JSON-RPC reserves: the number that COAZ proposes, -32001,
+ * A refusal of a request that calls no tool, by policy or because what it is for is not as it was accepted. Outside of what JSON-RPC reserves: the number that COAZ proposes, -32001,
  * lies in a range of which the protocol assigns no more codes.
  */
 export const READ_DENIED = -31_001;

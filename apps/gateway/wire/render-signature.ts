@@ -1,25 +1,41 @@
 import type { Result } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
-import { signatureDocument, type SignatureDocument } from '../../../workflows/domain/tools/signature.ts';
+import type { PinKind } from '../../../workflows/domain/tools/pins.ts';
+import {
+  signatureDocument,
+  type SignatureContents,
+  type SignatureDocument,
+} from '../../../workflows/domain/tools/signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { Redaction } from '../redaction.ts';
 import { SIGNATURE_DIGEST_META } from './identifiers.ts';
+import { publishedItem } from './published-item.ts';
 import { publishedTools } from './published-tool.ts';
 import type { Rendering } from './rendering.ts';
 
 /** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
 const TTL_MS = 60_000;
 
-/** The signature with these tools and our own, each exactly as lists have it. */
+/**
+ * The signature with these contents and our own tools, each exactly as lists have it; but for what a list says of the contents
+ * of a resource, which is not accepted.
+ */
 export function renderDocument(
-  tools: readonly UpstreamTool[],
+  { tools, items }: SignatureContents,
   redaction: Pick<Redaction, 'withholds'>,
   rendering: Pick<Rendering, 'requestTools'>,
 ): SignatureDocument {
-  // As they go over the wire: members that are written at serialisation only are part of them.
-  const listed = JSON.parse(JSON.stringify(publishedTools(tools, redaction, rendering))) as JsonObject[];
-  return signatureDocument(listed, sha256);
+  const ofKind = (wanted: PinKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
+  return signatureDocument(
+    {
+      // As they go over the wire: members that are written at serialisation only are part of them.
+      tools: JSON.parse(JSON.stringify(publishedTools(tools, redaction, rendering))) as JsonObject[],
+      prompts: ofKind('prompt'),
+      resources: ofKind('resource'),
+      resourceTemplates: ofKind('resource_template'),
+    },
+    sha256,
+  );
 }
 
 /**

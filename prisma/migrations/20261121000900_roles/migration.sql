@@ -38,7 +38,7 @@ GRANT EXECUTE ON FUNCTION
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.request_again, gateway.accept_callback,
   gateway.take_looks, gateway.put_look_off, gateway.wake,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
-  gateway.rewrap_data_keys, gateway.pin_tools
+  gateway.rewrap_data_keys, gateway.add_pins
   TO countersign_enforcement;
 
 GRANT USAGE ON SCHEMA approvals, pdp TO countersign_authority;

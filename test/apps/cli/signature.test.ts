@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createToolPins } from '../../../activities/stores/tool-pins.ts';
-import { startChangingUpstream, type Description } from '../../support/changing-upstream.ts';
+import { createPins } from '../../../activities/stores/pins.ts';
+import { startChangingUpstream, TEMPLATE, type Description } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { Desk } from './run.ts';
 
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   bank.described = ORIGINAL;
-  await db.pool.query('DELETE FROM gateway.pinned_tool');
+  await db.pool.query('DELETE FROM gateway.pin');
 });
 let desk: Desk | undefined;
 afterEach(() => desk?.clear());
@@ -33,14 +33,14 @@ function run(args: readonly string[], of: { answer?: string; servers?: object } 
   return desk.run(['signature', ...args], { env: { DATABASE_URL: db.url }, ...answer });
 }
 const pinned = async () =>
-  (await createToolPins(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
+  (await createPins(db.pool).all()).map(({ name, definition }) => [name, definition['description']]);
 
 describe('countersign signature', () => {
   it('diff shows tools that are new, in full, and fails', async () => {
     const { code, out, err } = await run(['diff']);
-    expect([code, err]).toEqual([1, 'countersign: 1 of the tools are not as they were accepted']);
+    expect([code, err]).toEqual([1, 'countersign: not as it was accepted: 1']);
     expect(out.split('\n')).toEqual(
-      expect.arrayContaining(['new     bank__pay', '  + name: "pay"', '  + description: "Pays."']),
+      expect.arrayContaining(['new     tool bank__pay', '  + name: "pay"', '  + description: "Pays."']),
     );
     expect(await pinned()).toEqual([]);
   });
@@ -60,7 +60,7 @@ describe('countersign signature', () => {
     const { code, out } = await run(['diff']);
     expect(code).toBe(1);
     expect(out).toBe(
-      ['changed bank__pay', '  - description: "Pays."', '  + description: "Pays \\u{202e}twice\\n."'].join('\n'),
+      ['changed tool bank__pay', '  - description: "Pays."', '  + description: "Pays \\u{202e}twice\\n."'].join('\n'),
     );
   });
 
@@ -86,18 +86,61 @@ describe('countersign signature', () => {
   it('accept forgets what is gone, but nothing of an upstream that cannot be asked', async () => {
     const [pay] = await pinnedAfterAccept();
     const away = { ...pay, name: 'shop__sell', upstream: 'shop' };
-    const gone = { ...pay, name: 'bank__lend', upstreamTool: 'lend' };
+    const gone = { ...pay, name: 'bank__lend', upstreamName: 'lend' };
     const removed = { ...pay, name: 'old__look', upstream: 'old' };
-    await createToolPins(db.pool).add([away, gone, removed]);
+    await createPins(db.pool).add([away, gone, removed]);
     const { code, err, out } = await run(['accept', '--all', '--yes', '--json'], { servers: { shop: AWAY } });
     expect([code, err]).toEqual([0, expect.stringContaining('shop cannot be reached')]);
     expect(JSON.parse(out)).toMatchObject({
       accepted: [
-        { kind: 'gone', name: 'bank__lend' },
-        { kind: 'gone', name: 'old__look' },
+        { change: 'gone', kind: 'tool', name: 'bank__lend' },
+        { change: 'gone', kind: 'tool', name: 'old__look' },
       ],
     });
     expect((await pinned()).map(([name]) => name)).toEqual(['bank__pay', 'shop__sell']);
+  });
+
+  it('is about prompts, resources and templates as well, each by its kind', async () => {
+    bank.described = { ...ORIGINAL, items: { prompt: 'Asks.', resource: 'A paper.', template: 'A drawer.', size: 5 } };
+    const { code, out } = await run(['diff']);
+    expect(code).toBe(1);
+    const things = ['prompt bank__ask', 'tool bank__pay', 'resource desk://1', `resource_template ${TEMPLATE}`];
+    expect(out.split('\n')).toEqual(expect.arrayContaining(things.map((thing) => `new     ${thing}`)));
+    expect(out).not.toContain('size');
+    expect(await run(['accept', '--all', '--kind', 'prompt', '--yes'])).toMatchObject({
+      out: expect.stringMatching(/^Accepted: bank__ask\n/),
+    });
+    await run(['accept', 'desk://1', TEMPLATE, '--yes']);
+    expect((await pinned()).map(([name]) => name)).toEqual(['bank__ask', 'desk://1', TEMPLATE]);
+    bank.described = { ...ORIGINAL, items: { prompt: 'Asks.', resource: 'Papers.', template: 'A drawer.', size: 9 } };
+    const changed = await run(['diff', '--json']);
+    expect((JSON.parse(changed.out) as { drift: object[] }).drift).toMatchObject([
+      { change: 'new', kind: 'tool', name: 'bank__pay' },
+      { change: 'changed', kind: 'resource', name: 'desk://1', members: ['description'] },
+    ]);
+    expect(await run(['accept', '--kind', 'all', '--all', '--yes'])).toMatchObject({ code: 2 });
+  });
+
+  it('accept wants to know the kind where a name is that of several things', async () => {
+    const [pay] = await pinnedAfterAccept();
+    const gone = { ...pay, name: 'old__look', upstream: 'old' };
+    await createPins(db.pool).add([gone, { ...gone, kind: 'prompt' }]);
+    const asked = await run(['accept', 'old__look', '--yes']);
+    expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('say which with --kind') });
+    expect(await pinned()).toHaveLength(3);
+    expect(await run(['accept', 'old__look', '--kind', 'prompt', '--yes'])).toMatchObject({ code: 0 });
+    expect((await createPins(db.pool).all()).map(({ kind, name }) => [kind, name])).toEqual([
+      ['tool', 'bank__pay'],
+      ['tool', 'old__look'],
+    ]);
+  });
+
+  it('accept keeps what is of a kind that its upstream lists nothing of, and says so', async () => {
+    const [pay] = await pinnedAfterAccept();
+    await createPins(db.pool).add([{ ...pay, kind: 'prompt', name: 'bank__ask', upstreamName: 'ask' }]);
+    const { code, err } = await run(['accept', '--all', '--yes']);
+    expect([code, err]).toEqual([0, expect.stringMatching(/^bank cannot be reached, or lists no prompts/)]);
+    expect((await pinned()).map(([name]) => name)).toEqual(['bank__ask', 'bank__pay']);
   });
 
   it('show has the whole document, and its digest', async () => {
@@ -113,14 +156,14 @@ describe('countersign signature', () => {
     const text = JSON.stringify(signature);
     expect(digest).toBe(`sha-256:${createHash('sha256').update(text).digest('hex')}`);
     const lines = (await run(['show'])).out.split('\n');
-    expect(lines[0]).toMatch(/^TOOL +UPSTREAM +DESCRIPTION$/);
-    expect(lines.slice(1)).toEqual([expect.stringMatching(/^bank__pay +bank +sha-256:/), `Signature: ${digest}`]);
+    expect(lines[0]).toMatch(/^KIND +NAME +UPSTREAM +DESCRIPTION$/);
+    expect(lines.slice(1)).toEqual([expect.stringMatching(/^tool +bank__pay +bank +sha-256:/), `Signature: ${digest}`]);
   });
 });
 
 async function pinnedAfterAccept() {
   await run(['accept', '--all', '--yes']);
-  const [pay] = await createToolPins(db.pool).all();
+  const [pay] = await createPins(db.pool).all();
   if (pay === undefined) throw new Error('nothing was accepted');
   return [pay] as const;
 }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createToolPins } from '../../../activities/stores/tool-pins.ts';
-import { acceptTools, toolsOf } from '../../support/accept-tools.ts';
+import { createPins } from '../../../activities/stores/pins.ts';
+import { acceptOffered, offeredNow } from '../../support/accept-offered.ts';
 import { startChangingUpstream, type Description } from '../../support/changing-upstream.ts';
 import { send, textOf } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
@@ -61,7 +61,7 @@ function underTest(pinning?: 'accepted') {
     },
     /** What the operator does. */
     async accept(): Promise<void> {
-      await acceptTools(own.real.database.pool, { bank: { url: bank.url } });
+      await acceptOffered(own.real.database.pool, { bank: { url: bank.url } });
     },
   };
 }
@@ -115,12 +115,12 @@ describe('where tools are accepted as they are first seen', () => {
   it('what is accepted is heard of though the notice was lost with the connection', async () => {
     const [, described] = CHANGES[1] ?? ['', ORIGINAL];
     await become(described, async () => (await listed()).flat().length === 0);
-    const tools = await toolsOf({ bank: { url: bank.url } });
+    const things = await offeredNow({ bank: { url: bank.url } });
     const { pool } = own.real.database;
     const text = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE application_name = 'countersign gateway_signature' AND datname = current_database()`;
     expect((await pool.query(text)).rowCount).toBe(2);
-    await createToolPins(pool).accept(tools, []);
+    await createPins(pool).accept(things, []);
     await waitFor(async () => (await listed()).flat().length === 2);
     await become(ORIGINAL, async () => (await listed()).flat().length === 0);
     await accept();

@@ -1,0 +1,75 @@
+import type { Pool } from 'pg';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import {
+  isAsPinned,
+  keyOf,
+  pinNameOf,
+  type Accepted,
+  type Pin,
+  type PinName,
+  type Pins,
+} from '../../workflows/domain/tools/pins.ts';
+import { query } from './query.ts';
+
+const COLUMNS = 'kind, name, upstream, upstream_name AS "upstreamName", digest';
+const ALL = `SELECT ${COLUMNS}, definition FROM gateway.pin ORDER BY kind, name`;
+const NAMED = `SELECT ${COLUMNS} FROM gateway.pin
+  JOIN unnest($1::text[], $2::text[]) AS asked (kind, name) USING (kind, name)`;
+const ADD = 'SELECT gateway.add_pins($1, $2, $3, $4, $5, $6)';
+const ACCEPT = 'SELECT gateway.accept_pins($1, $2, $3, $4, $5, $6, $7, $8)';
+
+/**
+ * Pins added by one statement. It has seconds, and what comes after a failure finds what was pinned before: however much an
+ * upstream lists, things of others get pinned with it.
+ */
+const AT_ONCE = 500;
+
+type Row = Omit<Pin, 'definition'> & { readonly definition: string };
+
+/** The pins, which the operator may change. */
+export interface StoredPins extends Pins {
+  /** Pins these, in place of what was pinned under their names, and forgets those that are gone. */
+  accept(pins: readonly Pin[], gone: readonly PinName[]): Promise<void>;
+}
+
+/** @param pool For `accept`, connections of the owner of the tables. */
+export function createPins(pool: Pool): StoredPins {
+  return {
+    async all() {
+      const rows = await query<Row>(pool, 'pins', ALL);
+      return rows.map((row) => ({ ...row, definition: JSON.parse(row.definition) as JsonObject }));
+    },
+    async add(pins) {
+      for (let from = 0; from < pins.length; from += AT_ONCE) {
+        await query(pool, 'add-pins', ADD, columnsOf(pins.slice(from, from + AT_ONCE)));
+      }
+    },
+    async accept(pins, gone) {
+      await query(pool, 'accept-pins', ACCEPT, [...columnsOf(pins), ...namesOf(gone)]);
+    },
+  };
+}
+
+/** What is accepted, for whoever looks at something now and then: the pins are read each time. */
+export function createAccepted(pool: Pool): Accepted {
+  return {
+    async among(things) {
+      const rows = await query<Omit<Pin, 'definition'>>(pool, 'pins-named', NAMED, namesOf(things.map(pinNameOf)));
+      const pins = new Map(rows.map((pin) => [keyOf(pin), pin]));
+      return things.filter((thing) => isAsPinned(thing, pins.get(keyOf(pinNameOf(thing)))));
+    },
+  };
+}
+
+const namesOf = (names: readonly PinName[]): string[][] => [
+  names.map(({ kind }) => kind),
+  names.map(({ name }) => name),
+];
+
+const columnsOf = (pins: readonly Pin[]): string[][] => [
+  ...namesOf(pins),
+  pins.map(({ upstream }) => upstream),
+  pins.map(({ upstreamName }) => upstreamName),
+  pins.map(({ definition }) => canonicalJson(definition)),
+  pins.map(({ digest }) => digest),
+];

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import { createAccepted, createPins } from '../../activities/stores/pins.ts';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import { pinOf, type Pin, type PinKind } from '../../workflows/domain/tools/pins.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { aTool } from '../support/tools.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let db: TestDatabase;
+/** What a gateway or a worker may do. */
+let own: ReturnType<typeof createPool>;
+beforeAll(async () => {
+  db = await createTestDatabase();
+  own = createPool(db.url, { max: 2, applicationName: 'enforcement', role: 'countersign_enforcement' });
+});
+afterAll(async () => {
+  await own.end();
+  await db.drop();
+});
+beforeEach(async () => void (await db.pool.query('DELETE FROM gateway.pin')));
+
+const digestOf = (definition: JsonObject) =>
+  `sha-256:${createHash('sha256').update(canonicalJson(definition)).digest('hex')}`;
+function described(name: string, description: string): UpstreamTool {
+  const definition = { name, description, inputSchema: { type: 'object' } };
+  return aTool(definition, { digest: digestOf(definition) });
+}
+const PAY = described('pay', 'Pays — "всё"\u0000.');
+const PAY_TWICE = described('pay', 'Pays twice.');
+const LOOK = described('look', 'Looks.');
+const namesAndDigests = async () => (await createPins(own).all()).map(({ name, digest }) => [name, digest]);
+
+describe('things that are seen for the first time', () => {
+  it('are pinned as they are described', async () => {
+    await createPins(own).add([pinOf(PAY), pinOf(LOOK)]);
+    expect(await createPins(own).all()).toEqual([pinOf(LOOK), pinOf(PAY)]);
+  });
+
+  it('do not take the place of one that is pinned', async () => {
+    await createPins(own).add([pinOf(PAY)]);
+    await createPins(own).add([PAY_TWICE, LOOK].map(pinOf));
+    expect(await namesAndDigests()).toEqual([
+      ['bank__look', LOOK.digest],
+      ['bank__pay', PAY.digest],
+    ]);
+  });
+
+  it('are pinned once, whichever gateways see them at the same time', async () => {
+    const tools = Array.from({ length: 50 }, (_, index) => pinOf(described(`t${index}`, 'Does.')));
+    await Promise.all([createPins(own).add(tools), createPins(own).add(tools.toReversed())]);
+    expect(await namesAndDigests()).toHaveLength(50);
+  });
+});
+
+describe('things of different kinds', () => {
+  const thing = (kind: PinKind, name = 'ask'): Pin => {
+    const definition = { name, description: `A ${kind}.` };
+    return { kind, name, upstream: 'bank', upstreamName: name, definition, digest: digestOf(definition) };
+  };
+  const ALL_KINDS = (['tool', 'prompt', 'resource', 'resource_template'] as const).map((kind) => thing(kind));
+
+  it('may have one name, and are accepted and forgotten one by one', async () => {
+    await createPins(own).add(ALL_KINDS);
+    const changed = { ...thing('prompt'), definition: {}, digest: digestOf({}) };
+    await createPins(db.pool).accept([changed], [thing('resource')]);
+    expect((await createPins(own).all()).map(({ kind, definition }) => [kind, definition['description']])).toEqual([
+      ['prompt', undefined],
+      ['resource_template', 'A resource_template.'],
+      ['tool', 'A tool.'],
+    ]);
+  });
+
+  it('are of the four kinds, and of no other', async () => {
+    const odd = { ...thing('tool'), kind: 'trap' as PinKind };
+    await expect(createPins(own).add([odd])).rejects.toMatchObject({ constraint: 'pin_kind' });
+  });
+});
+
+describe('of one upstream', () => {
+  const MIB = 1024 * 1024;
+  const many = (count: number, upstream: string, description = ''): Pin[] =>
+    Array.from({ length: count }, (_, index) => {
+      const name = `${upstream} ${index}`;
+      const definition = { name, description };
+      return { kind: 'resource', name, upstream, upstreamName: name, definition, digest: digestOf(definition) };
+    });
+  const count = async (upstream: string) =>
+    (await db.pool.query('SELECT FROM gateway.pin WHERE upstream = $1', [upstream])).rowCount;
+
+  it('at most 10,000 things are pinned, and others are none the worse', async () => {
+    await createPins(own).add([...many(10_050, 'flood'), ...many(2, 'calm')]);
+    expect([await count('flood'), await count('calm')]).toEqual([10_000, 2]);
+  });
+
+  it('no more are pinned by two gateways at a time', async () => {
+    const things = many(10_050, 'flood');
+    await createPins(own).add(things.slice(0, 9_990));
+    const first = await db.pool.connect();
+    try {
+      await first.query('BEGIN');
+      await createPins(first as unknown as Pool).add(things.slice(9_990, 10_020));
+      let isDone = false;
+      const second = createPins(own)
+        .add(things.slice(10_020))
+        .finally(() => (isDone = true));
+      const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await waitFor(async () => isDone || (await db.pool.query(waits)).rowCount === 1);
+      await first.query('COMMIT');
+      await second;
+    } finally {
+      first.release();
+    }
+    expect(await count('flood')).toBe(10_000);
+  });
+
+  it('at most 16 MiB of descriptions are pinned, the first that come', async () => {
+    const things = many(20, 'flood', 'x'.repeat(MIB - 100));
+    await createPins(own).add(things);
+    expect(await count('flood')).toBe(16);
+    expect((await createPins(own).all()).map(({ name }) => name)).toContain('flood 0');
+    const { rows } = await db.pool.query('SELECT sum(octet_length(definition))::int AS bytes FROM gateway.pin');
+    expect(rows[0].bytes).toBeLessThanOrEqual(16 * MIB);
+  });
+
+  it('the operator may accept more', async () => {
+    await createPins(own).add(many(10_000, 'flood'));
+    const [one] = many(1, 'flood beyond');
+    await createPins(own).add([{ ...(one as Pin), upstream: 'flood' }]);
+    expect(await count('flood')).toBe(10_000);
+    await createPins(db.pool).accept([{ ...(one as Pin), upstream: 'flood' }], []);
+    expect(await count('flood')).toBe(10_001);
+  });
+});
+
+describe('what the operator accepts', () => {
+  it('takes the place of what was pinned, and what is gone is forgotten', async () => {
+    await createPins(own).add([PAY, LOOK].map(pinOf));
+    await createPins(db.pool).accept([pinOf(PAY_TWICE)], [pinOf(LOOK)]);
+    expect(await namesAndDigests()).toEqual([['bank__pay', PAY_TWICE.digest]]);
+  });
+
+  it('cannot be accepted by a gateway or a worker', async () => {
+    await createPins(own).add([pinOf(PAY)]);
+    const denied = { code: '42501' };
+    await expect(createPins(own).accept([pinOf(PAY_TWICE)], [])).rejects.toMatchObject(denied);
+    await expect(own.query('DELETE FROM gateway.pin')).rejects.toMatchObject(denied);
+    await expect(own.query(`UPDATE gateway.pin SET upstream = 'shop'`)).rejects.toMatchObject(denied);
+    expect(await namesAndDigests()).toEqual([['bank__pay', PAY.digest]]);
+  });
+});
+
+it('what is pinned under a digest has that digest', async () => {
+  const altered = { ...pinOf(PAY), digest: LOOK.digest };
+  await expect(createPins(own).add([altered])).rejects.toMatchObject({ constraint: 'pin_digest' });
+  await createPins(own).add([pinOf(PAY)]);
+  const alter = `UPDATE gateway.pin SET definition = '{}'`;
+  await expect(db.pool.query(alter)).rejects.toMatchObject({ constraint: 'pin_digest' });
+});
+
+it('who looks at a tool finds what is accepted in that moment', async () => {
+  const accepted = createAccepted(own);
+  expect(await accepted.among([PAY, LOOK])).toEqual([]);
+  await createPins(own).add([PAY, LOOK].map(pinOf));
+  expect(await accepted.among([PAY_TWICE, LOOK, PAY])).toEqual([LOOK, PAY]);
+  await createPins(db.pool).accept([pinOf(PAY_TWICE)], []);
+  expect(await accepted.among([PAY, PAY_TWICE])).toEqual([PAY_TWICE]);
+});

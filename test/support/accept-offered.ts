@@ -1,0 +1,20 @@
+import type { Pool } from 'pg';
+import { createPins } from '../../activities/stores/pins.ts';
+import { offeredBy } from '../../apps/gateway/signature/offered.ts';
+import { pinOf, type Pin } from '../../workflows/domain/tools/pins.ts';
+import { openUpstreams } from './upstreams.ts';
+
+/** Everything that these upstreams offer, as it is described in this moment. */
+export async function offeredNow(mcpServers: object): Promise<readonly Pin[]> {
+  const upstreams = openUpstreams(mcpServers);
+  try {
+    return (await offeredBy(upstreams)).map(pinOf);
+  } finally {
+    await upstreams.close();
+  }
+}
+
+/** What an operator does who accepts everything as it is described in this moment. */
+export async function acceptOffered(pool: Pool, mcpServers: object): Promise<void> {
+  await createPins(pool).accept(await offeredNow(mcpServers), []);
+}
