@@ -7,6 +7,7 @@ import type { Target } from './sets.ts';
 import { startTokenProxy } from './token-proxy.ts';
 
 const LOOK_MS = 50;
+const FAILING_TOOL = 'protocol_error_job';
 
 /** Everything is allowed to everybody, but for one agent the tools with tasks of their own wait for an approval. */
 const POLICY = `
@@ -35,6 +36,8 @@ export async function startTargets(): Promise<Targets> {
     policies: POLICY,
     mcpServers: { fixture: { url: fixture.url, prefix: '' } },
     config: {
+      // Of the calls that wait, the suite expects what a tool that is nothing but a task answers.
+      gateway: { demandTasks: true },
       identity: {
         people: [
           { name: 'relayed', roles: ['agent'] },
@@ -48,12 +51,12 @@ export async function startTargets(): Promise<Targets> {
   const relayed = await doorFor('relayed');
   const gated = await doorFor('gated');
   const over = new AbortController();
-  const approving = approveEverything(stack, over.signal);
+  const resolving = resolveEverything(stack, over.signal);
   return {
     urls: { fixture: fixture.url, relayed: relayed.url, gated: gated.url },
     async stop() {
       over.abort();
-      await approving;
+      await resolving;
       await relayed.close();
       await gated.close();
       await stack.stop();
@@ -62,12 +65,18 @@ export async function startTargets(): Promise<Targets> {
   };
 }
 
-/** Approves whatever is asked for, soon. */
-async function approveEverything(stack: Stack, over: AbortSignal): Promise<void> {
+/**
+ * Approves whatever is asked for, soon. A task that waits for an approval can fail only before its tool is called: so what breaks
+ * for the tool that has to break is the request.
+ */
+async function resolveEverything(stack: Stack, over: AbortSignal): Promise<void> {
+  const database = await stack.database();
   while (!over.aborted) {
     const token = await stack.token('alice', 'approvals');
     for (const request of await listOpenRequests(stack.config.urls.approvals, token)) {
-      await stack.decide(request, { verdict: 'approve' });
+      if (request.tool === FAILING_TOOL)
+        await database.query(`SELECT approvals.end_request($1, 'failed')`, [request.id]);
+      else await stack.decide(request, { verdict: 'approve' });
     }
     await pause(LOOK_MS);
   }

@@ -8,18 +8,22 @@ export interface OpenRequest {
   readonly callDigest: string;
 }
 
+export interface ListedRequest extends OpenRequest {
+  readonly tool: string;
+}
+
 export interface WebhookDecision {
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
   readonly approver?: string;
 }
 
-export async function listOpenRequests(approvalsUrl: string, token: string): Promise<OpenRequest[]> {
+export async function listOpenRequests(approvalsUrl: string, token: string): Promise<ListedRequest[]> {
   const response = await fetch(`${approvalsUrl}/requests?status=pending`, {
     headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
   });
   if (!response.ok) throw new Error(`the approvals API answered ${response.status}: ${await response.text()}`);
-  return ((await response.json()) as { requests: OpenRequest[] }).requests;
+  return ((await response.json()) as { requests: ListedRequest[] }).requests;
 }
 
 /** The body of a decision on exactly this request and call. */
