@@ -1,10 +1,10 @@
 import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
+import { unknownResource } from '../wire/error-codes.ts';
 import { pageOf } from '../wire/page.ts';
 import { publishedItem } from '../wire/published-item.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
@@ -36,7 +36,7 @@ export function registerResourceMethods(server: Server, deps: ResourceMethodDeps
     guarded('resources/read', async () => {
       const { uri, _meta } = params;
       const [first, ...others] = await deps.items.findResource(uri);
-      if (first === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
+      if (first === undefined) throw unknownResource(uri);
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
         caller,

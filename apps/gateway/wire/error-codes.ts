@@ -88,6 +88,10 @@ export function toProtocolError(error: CountersignError, failureOf: FailureOf): 
   return new ProtocolError(code, failureOf === 'call' ? message : ofRequest, data);
 }
 
+/** For a resource that nobody has. @see SEP-2164 */
+export const unknownResource = (uri: string): ProtocolError =>
+  new ProtocolError(INVALID_PARAMS, WIRE_ERRORS.ERR_RESOURCE_NOT_FOUND.message, { uri });
+
 /** Whether requests with this method, or calls of this tool of ours, are about calls that were made before. */
 export const isAboutTasks = (method: string) =>
   method.startsWith('tasks/') || method === LISTEN || method === OWN_TOOLS.requestStatus;

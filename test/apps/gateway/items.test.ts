@@ -154,6 +154,8 @@ describe('the policy decision point', () => {
     ] as const) {
       expect((await real.send(method, params)).body.error?.code).toBe(-32_602);
     }
+    const { body } = await real.send('resources/read', { uri: 'demo://nowhere' });
+    expect(body.error).toMatchObject({ message: 'Unknown resource', data: { uri: 'demo://nowhere' } });
     expect(questions()).toEqual([]);
   });
 });
