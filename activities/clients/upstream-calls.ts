@@ -1,4 +1,4 @@
-import type { Client } from '@modelcontextprotocol/client';
+import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
 import { HEADER_MISMATCH } from '../../workflows/domain/tools/wire-names.ts';
@@ -6,6 +6,9 @@ import { mirroredHeaders } from './mirrored-headers.ts';
 import type { Mounted } from './mounted.ts';
 import { readToolResult } from './upstream-answer.ts';
 import { askOnce } from './upstream-ask.ts';
+
+/** Below it is what only the authors of a tool want to know. */
+const LEAST_LOG_LEVEL = 'info';
 
 type Call = Parameters<Upstreams['call']>[0];
 
@@ -28,7 +31,8 @@ export function createCalls(
     async call(call, options) {
       const { upstream, upstreamTool: name, arguments: args, meta, idempotencyKey, caller } = call;
       const { connection } = upstreams.get(upstream) ?? {};
-      const params = { name, arguments: args, ...(meta !== undefined && { _meta: meta }) };
+      const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
+      const params = { name, arguments: args, ...(_meta !== undefined && { _meta }) };
       const headers = async (client: Client) => {
         const tool = await boundTool(call);
         const isModern = client.getProtocolEra() === 'modern';

@@ -1,5 +1,7 @@
 import { Client, type PriorDiscovery, type Transport } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import type { Json } from '../../workflows/domain/canonical-json.ts';
+import { Exchange } from './upstream-exchange.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
@@ -14,6 +16,9 @@ export function createClient(log: Logger): Client {
   });
   // Only its name: the texts of these errors may quote whole messages, with arguments and results.
   client.onerror = ({ name }) => log.debug({ error: name }, 'upstream connection reports an error');
+  client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) =>
+    Exchange.log({ level, ...(logger !== undefined && { logger }), data: data as Json }),
+  );
   return client;
 }
 

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 import type { Client } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { LogMessage } from '../../workflows/domain/ports.ts';
 
 /** How long an answer that was read may leave its connection open. */
 const DRAIN_MS = 1_000;
@@ -25,12 +26,22 @@ const exchanges = new AsyncLocalStorage<Exchange>();
 export class Exchange {
   /** Of its HTTP request, credentials among them. Undefined: those that every request has. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly onLog: ((message: LogMessage) => void) | undefined;
   readonly #over = new AbortController();
   #body: Readable | undefined;
   #isTaken = false;
 
-  constructor(headers: Readonly<Record<string, string>> | undefined) {
+  constructor({ headers, onLog }: Pick<SendingLimits, 'headers' | 'onLog'>) {
     this.headers = headers;
+    this.onLog = onLog;
+  }
+
+  /**
+   * Tells whoever waits for the exchange on whose answer the message came. Messages name no request: one that came on no answer,
+   * as all of a program do, may be about the call of somebody else, and is heard by nobody.
+   */
+  static log(message: LogMessage): void {
+    exchanges.getStore()?.onLog?.(message);
   }
 
   /**
@@ -90,15 +101,17 @@ export interface SendingLimits {
   readonly timeoutMs?: number;
   /** Of the one HTTP request, credentials among them. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Told what the upstream logs on the answer. */
+  readonly onLog?: (message: LogMessage) => void;
 }
 
 /** Sends one request and hands back the result as it came. When it fails, nothing of it is left open. Never repeats. */
 export async function sendOnce(
   client: Client,
   request: { readonly method: string; readonly params: JsonObject },
-  { signal, timeoutMs = NO_TIMEOUT_MS, headers }: SendingLimits,
+  { signal, timeoutMs = NO_TIMEOUT_MS, ...own }: SendingLimits,
 ): Promise<unknown> {
-  const exchange = new Exchange(headers);
+  const exchange = new Exchange(own);
   const leave = () => exchange.end();
   signal?.addEventListener('abort', leave, { once: true });
   if (signal?.aborted === true) leave();

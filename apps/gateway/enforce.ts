@@ -88,6 +88,8 @@ async function decideAndAct(
   }
 }
 
+const NOTHING_ON_ITS_WAY: Pick<ToolCall, 'onProgress' | 'onLog'> = {};
+
 async function forward(
   deps: EnforcementDeps,
   call: ToolCall,
@@ -96,13 +98,14 @@ async function forward(
   const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta } = call;
   // What a tool says on its way may be a part of its result.
-  const onProgress = deps.redaction.withholds(tool.facts) ? undefined : call.onProgress;
+  const { onProgress, onLog } = deps.redaction.withholds(tool.facts) ? NOTHING_ON_ITS_WAY : call;
   const result = await deps.upstreams.call(
     { upstream, upstreamTool, toolDigest, arguments: args, caller, ...(meta !== undefined && { meta }) },
     {
       signal: call.signal,
       timeoutMs: deps.settings.executionTimeoutMs,
       ...(onProgress !== undefined && { onProgress }),
+      ...(onLog !== undefined && { onLog }),
     },
   );
   noteAllowedCall(deps, binding, { facts: tool.facts, result });

@@ -61,6 +61,8 @@ function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabiliti
     ...(items.mayHave('prompts') && { prompts: listed }),
     ...(items.mayHave('resources') && { resources: listed }),
     ...(items.mayHave('completions') && { completions: {} }),
+    // With it the SDK takes `logging/setLevel`. Without sessions the level is forgotten, and what is at least `info` is told.
+    ...(!isModern && { logging: {} }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation.ts';
-import type { JsonObject } from './canonical-json.ts';
+import type { Json, JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
@@ -193,6 +193,15 @@ export interface Progress {
   readonly message?: string;
 }
 
+/** What a tool writes down while it works, for whoever called it. */
+export interface LogMessage {
+  /** A severity of syslog. */
+  readonly level: string;
+  /** Which part of the tool says so. */
+  readonly logger?: string;
+  readonly data: Json;
+}
+
 /** The upstream MCP servers. */
 export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
@@ -207,7 +216,9 @@ export interface Upstreams {
    * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
    * by HTTP, and so do the arguments that the tool has repeated there. A tool that is not described by `toolDigest` any more gets nothing.
    * An upstream that wants to know for whom it works is told the caller; a call without one is our own.
-   * `onProgress` asks the tool to say how far it has come, and is called until the call has ended.
+   * `onProgress` asks the tool to say how far it has come, and is called until the call has ended. `onLog` asks for what it
+   * writes down, and is called with what provably belongs to this call: an upstream that is reached by HTTP says so, a program
+   * does not.
    */
   call(
     call: {
@@ -220,6 +231,12 @@ export interface Upstreams {
       meta?: JsonObject;
       idempotencyKey?: string;
     },
-    options: { signal: AbortSignal; timeoutMs?: number; sendBy?: number; onProgress?: (progress: Progress) => void },
+    options: {
+      signal: AbortSignal;
+      timeoutMs?: number;
+      sendBy?: number;
+      onProgress?: (progress: Progress) => void;
+      onLog?: (message: LogMessage) => void;
+    },
   ): Promise<InvocationResult>;
 }

@@ -10,7 +10,7 @@ import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { headerCheck } from '../wire/mirrored-headers.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
-import { progressTo } from '../wire/progress.ts';
+import { onItsWay } from '../wire/on-its-way.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
 import type { BroughtInput, ToolCall } from './tool-call.ts';
@@ -46,22 +46,25 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     // Of a call that is waited for, a failure must not say that its tool did not run.
     const failureOf = rung === 'wait' ? 'request' : 'call';
     const checkHeaders = session.isModern ? headerCheck(ctx.http?.req, (args ?? {}) as JsonObject) : undefined;
-    return guarded('tools/call', () => callTool(deps, { ...of, rung, checkHeaders }, { params, ctx }), failureOf);
+    return guarded(
+      'tools/call',
+      () => callTool(deps, { ...of, ...onItsWay(session, ctx), rung, checkHeaders }, params),
+      failureOf,
+    );
   });
 }
 
 /** A call of an upstream's tool. */
 async function callTool(
   { enforce, rendering }: ToolMethodDeps,
-  of: CommonPart & Pick<ToolCall, 'rung' | 'checkHeaders'>,
-  { params, ctx }: { readonly params: CallToolRequest['params']; readonly ctx: ServerContext },
+  of: Omit<ToolCall, 'tool' | 'arguments' | 'meta'>,
+  params: CallToolRequest['params'],
 ): Promise<CallToolResult> {
   const answer = await enforce({
     ...of,
     tool: params.name,
     arguments: (params.arguments ?? {}) as JsonObject,
     meta: forwardedMeta(params._meta),
-    onProgress: progressTo(ctx),
   });
   return renderAnswer(answer, rendering) as CallToolResult;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { GatedCallView, InvocationResult, Progress } from '../../../workflows/domain/ports.ts';
+import type { GatedCallView, InvocationResult, LogMessage, Progress } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
@@ -43,6 +43,8 @@ export interface ToolCall extends BroughtInput {
   readonly signal: AbortSignal;
   /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Called with what the tool writes down, if the caller can read that. Never for a call that became a task. */
+  readonly onLog?: ((message: LogMessage) => void) | undefined;
 }
 
 /** A form, and what the client sends back with the answer. */
