@@ -19,17 +19,22 @@ export interface LadderDeps extends ApprovalRequestDeps, TaskWatchDeps {
 export interface LadderSettings {
   /** How long their calls wait. Zero: not at all. */
   readonly waitSeconds: number;
-  /** Whether those that could declare tasks have to. */
-  readonly demandTasks: boolean;
+  /** Whether those that could declare tasks have to; or for which tools. */
+  readonly demandTasks: boolean | readonly string[];
 }
 
 /** How far up a client comes. One of an earlier revision can declare no tasks, so none are demanded of it. */
 export function rungOf(
-  { isModern, declaresTasks }: { readonly isModern: boolean; readonly declaresTasks: boolean },
+  {
+    isModern,
+    declaresTasks,
+    tool,
+  }: { readonly isModern: boolean; readonly declaresTasks: boolean; readonly tool: string },
   { waitSeconds, demandTasks }: LadderSettings,
 ): Rung {
   if (isModern && declaresTasks) return 'task';
-  if (isModern && demandTasks) return 'error';
+  const isDemanded = typeof demandTasks === 'boolean' ? demandTasks : demandTasks.includes(tool);
+  if (isModern && isDemanded) return 'error';
   return waitSeconds > 0 ? 'wait' : 'words';
 }
 

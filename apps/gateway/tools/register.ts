@@ -42,7 +42,8 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestAccess) {
       return guarded('tools/call', () => requestAccess(deps, of, args), 'call');
     }
-    const rung = rungOf({ isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) }, deps.ladder);
+    const client = { isModern: session.isModern, declaresTasks: requestDeclaresTasks(ctx) };
+    const rung = rungOf({ ...client, tool: name }, deps.ladder);
     // Of a call that is waited for, a failure must not say that its tool did not run.
     const failureOf = rung === 'wait' ? 'request' : 'call';
     const checkHeaders = session.isModern ? headerCheck(ctx.http?.req, (args ?? {}) as JsonObject) : undefined;

@@ -50,9 +50,9 @@ export const gatewaySettings = z
     waitSeconds: z.number().int().min(0).max(45).default(0),
     /**
      * Whether clients of the present revision that declare no tasks get the error -32021 for a call that needs an approval,
-     * instead of a wait or an answer in words.
+     * instead of a wait or an answer in words: for every tool, or for those that are named.
      */
-    demandTasks: z.boolean().default(false),
+    demandTasks: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
     /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
     requestTools: z.boolean().default(true),
     /** Largest request body accepted, in bytes. */

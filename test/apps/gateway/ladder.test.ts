@@ -177,6 +177,21 @@ describe('nobody waits', () => {
   });
 });
 
+describe('a client of whom tasks are demanded for one tool', () => {
+  const choosy = new GatewayUnderTest({ demandTasks: ['bank__transfer'] });
+  beforeAll(() => choosy.start());
+  afterAll(() => choosy.stop());
+
+  it('is told so when it calls that tool, and hears of any other in words [TASK-006]', async () => {
+    choosy.reset();
+    choosy.world.decision = requestable();
+    expect((await call(choosy)).body.error?.code).toBe(-32_021);
+    const other = await send(choosy, 'tools/call', { name: 'bank__anything', arguments: {} }, { capabilities: {} });
+    expect(other.body.result).toMatchObject({ isError: true, content: [{ type: 'text' }] });
+    expect(choosy.world.openings).toEqual([]);
+  });
+});
+
 describe('a client of whom tasks are demanded', () => {
   const demanding = new GatewayUnderTest({ demandTasks: true, waitSeconds: 1 });
   beforeAll(() => demanding.start());
