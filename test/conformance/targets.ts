@@ -7,6 +7,7 @@ import type { Target } from './sets.ts';
 import { startTokenProxy } from './token-proxy.ts';
 
 const LOOK_MS = 50;
+const TASK_ONLY_TOOL = 'failing_job';
 const FAILING_TOOL = 'protocol_error_job';
 
 /** Everything is allowed to everybody, but for one agent the tools with tasks of their own wait for an approval. */
@@ -36,8 +37,8 @@ export async function startTargets(): Promise<Targets> {
     policies: POLICY,
     mcpServers: { fixture: { url: fixture.url, prefix: '' } },
     config: {
-      // Of the calls that wait, the suite expects what a tool that is nothing but a task answers.
-      gateway: { demandTasks: true },
+      // The suite wants to see both: a tool that is nothing but a task, and others for clients that know none.
+      gateway: { demandTasks: [TASK_ONLY_TOOL] },
       identity: {
         people: [
           { name: 'relayed', roles: ['agent'] },
