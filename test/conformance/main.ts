@@ -4,8 +4,9 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { installForeign, type ForeignPrograms } from '../support/foreign.ts';
-import { runSet, type Finding } from './run-set.ts';
+import { runSet } from './run-set.ts';
 import { SETS, TARGETS, type ConformanceSet } from './sets.ts';
+import { reasonsOf, scoreTable } from './table.ts';
 import { startTargets, type Targets } from './targets.ts';
 import { judge, readExpectations, type SetRun, type Verdict } from './verdict.ts';
 
@@ -16,7 +17,7 @@ Exit code 1 when a check fails that test/conformance/expected-failures.yaml does
   npm run test:conformance                       every set, about five minutes
   npm run test:conformance -- --set tasks        only these sets (may be repeated): ${SETS.map(({ name }) => name).join(' ')}
 
-Targets:
+Profiles:
 ${Object.entries(TARGETS)
   .map(([name, what]) => `  ${name.padEnd(10)}${what}`)
   .join('\n')}
@@ -31,44 +32,24 @@ const print = (line = '') => process.stdout.write(`${line}\n`);
 
 const requirementSet = z.looseObject({ server: z.array(z.string()) });
 
-/** The scenarios of a set that count for the suite's own score: those that its revision demands. Others are run beside them. */
-function scoredIn(set: ConformanceSet, programs: ForeignPrograms): ReadonlySet<string> | undefined {
-  const [args = []] = set.runs;
-  if (args[0] !== '--requirements') return undefined;
-  const file = programs.path(set.package, 'requirements', `${args[1]}.yaml`);
-  return new Set(requirementSet.parse(parse(readFileSync(file, 'utf8'))).server);
+/** The scenarios that the revision demands, when the set is one. */
+function demandedIn({ name, runs: [args = []], ...set }: ConformanceSet, programs: ForeignPrograms) {
+  const [option, revision] = args;
+  if (option !== '--requirements') return [];
+  const file = programs.path(set.package, 'requirements', `${revision}.yaml`);
+  return [[name, new Set(requirementSet.parse(parse(readFileSync(file, 'utf8'))).server)] as const];
 }
 
-/** How many of the scenarios in which anything was checked passed as a whole, as the suite counts. */
-function score(findings: readonly Finding[]): string {
-  const verdicts = new Map<string, boolean>();
-  for (const { scenario, verdict } of findings) {
-    if (verdict !== 'skipped') verdicts.set(scenario, (verdicts.get(scenario) ?? true) && verdict !== 'failed');
-  }
-  return `${[...verdicts.values()].filter(Boolean).length}/${verdicts.size}`;
-}
-
-const line = (set: string, target: string, ...figures: string[]) =>
-  `${set.padEnd(12)}${target.padEnd(10)}${figures.map((figure) => figure.padStart(16)).join('')}`;
-
-function scoreLine({ target, set, findings }: SetRun, scored: ReadonlySet<string> | undefined): string {
-  const count = (verdict: Finding['verdict']) => findings.filter((one) => one.verdict === verdict).length;
-  const demanded = findings.filter(({ scenario }) => scored?.has(scenario) ?? true);
-  const beside = findings.filter(({ scenario }) => scored !== undefined && !scored.has(scenario));
-  const scenarios = score(demanded) + (beside.length > 0 ? ` and ${score(beside)}` : '');
-  const checks = `${count('passed')}/${count('passed') + count('failed')}`;
-  return line(set, target, scenarios, checks, String(count('warned')), String(count('skipped')));
-}
-
-async function runAll(sets: readonly ConformanceSet[], { urls }: Targets): Promise<SetRun[]> {
-  const programs = await installForeign('conformance', say);
+async function runAll(
+  sets: readonly ConformanceSet[],
+  programs: ForeignPrograms,
+  { urls }: Targets,
+): Promise<SetRun[]> {
   const runs: SetRun[] = [];
-  print(line('set', 'target', 'scenarios', 'checks', 'warnings', 'skipped'));
   for (const set of sets) {
     for (const target of set.targets) {
-      const run = { target, set: set.name, findings: await runSet(set, programs, urls[target]) };
-      runs.push(run);
-      print(scoreLine(run, scoredIn(set, programs)));
+      say(`running ${set.name} against ${target} …`);
+      runs.push({ target, set: set.name, findings: await runSet(set, programs, urls[target]) });
     }
   }
   return runs;
@@ -90,10 +71,12 @@ async function main(): Promise<boolean> {
   say('starting the fixture and the product …');
   const targets = await startTargets();
   try {
-    const runs = await runAll(
-      SETS.filter(({ name }) => chosen?.includes(name) ?? true),
-      targets,
-    );
+    const programs = await installForeign('conformance', say);
+    const sets = SETS.filter(({ name }) => chosen?.includes(name) ?? true);
+    const runs = await runAll(sets, programs, targets);
+    print(scoreTable(runs, new Map(sets.flatMap((set) => demandedIn(set, programs)))));
+    const reasons = reasonsOf(runs, expected);
+    if (reasons !== '') print(`\nfailed or warned (so many checks), as expected to:\n${reasons}`);
     const verdict = judge(runs, expected);
     report(verdict);
     return verdict.unexpected.length === 0 && verdict.stale.length === 0;

@@ -32,6 +32,10 @@ export interface Verdict {
 
 export const readExpectations = (file: string): Expectations => expectations.parse(parse(readFileSync(file, 'utf8')));
 
+/** Warnings, too, are nothing that happens unnoticed. */
+export const failuresOf = ({ findings }: SetRun): Finding[] =>
+  findings.filter(({ verdict }) => verdict === 'failed' || verdict === 'warned');
+
 /** Holds what failed against what is expected to: there may be neither more nor less. Sets that were not run say nothing. */
 export function judge(runs: readonly SetRun[], expected: Expectations): Verdict {
   const placeOf = ({ target, set }: SetRun) => `${target} ${set}`;
@@ -41,8 +45,7 @@ export function judge(runs: readonly SetRun[], expected: Expectations): Verdict 
     for (const place of where) if (places.has(place)) for (const check of checks) open.add(`${place} ${check}`);
   }
   const unexpected = runs.flatMap((run) =>
-    run.findings
-      .filter(({ verdict }) => verdict === 'failed' || verdict === 'warned')
+    failuresOf(run)
       .filter(({ scenario, check }) => !open.delete(`${placeOf(run)} ${scenario}:${check}`))
       .map((finding) => ({ run, finding })),
   );
