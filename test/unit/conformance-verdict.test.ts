@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { SETS } from '../conformance/sets.ts';
+import { reasonsOf, scoreTable } from '../conformance/table.ts';
 import { judge, readExpectations, type SetRun } from '../conformance/verdict.ts';
 
 const finding = (check: string, verdict: 'passed' | 'failed' | 'skipped') => ({
@@ -26,6 +27,26 @@ describe('what the conformance suite finds', () => {
 
   it('is reported when it was expected to fail and is not there', () => {
     expect(judge([run(finding('a', 'failed'))], expected).stale).toEqual(['relayed all ping:b']);
+  });
+});
+
+describe('the report', () => {
+  const beside = { ...finding('d', 'passed'), scenario: 'other' };
+  const runs = [run(finding('a', 'failed'), finding('b', 'passed'), finding('c', 'skipped'), beside)];
+
+  it('counts scenarios that a revision demands apart from others', () => {
+    expect(scoreTable(runs, new Map([['all', new Set(['ping'])]])).split('\n')).toEqual([
+      'set  profile  scenarios  beside  checks  warnings  skipped',
+      'all  relayed        0/1     1/1     2/3         0        1',
+    ]);
+    expect(scoreTable(runs, new Map()).split('\n')[1]).toBe(
+      'all  relayed        1/2       -     2/3         0        1',
+    );
+  });
+
+  it('says why something failed, and of what did not fail nothing', () => {
+    const passed = { reason: 'unfit', in: ['relayed all'], checks: ['ping:b'] };
+    expect(reasonsOf(runs, [...expected, passed])).toBe('  not built\n      relayed all (1)');
   });
 });
 
