@@ -7,9 +7,9 @@ const MAX_NAME_LENGTH = 256;
 export const accessRequestArguments = z.strictObject({
   tool: z.string().min(1).max(MAX_NAME_LENGTH).describe('Name of the tool that needs an approval'),
   arguments: z
-    .record(z.string(), z.unknown())
+    .looseObject({})
     .default({})
-    .describe('Exactly the arguments with which it is to be called'),
+    .meta({ description: 'Exactly the arguments with which it is to be called', additionalProperties: true }),
 });
 
 /** Arguments of `get_request_status`. */
