@@ -17,6 +17,12 @@ export interface StackOptions {
   readonly environments?: Readonly<Partial<Record<'gateway' | 'worker', Record<string, string>>>>;
 }
 
+/** The official server with something of everything, for the `mcpServers` of a stack. */
+export const EVERYTHING = {
+  command: process.execPath,
+  args: [packagePath('node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js'), 'stdio'],
+};
+
 /** One caller of the tests does what many callers do elsewhere. */
 const UNLIMITED = { maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
 
