@@ -1,53 +1,50 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { connectEarlier, EARLIER_REVISIONS, wordsOf } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { parseBodiesInThisRealm } from '../support/own-realm-fetch.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let stack!: Stack;
-let client!: Client;
 const { approve, writes } = heldCalls(() => stack);
 parseBodiesInThisRealm();
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { waitSeconds: 45 } } });
-  client = new Client({ name: 'earlier', version: '0' });
-  const requestInit = { headers: { authorization: `Bearer ${await stack.token('agent')}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(stack.config.urls.mcp), { requestInit }));
 }, 180_000);
-afterAll(async () => {
-  await client?.close();
-  await stack?.stop();
-});
+afterAll(() => stack?.stop());
 
 const write = (path: string) => ({ name: 'files__write_file', arguments: { path, content: 'hello' } });
-const textsOf = ({ content }: Awaited<ReturnType<Client['callTool']>>) =>
-  (content as { text: string }[]).map(({ text }) => text).join('\n');
 
-it('a client of an earlier revision waits for the approval and gets the result of its tool', async () => {
-  const path = join(stack.files, 'waited.txt');
-  const answer = client.callTool(write(path));
-  const [request] = await stack.openRequests(1);
-  expect(writes(path)).toBe(0);
-  if (request !== undefined) await approve(request);
-  const result = await answer;
-  expect(textsOf(result)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
-  expect(result._meta).toMatchObject({ 'io.modelcontextprotocol/tool-approval-disposition': 'approved-executed' });
-  expect(writes(path)).toBe(1);
-});
+it.each(EARLIER_REVISIONS)(
+  'a client of the revision %s waits for the approval and gets the result of its tool',
+  async (revision) => {
+    const { client } = await connectEarlier(stack, revision);
+    const path = join(stack.files, `waited-${revision}.txt`);
+    const answer = client.callTool(write(path));
+    const [request] = await stack.openRequests(1);
+    expect(writes(path)).toBe(0);
+    if (request !== undefined) await approve(request);
+    const result = await answer;
+    expect(wordsOf(result)).toMatch(/Successfully wrote.*\nThe tool ran once/s);
+    expect(result._meta).toMatchObject({ 'io.modelcontextprotocol/tool-approval-disposition': 'approved-executed' });
+    expect(writes(path)).toBe(1);
+    await client.close();
+  },
+);
 
 it('or asks for the approval with one plain tool, and looks after it with the other', async () => {
+  const { client } = await connectEarlier(stack, '2025-11-25');
   const path = join(stack.files, 'asked.txt');
   const { name: tool, arguments: args } = write(path);
-  const asked = textsOf(await client.callTool({ name: 'request_access', arguments: { tool, arguments: args } }));
+  const asked = wordsOf(await client.callTool({ name: 'request_access', arguments: { tool, arguments: args } }));
   const reference = /req_[0-9a-f]{32}/.exec(asked)?.[0];
-  const status = async () => textsOf(await client.callTool({ name: 'get_request_status', arguments: { reference } }));
+  const status = async () => wordsOf(await client.callTool({ name: 'get_request_status', arguments: { reference } }));
   expect(await status()).toMatch(/has not run/);
   const [request] = await stack.openRequests(1);
   if (request !== undefined) await approve(request);
   const ended = await waitFor(async () => /The tool ran once/.exec(await status())?.input);
   expect(ended).toMatch(/Successfully wrote/);
   expect(writes(path)).toBe(1);
+  await client.close();
 });

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from '@modelcontextprotocol/client';
+import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
+import * as z from 'zod';
+import { rawDispatchOver } from '../../apps/cli/demo/raw-dispatch.ts';
+import { approvedEnd, clientInfo, connectPresent, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
+import { REVISION } from '../support/gateway-wire.ts';
+import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
+import { heldCalls } from '../support/held-calls.ts';
+import { parseBodiesInThisRealm } from '../support/own-realm-fetch.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const POLICIES = `
+  @id("explained-directory") @requestable("explained_change") @title("Make a folder")
+  permit (principal, action == Action::"tools/call", resource)
+  when { resource.id == "files__create_directory" && context has approval && context.approval.verified &&
+    context.approval.template == "explained_change" };`;
+/** Longer than any test: who does not ask by itself hears of an end by a notification, or not at all. */
+const NO_POLLS_MS = 3_600_000;
+/** Takes whatever comes, for what the client has no schema of its own for. */
+const anything = z.looseObject({});
+const accept = () => ({ action: 'accept' as const, content: { justification: WHY } });
+
+let stack!: Stack;
+const open: { close(): Promise<unknown> }[] = [];
+const { approve, writes } = heldCalls(() => stack);
+parseBodiesInThisRealm();
+beforeAll(async () => {
+  const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
+  const config = { gateway: { pollIntervalMs: NO_POLLS_MS } };
+  stack = await startStack({ parts: 'together', config, policies: POLICIES, policyFiles });
+}, 180_000);
+afterAll(async () => {
+  for (const one of open.reverse()) await one.close();
+  await stack?.stop();
+});
+
+let count = 0;
+const newPath = () => join(stack.files, `of-a-present-client-${(count += 1)}`);
+const write = (path: string) => ({ name: 'files__write_file', arguments: { path, content: path } });
+const makeFolder = (path: string) => ({ name: 'files__create_directory', arguments: { path } });
+const approveTheOne = async () => {
+  const [request] = await stack.openRequests(1);
+  if (request !== undefined) await approve(request);
+};
+
+async function connect(capabilities: Parameters<typeof connectPresent>[1] = {}): Promise<Client> {
+  const client = await connectPresent(stack, capabilities);
+  open.push(client);
+  return client;
+}
+
+describe('the official present client', () => {
+  it('that declares none is told the next step, and gets from it to the real result', async () => {
+    const client = await connect();
+    const path = newPath();
+    const { name: tool, arguments: args } = write(path);
+    const step = nextStepOf(await client.callTool(write(path)));
+    const requested = await client.callTool({ name: step.tool, arguments: { tool, arguments: args } });
+    const end = await approvedEnd(stack, (call) => client.callTool(call), requested);
+    expect([end.isError, wordsOf(end)]).toEqual([
+      false,
+      expect.stringMatching(/Successfully wrote.*\nThe tool ran once/),
+    ]);
+    expect(writes(path)).toBe(1);
+  });
+
+  it('shows the form that a request needs, and asks for nothing when it is declined', async () => {
+    const client = await connect({ elicitation: { form: {} } });
+    const forms: unknown[] = [];
+    let isDeclined = true;
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      forms.push(params);
+      return isDeclined ? { action: 'decline' } : accept();
+    });
+    const path = newPath();
+    const { name: tool, arguments: args } = makeFolder(path);
+    const requestAccess = () => client.callTool({ name: 'request_access', arguments: { tool, arguments: args } });
+    const declined = await requestAccess();
+    expect([declined.isError, wordsOf(declined)]).toEqual([true, expect.stringMatching(/Nothing was requested/)]);
+    expect(await stack.openRequests(0)).toEqual([]);
+    isDeclined = false;
+    const end = await approvedEnd(stack, (call) => client.callTool(call), await requestAccess());
+    expect([end.isError, existsSync(path), forms.length]).toEqual([false, true, 2]);
+    expect(forms[1]).toMatchObject({ mode: 'form', requestedSchema: { required: ['justification'] } });
+  });
+});
+
+describe('the official tasks client', () => {
+  const clientCapabilities = { ...TASKS, elicitation: { form: {} } };
+  let client!: Client;
+  let session!: TaskEnabledSession;
+  const forms: unknown[] = [];
+  const newSession = async () => {
+    const connected = await connect(clientCapabilities);
+    const made = createTaskSessionFromClient(connected, {
+      endpointId: stack.config.urls.mcp,
+      rawDispatch: rawDispatchOver(connected),
+      v2RequestFraming: { protocolVersion: REVISION, clientInfo, clientCapabilities },
+      onInputRequest: async (request) => {
+        forms.push(request);
+        return accept() as never;
+      },
+    });
+    open.push(made);
+    return { connected, made };
+  };
+  beforeAll(async () => {
+    ({ connected: client, made: session } = await newSession());
+  });
+
+  /** Makes a call that is answered with a task, and listens to it. */
+  async function callAndListen({ name, arguments: args }: ReturnType<typeof write> | ReturnType<typeof makeFolder>) {
+    const execution = await session.callTool(name, args);
+    if (execution.kind !== 'task') throw new Error('the call was answered without a task');
+    const filter = { taskIds: [String(execution.handle.taskId)] };
+    return { execution, subscription: await client.listen(filter as object) };
+  }
+
+  it('is handed a task, at which its connection looks until the result is there', async () => {
+    const path = newPath();
+    const { execution } = await callAndListen(write(path));
+    const params = { taskId: execution.handle.taskId };
+    await execution.detach();
+    const look = () => client.request({ method: 'tasks/get', params }, anything);
+    expect(await look()).toMatchObject({ status: 'working', pollIntervalMs: NO_POLLS_MS });
+    await approveTheOne();
+    const ended = await waitFor(async () => {
+      const shown = await look();
+      return shown['status'] === 'working' ? undefined : shown;
+    });
+    expect(ended).toMatchObject({ status: 'completed', result: { isError: false } });
+    expect([writes(path), readFileSync(path, 'utf8')]).toEqual([1, path]);
+  });
+
+  it('hears of the end by a notification, long before it would look', async () => {
+    const path = newPath();
+    const { execution, subscription } = await callAndListen(write(path));
+    const settled = execution.settle();
+    await approveTheOne();
+    const { outcome } = await settled;
+    expect(outcome).toMatchObject({ status: 'completed', result: { isError: false } });
+    expect(await subscription.closed).toBe('graceful');
+    expect([writes(path), readFileSync(path, 'utf8')]).toEqual([1, path]);
+  });
+
+  it('cancels a call, hears that it is, and nothing runs', async () => {
+    const path = newPath();
+    const { execution, subscription } = await callAndListen(write(path));
+    await stack.openRequests(1);
+    const settled = execution.settle();
+    await execution.cancel();
+    expect((await settled).outcome.status).toBe('cancelled');
+    expect(await subscription.closed).toBe('graceful');
+    await stack.openRequests(0);
+    expect([writes(path), existsSync(path)]).toEqual([0, false]);
+  });
+
+  it('answers a form first, and is handed the task then', async () => {
+    const path = newPath();
+    const { execution } = await callAndListen(makeFolder(path));
+    expect(forms).toMatchObject([
+      { kind: 'elicitation', params: { requestedSchema: { required: ['justification'] } } },
+    ]);
+    const settled = execution.settle();
+    await approveTheOne();
+    expect((await settled).outcome).toMatchObject({ status: 'completed', result: { isError: false } });
+    expect(existsSync(path)).toBe(true);
+  });
+
+  it('leaves a task to another process, which goes on with it by what was written down', async () => {
+    const path = newPath();
+    const { execution } = await callAndListen(write(path));
+    let written = '';
+    await execution.handoff((reference) => void (written = JSON.stringify(reference)));
+    const other = await newSession();
+    const resumed = await other.made.resumeTask(JSON.parse(written) as Parameters<TaskEnabledSession['resumeTask']>[0]);
+    const filter = { taskIds: [String(resumed.handle?.taskId)] };
+    await other.connected.listen(filter as object);
+    const settled = resumed.settle();
+    await approveTheOne();
+    expect((await settled).outcome).toMatchObject({ status: 'completed', result: { isError: false } });
+    expect(writes(path)).toBe(1);
+  });
+});
