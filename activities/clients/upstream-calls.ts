@@ -1,7 +1,9 @@
 import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { ResultCheck, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
 import { HEADER_MISMATCH } from '../../workflows/domain/tools/wire-names.ts';
+import { withoutMisfit } from './fitted-result.ts';
 import { mirroredHeaders } from './mirrored-headers.ts';
 import type { Mounted } from './mounted.ts';
 import { readToolResult } from './upstream-answer.ts';
@@ -12,16 +14,24 @@ const LEAST_LOG_LEVEL = 'info';
 
 type Call = Parameters<Upstreams['call']>[0];
 
-/** Calls of tools that these upstreams have. `known`: the tool of an upstream by the upstream's own name, as it was listed last. */
+interface CallDeps {
+  /** The tools by their public names, as they were listed last. */
+  readonly known: () => ReadonlyMap<string, UpstreamTool>;
+  readonly fitsOutput: ResultCheck;
+  readonly log: Logger;
+}
+
+/** Calls of tools that these upstreams have. */
 export function createCalls(
   upstreams: ReadonlyMap<string, Mounted>,
-  known: (upstream: string, upstreamTool: string) => UpstreamTool | undefined,
+  { known, fitsOutput, log }: CallDeps,
 ): Pick<Upstreams, 'call'> {
-  /** The tool that the call was bound to. A process that listed the tools long ago lists them again before it gives up. */
+  /** The tool that the call is bound to. A process that listed the tools long ago lists them again before it gives up. */
   async function boundTool({ upstream, upstreamTool, toolDigest }: Call): Promise<UpstreamTool | undefined> {
-    const find = () => known(upstream, upstreamTool);
+    const { connection, start = '' } = upstreams.get(upstream) ?? {};
+    const find = () => known().get(`${start}${upstreamTool}`);
     if (toolDigest === undefined || find()?.digest === toolDigest) return find();
-    await upstreams.get(upstream)?.connection.refresh();
+    await connection?.refresh();
     const tool = find();
     if (tool?.digest === toolDigest) return tool;
     throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
@@ -29,12 +39,13 @@ export function createCalls(
 
   return {
     async call(call, options) {
-      const { upstream, upstreamTool: name, arguments: args, meta, idempotencyKey, caller } = call;
+      const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller } = call;
       const { connection } = upstreams.get(upstream) ?? {};
       const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
-      const params = { name, arguments: args, ...(_meta !== undefined && { _meta }) };
+      const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
+      let tool: UpstreamTool | undefined;
       const headers = async (client: Client) => {
-        const tool = await boundTool(call);
+        tool = await boundTool(call);
         const isModern = client.getProtocolEra() === 'modern';
         return {
           ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
@@ -45,7 +56,9 @@ export function createCalls(
       const answer = await askOnce(connection, { method: 'tools/call', params }, asked, readToolResult);
       // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
       if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
-      return answer;
+      const fitted = withoutMisfit(answer, tool, fitsOutput);
+      if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
+      return fitted ?? answer;
     },
   };
 }

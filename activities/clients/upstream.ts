@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { UpstreamItems, Upstreams } from '../../workflows/domain/ports.ts';
+import type { ResultCheck, UpstreamItems, Upstreams } from '../../workflows/domain/ports.ts';
 import { candidatesFor, startOf, type Mounted } from './mounted.ts';
 import { sortOut, type OfferedTools, type RefusedTool, type SettingsByTool } from './offered-tools.ts';
 import { atMost } from './patience.ts';
@@ -30,11 +30,17 @@ export interface UpstreamPool extends Upstreams {
   close(): Promise<void>;
 }
 
+/** What is known of tools beside what their upstreams say. */
+export interface ToolKnowledge {
+  readonly settings: SettingsByTool;
+  readonly fitsOutput: ResultCheck;
+}
+
 /** Connects to upstreams when they are first needed. The keys of `servers` are their names. */
 export function createUpstreams(
   servers: Readonly<Record<string, ConfiguredUpstream>>,
   log: Logger,
-  settings: SettingsByTool = {},
+  { settings, fitsOutput }: ToolKnowledge,
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
   const mounted = new Map<string, Mounted>();
@@ -53,7 +59,7 @@ export function createUpstreams(
   const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
   return {
-    ...createCalls(mounted, (upstream, name) => offered.known.get(`${mounted.get(upstream)?.start ?? ''}${name}`)),
+    ...createCalls(mounted, { known: () => offered.known, fitsOutput, log }),
     items,
 
     async tools() {

@@ -4,10 +4,10 @@ import type { InvocationResult, PolicyDecisionPoint, Upstreams, UpstreamTool } f
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
+import type { ArgumentCheck } from '../shared/schemas/schema-check.ts';
 import type { Redaction } from './redaction.ts';
 import type { RequestableCall } from './input/request-approval.ts';
 import { answerHeld, type LadderDeps } from './ladder.ts';
-import type { ArgumentCheck } from './tools/argument-check.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 

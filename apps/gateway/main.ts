@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
@@ -70,7 +71,7 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
 export const connectUpstreams = (config: Config, log: Logger): UpstreamPool =>
-  createUpstreams(config.mcpServers, log, config.tools);
+  createUpstreams(config.mcpServers, log, { settings: config.tools, fitsOutput: createResultCheck() });
 
 /** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
 export function openSignature(

@@ -8,6 +8,7 @@ import type {
   Upstreams,
 } from '../../workflows/domain/ports.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
+import { createArgumentCheck } from '../shared/schemas/schema-check.ts';
 import { createEnforcement, type EnforcementDeps } from './enforce.ts';
 import { createReadEnforcement } from './enforce-read.ts';
 import { createFront, type Front } from './front.ts';
@@ -19,7 +20,6 @@ import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import type { ReadDocument } from './signature/document.ts';
 import type { Signature } from './signature/signature.ts';
-import { createArgumentCheck } from './tools/argument-check.ts';
 
 /** What the MCP endpoint is served from. */
 export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestStates'> {

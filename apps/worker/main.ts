@@ -25,6 +25,7 @@ import type {
 } from '../../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
+import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -205,7 +206,8 @@ function activitySettings(config: Config) {
 if (isEntryScript(import.meta.url)) {
   await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-    const upstreams = createUpstreams(config.mcpServers, deps.log, config.tools);
+    const known = { settings: config.tools, fitsOutput: createResultCheck() };
+    const upstreams = createUpstreams(config.mcpServers, deps.log, known);
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
     return { ...worker, stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });

@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { createResultCheck } from '../../apps/shared/schemas/schema-check.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 
 /**
@@ -15,5 +16,6 @@ export function openUpstreams(
   const servers = Object.entries(mcpServers).map(
     ([name, server]) => read({ mcpServers: { [name]: server } }).mcpServers,
   );
-  return createUpstreams(Object.assign({}, ...servers), log, read({ tools }).tools);
+  const known = { settings: read({ tools }).tools, fitsOutput: createResultCheck() };
+  return createUpstreams(Object.assign({}, ...servers), log, known);
 }

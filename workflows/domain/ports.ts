@@ -130,6 +130,9 @@ export interface UpstreamTool {
   readonly facts: ToolFacts;
 }
 
+/** Whether a structured result is what the tool's output schema promises. In doubt it is not. */
+export type ResultCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, structured: Json) => boolean;
+
 /** How a request to an upstream ended without a result. */
 export type Unanswered =
   /** The upstream answered with a JSON-RPC error: it was reached and refused or failed. */

@@ -1,10 +1,10 @@
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { evaluationRequest } from '../evaluation-request.ts';
 import type { ToolCall } from './tool-call.ts';
-import type { ArgumentCheck } from './argument-check.ts';
 
 /** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
 const MAX_DEPTH = 64;

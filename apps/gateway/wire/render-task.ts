@@ -41,7 +41,7 @@ const DENIED: Partial<Record<EndReason, string>> = {
 
 const RAN = 'The tool ran once, after approval.';
 const RAN_WITH_ERROR =
-  'The tool ran once, after approval, and reported an error. A change may have been made; check before trying again.';
+  'The tool ran once, after approval, and its result is an error. A change may have been made; check before trying again.';
 const NOT_SENT =
   'The tool did not run: the approved call could not be delivered to it. It will not be delivered again for this request.';
 const MAY_HAVE_RUN =

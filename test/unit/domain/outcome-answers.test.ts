@@ -67,7 +67,7 @@ const answersFor = (record: OutcomeRecord, changes: Partial<Evidence> = {}) =>
 describe('answersOf', () => {
   const expected = {
     executed: ['yes', 'The tool ran once.', 'approval'],
-    execution_error: ['yes', 'The tool ran once and reported an error.', 'approval'],
+    execution_error: ['yes', 'The tool ran once, and its result is an error.', 'approval'],
     outcome_unknown: ['unknown', 'The tool may have run.', 'approval'],
     denied: ['no', 'The tool did not run.', 'denial'],
     cancelled: ['no', 'The tool did not run.', 'cancellation'],

@@ -64,7 +64,7 @@ export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
 function headline(record: OutcomeRecord, ran: 'yes' | 'no' | 'unknown'): string {
   if (ran === 'no') return 'The tool did not run.';
   if (ran === 'unknown') return 'The tool may have run.';
-  return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once and reported an error.';
+  return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once, and its result is an error.';
 }
 
 function whetherItRan(record: OutcomeRecord): Answers['didRun'] {

@@ -2,8 +2,8 @@ import { Ajv, type AnySchema, type ErrorObject, type Options } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/ports.ts';
 import { withinTime } from './within-time.ts';
 
 /** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */
@@ -19,24 +19,43 @@ const COSTLY = /"(?:\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties|
 /** Longest check by such a schema. Nobody else is served meanwhile. Milliseconds. */
 const CHECK_WITHIN_MS = 250;
 
+type Described = Pick<UpstreamTool, 'definition' | 'digest'>;
+
 /** The first thing that is wrong with the arguments, without any value; `undefined` when they fit. */
-export type ArgumentCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, args: JsonObject) => string | undefined;
-type CompiledCheck = (args: JsonObject) => string | undefined;
+export type ArgumentCheck = (tool: Described, args: JsonObject) => string | undefined;
+type CompiledCheck = (value: Json) => string | undefined;
 
 /**
  * Checks arguments against a tool's input schema in the dialect that the schema names (2020-12 when it names none).
- * Compiled once per digest of the tool. A schema that cannot be used lets nothing through.
+ * A schema that cannot be used lets nothing through.
  */
 export function createArgumentCheck(): ArgumentCheck {
-  const compiled = new Map<string, CompiledCheck | undefined>();
-
+  const checkFor = createChecks('inputSchema');
   return (tool, args) => {
-    if (!compiled.has(tool.digest)) {
-      if (compiled.size >= CACHE_LIMIT) compiled.clear();
-      compiled.set(tool.digest, compile(tool.definition['inputSchema']));
-    }
-    const check = compiled.get(tool.digest);
+    const check = checkFor(tool);
     return check === undefined ? "the tool's input schema cannot be used" : check(args);
+  };
+}
+
+/** Checks structured results against a tool's output schema in the same way. Where a tool has none, everything fits. */
+export function createResultCheck(): ResultCheck {
+  const checkFor = createChecks('outputSchema');
+  return (tool, structured) => {
+    if (tool.definition['outputSchema'] === undefined) return true;
+    const check = checkFor(tool);
+    return check !== undefined && check(structured) === undefined;
+  };
+}
+
+/** The check by one of a tool's schemas, compiled once per digest of the tool. `undefined`: the schema cannot be used. */
+function createChecks(schema: 'inputSchema' | 'outputSchema'): (tool: Described) => CompiledCheck | undefined {
+  const compiled = new Map<string, CompiledCheck | undefined>();
+  return ({ digest, definition }) => {
+    if (!compiled.has(digest)) {
+      if (compiled.size >= CACHE_LIMIT) compiled.clear();
+      compiled.set(digest, compile(definition[schema]));
+    }
+    return compiled.get(digest);
   };
 }
 
@@ -48,7 +67,7 @@ function compile(schema: unknown): CompiledCheck | undefined {
     const validate = ajv.compile(schema as AnySchema);
     // An asynchronous validator answers with a promise, which would pass for "valid".
     if ('$async' in validate) return undefined;
-    const check: CompiledCheck = (args) => (validate(args) === true ? undefined : describe(validate.errors?.[0]));
+    const check: CompiledCheck = (value) => (validate(value) === true ? undefined : describe(validate.errors?.[0]));
     return COSTLY.test(JSON.stringify(schema)) ? bounded(check) : check;
   } catch {
     return undefined;
@@ -57,9 +76,9 @@ function compile(schema: unknown): CompiledCheck | undefined {
 
 const bounded =
   (check: CompiledCheck): CompiledCheck =>
-  (args) => {
+  (value) => {
     try {
-      return withinTime(CHECK_WITHIN_MS, () => check(args));
+      return withinTime(CHECK_WITHIN_MS, () => check(value));
     } catch {
       // Or it ran out of stack, for a schema that leads back to itself.
       return 'they cannot be checked in time';

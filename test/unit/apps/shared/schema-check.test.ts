@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createArgumentCheck } from '../../../apps/gateway/tools/argument-check.ts';
-import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { serve } from '../../support/serve.ts';
+import { createArgumentCheck } from '../../../../apps/shared/schemas/schema-check.ts';
+import type { Json, JsonObject } from '../../../../workflows/domain/canonical-json.ts';
+import { serve } from '../../../support/serve.ts';
 
 const check = createArgumentCheck();
 let digests = 0;
