@@ -7,7 +7,7 @@ import { isAboutTasks } from './wire/error-codes.ts';
 import { LISTEN } from './wire/identifiers.ts';
 import { withStatusFor } from './wire/mirrored-headers.ts';
 import { tooManyRequests } from './wire/refusal.ts';
-import { pollRequest } from './wire/schemas.ts';
+import { countedRequest } from './wire/schemas.ts';
 
 /** Answers one request to the MCP endpoint. */
 export type Front = Pick<McpHttpHandler, 'fetch'>;
@@ -18,17 +18,19 @@ export interface FrontDeps {
   readonly subscriptions: Subscriptions;
   /** Of requests about tasks, for each caller. */
   readonly polls: RateLimit;
+  /** Of calls of tools, for each caller. */
+  readonly calls: RateLimit;
 }
 
 /**
  * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
  * they name: so it checks them as every request, and what it opens is served by us.
  */
-export function createFront({ handler, subscriptions, polls }: FrontDeps): Front {
+export function createFront({ handler, subscriptions, ...limits }: FrontDeps): Front {
   return {
     async fetch(request, options) {
       const asked: unknown = options?.parsedBody;
-      const tooOften = await refusal(polls, asked, options?.authInfo);
+      const tooOften = await refusal(limits, asked, options?.authInfo);
       if (tooOften !== undefined) return tooOften;
       const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
@@ -40,22 +42,37 @@ export function createFront({ handler, subscriptions, polls }: FrontDeps): Front
 /** The method of a message; of a call of a tool, the tool. */
 function subjectOf(message: unknown): string {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
-  const subject = method === 'tools/call' ? params?.name : method;
+  const subject = isCall(message) ? params?.name : method;
   return typeof subject === 'string' ? subject : '';
 }
 
-/** The answer to a request about tasks, or to a batch of earlier revisions with some, that is one too many. */
-async function refusal(polls: RateLimit, asked: unknown, auth: AuthInfo | undefined): Promise<Response | undefined> {
+const isCall = (message: unknown) => (message as { method?: unknown } | null | undefined)?.method === 'tools/call';
+
+/** The answer to a request, or to a batch of earlier revisions, with one too many about tasks or one call too many in it. */
+async function refusal(
+  { polls, calls }: Pick<FrontDeps, 'polls' | 'calls'>,
+  asked: unknown,
+  auth: AuthInfo | undefined,
+): Promise<Response | undefined> {
   const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
-  const about = messages.filter((message) => isAboutTasks(subjectOf(message))).map((one) => pollRequest.parse(one));
-  const [first] = about;
-  if (first === undefined) return undefined;
-  const tasks = about.map(({ params }) => Math.max(1, params?.notifications.taskIds.length ?? 1));
-  const waitMs = await polls.take(
-    ownerKey(callerOf(auth)),
-    tasks.reduce((sum, count) => sum + count),
-  );
-  return waitMs === undefined ? undefined : tooManyRequests(first.id, 'Tasks are asked for too often', waitMs);
+  const isAbout = (message: unknown) => isAboutTasks(subjectOf(message));
+  const about = messages.filter(isAbout);
+  const made = messages.filter((message) => isCall(message) && !isAbout(message));
+  const taken = [
+    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Tasks are asked for too often.' },
+    { of: made, limit: calls, cost: made.length, what: 'Tools are called too often. The tool did not run.' },
+  ];
+  for (const { of, limit, cost, what } of taken) {
+    if (cost === 0) continue;
+    const waitMs = await limit.take(ownerKey(callerOf(auth)), cost);
+    if (waitMs !== undefined) return tooManyRequests(countedRequest.parse(of[0]).id, what, waitMs);
+  }
+  return undefined;
 }
+
+/** Each task of a stream costs as much as a request about it. */
+const tasksNamed = (message: unknown) =>
+  Math.max(1, countedRequest.parse(message).params?.notifications.taskIds.length ?? 1);
+const sumOf = (costs: readonly number[]) => costs.reduce((sum, cost) => sum + cost, 0);
 
 const isStream = (answer: Response) => answer.headers.get('content-type') === 'text/event-stream';

@@ -66,7 +66,8 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   });
   const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, places, log });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
-  const front: Front = createFront({ handler, subscriptions, polls });
+  const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
+  const front: Front = createFront({ handler, subscriptions, polls, calls });
   return {
     front,
     /** Tells those who listen that lists have changed. */

@@ -7,7 +7,7 @@ const DECISIONS = { files__hang: { decision: false }, files__die: REQUESTABLE } 
 
 let gateway!: Awaited<ReturnType<typeof startRealGateway>>;
 beforeAll(async () => {
-  gateway = await startRealGateway({ maxPollsPerSecond: 100_000 });
+  gateway = await startRealGateway({ maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000 });
   gateway.reset();
   gateway.authority.decide = () => {
     const { resource } = JSON.parse(gateway.authority.seen.at(-1)?.body ?? '') as { resource: { id: string } };

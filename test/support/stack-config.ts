@@ -24,7 +24,7 @@ export const EVERYTHING = {
 };
 
 /** One caller of the tests does what many callers do elsewhere. */
-const UNLIMITED = { maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
+const UNLIMITED = { maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
 
 /** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */
 export async function stackConfig(

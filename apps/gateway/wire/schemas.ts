@@ -7,8 +7,8 @@ const taskId = z.string().min(1).max(256);
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });
 
-/** A request about tasks, as far as its rate is concerned. The rest is checked by those who answer it. */
-export const pollRequest = z.object({
+/** A request that is counted, as far as its rate is concerned. The rest is checked by those who answer it. */
+export const countedRequest = z.object({
   id: z.union([z.string(), z.number()]).nullable().catch(null),
   params: z
     .object({ notifications: z.object({ taskIds: z.array(z.unknown()) }) })

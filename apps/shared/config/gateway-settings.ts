@@ -35,6 +35,8 @@ export const gatewaySettings = z
      * refused. The default is twice what it takes to poll 100 tasks as `pollIntervalMs` says.
      */
     maxPollsPerSecond: z.number().int().positive().default(200),
+    /** Calls of tools that this process takes from one caller in a second, whatever becomes of them; more are refused. */
+    maxCallsPerSecond: z.number().int().positive().default(500),
     /** Open streams (`subscriptions/listen`), and calls that wait, that one caller may have in this process. More streams are refused; more calls do not wait. */
     maxStreamsPerCaller: z.number().int().positive().default(16),
     /** Open streams and calls that wait, of all callers in this process. */

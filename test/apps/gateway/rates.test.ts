@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
-import { AUTHORIZATION, metaOf, send, textOf, transfer, type Sent } from '../../support/gateway-wire.ts';
+import { AUTHORIZATION, metaOf, post, send, textOf, transfer, type Sent } from '../../support/gateway-wire.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const MALLORY = { token: 'token-of-mallory' };
@@ -65,6 +65,47 @@ describe('requests about tasks', () => {
     const taskIds = Array.from({ length: 40 }, (_, n) => `tsk_${n}`);
     const answers = await many(() => send(gateway, 'subscriptions/listen', { notifications: { taskIds } }));
     expect(answers.filter(isRefused).length).toBeGreaterThan(MANY / 2);
+  });
+});
+
+describe('calls of tools', () => {
+  const call = (options = {}) => send(gateway, 'tools/call', transfer(), options);
+
+  it('that are too many are refused for a moment, whatever would become of them [TOOL-007]', async () => {
+    const world = await start({ maxCallsPerSecond: 5 });
+    const answers = await many(() => call());
+    const refused = answers.filter(isRefused);
+    expect(refused.length).toBeGreaterThan(0);
+    expect([world.evaluations.length, world.invocations.length]).toEqual([
+      MANY - refused.length,
+      MANY - refused.length,
+    ]);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    expect(refused[0]?.body).toEqual({
+      jsonrpc: '2.0',
+      id: 'r-1',
+      error: { code: 429, message: 'Tools are called too often. The tool did not run.' },
+    });
+    // Somebody else is not held up, and neither are requests about tasks.
+    expect((await call(MALLORY)).status).toBe(200);
+    expect((await send(gateway, 'tasks/get', { taskId: TASK_ID })).status).toBe(200);
+    await waitFor(async () => (await call()).status === 200);
+  });
+
+  it('count in a batch of an earlier revision, each of them', async () => {
+    const world = await start({ maxCallsPerSecond: 5 });
+    const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: transfer() };
+    const batch = JSON.stringify(Array.from({ length: 6 }, () => message));
+    const answers = await many(() => post(gateway, batch, { authorization: 'Bearer token-of-alice' }));
+    expect(answers.filter(isRefused).length).toBeGreaterThan(MANY / 2);
+    expect(answers.find(isRefused)?.body).toMatchObject({ id: 7, error: { code: 429 } });
+    expect(world.invocations.length).toBeLessThan(MANY);
+  });
+
+  it('as agents make them pass', async () => {
+    await start({});
+    const answers = await many(() => call());
+    expect(answers.filter(isRefused)).toEqual([]);
   });
 });
 
