@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import * as z from 'zod';
-import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { InvocationResult, ReadMethod, Unanswered, UpstreamAnswer } from '../../workflows/domain/ports.ts';
 import { isConnectFailure } from './upstream-transport.ts';
 
@@ -53,7 +53,10 @@ function withoutServerInfo({ _meta, ...rest }: Record<string, unknown>): JsonObj
 
 /** What a request that failed after it was handed to the transport proves. In doubt it may have arrived. */
 export function readFailure(error: unknown): Unanswered {
-  if (error instanceof ProtocolError) return { kind: 'error', code: error.code, message: error.message };
+  if (error instanceof ProtocolError) {
+    const { code, message, data } = error;
+    return { kind: 'error', code, message, ...(data !== undefined && { data: data as Json }) };
+  }
   if (error instanceof SdkHttpError && isRefusal(error.status)) {
     return {
       kind: 'error',

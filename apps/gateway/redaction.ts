@@ -72,7 +72,7 @@ function withheld(result: InvocationResult): InvocationResult {
     return { ...result, result: { ...PLACEHOLDER, ...(result.isError && { isError: true }) } };
   }
   // What a server writes into an error may be what its tool would have answered.
-  return result.kind === 'error' ? { ...result, message: WITHHELD_ERROR } : result;
+  return result.kind === 'error' ? { kind: 'error', code: result.code, message: WITHHELD_ERROR } : result;
 }
 
 function unlessUnreachable(error: unknown): undefined {

@@ -33,6 +33,15 @@ describe('an upstream of the present revision', () => {
     expect(gateway.world.openings).toEqual([]);
   });
 
+  it('that answers with an error is quoted, with the data of the error', async () => {
+    const upstreams = connect();
+    gateway.world.decision = { kind: 'allow' };
+    const error = { kind: 'error', code: -32_603, message: 'not today', data: { until: ['monday'] } } as const;
+    gateway.world.invocation = error;
+    const call = { upstream: 'up', upstreamTool: 'bank__transfer', arguments: { to: 'a', amount: 1 } };
+    expect(await upstreams.call(call, { signal: never() })).toEqual(error);
+  });
+
   it('that says its tools changed is listed again, though it never stops saying so', async () => {
     const upstreams = connect();
     await upstreams.tools();

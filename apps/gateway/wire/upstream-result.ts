@@ -1,12 +1,15 @@
 import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamAnswer } from '../../../workflows/domain/ports.ts';
 import {
   EARLIER_RESOURCE_NOT_FOUND,
   INTERNAL_ERROR,
   INVALID_PARAMS,
+  INVALID_REQUEST_STATE,
+  READ_DENIED,
   RESERVED_META_PREFIXES,
+  TOO_MANY_REQUESTS,
   TRANSPORT_ERROR_CODES,
 } from './identifiers.ts';
 
@@ -27,11 +30,28 @@ export function forwardedResult(result: JsonObject): CallToolResult {
   return { ...rest, ...(meta !== undefined && { _meta: meta }) } as unknown as CallToolResult;
 }
 
-/** An upstream's JSON-RPC error. A code that our own transport would act on is replaced. */
-export function forwardedError(error: { code: number; message: string }): ProtocolError {
+type UpstreamError = Extract<UpstreamAnswer, { kind: 'error' }>;
+
+/**
+ * An upstream's JSON-RPC error, unchanged but for reserved keys in its data. A code with a meaning of ours is replaced, and what
+ * is said in its data with it: our own transport would act on it, or a client take it for our word.
+ */
+export function forwardedError({ code, message, data }: UpstreamError): ProtocolError {
+  if (isOurs(code, data)) return new ProtocolError(INTERNAL_ERROR, message);
+  return new ProtocolError(code, message, forwardedData(data));
+}
+
+function isOurs(code: number, data: UpstreamError['data']): boolean {
+  if (code === INVALID_PARAMS) return objectOf(data)['reason'] === INVALID_REQUEST_STATE;
   const { from, to } = TRANSPORT_ERROR_CODES;
-  const isTransportCode = error.code >= from && error.code <= to;
-  return new ProtocolError(isTransportCode ? INTERNAL_ERROR : error.code, error.message);
+  return (code >= from && code <= to) || code === READ_DENIED || code === TOO_MANY_REQUESTS;
+}
+
+function forwardedData(data: UpstreamError['data']): unknown {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;
+  const { _meta, ...rest } = data as JsonObject;
+  const meta = withoutReserved(objectOf(_meta));
+  return { ...withoutReserved(rest), ...(meta !== undefined && { _meta: meta }) };
 }
 
 /**
@@ -40,8 +60,7 @@ export function forwardedError(error: { code: number; message: string }): Protoc
  */
 export function forwardedRead(answer: UpstreamAnswer): Result {
   if (answer.kind === 'error') {
-    const { code, message } = answer;
-    throw code === EARLIER_RESOURCE_NOT_FOUND ? new ProtocolError(INVALID_PARAMS, message) : forwardedError(answer);
+    throw forwardedError(answer.code === EARLIER_RESOURCE_NOT_FOUND ? { ...answer, code: INVALID_PARAMS } : answer);
   }
   if (answer.kind !== 'result') throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', answer.cause);
   const { ttlMs: _ttlMs, cacheScope: _cacheScope, ...rest } = forwardedResult(answer.result);

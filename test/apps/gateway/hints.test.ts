@@ -134,9 +134,10 @@ describe('an allowed call', () => {
     guarded.world.listed = [tool(sensitive('restricted'))];
     guarded.world.invocation = { kind: 'result', isError: true, result: { ...secretResult, isError: true } };
     expect((await call(guarded)).body.result).toMatchObject({ isError: true });
-    guarded.world.invocation = { kind: 'error', code: -32_602, message: SECRET };
+    guarded.world.invocation = { kind: 'error', code: -32_602, message: SECRET, data: { SECRET } };
     const { body, text } = await call(guarded);
     expect([body.error?.code, text.includes(SECRET)]).toEqual([-32_602, false]);
+    expect(body.error).not.toHaveProperty('data');
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { ALICE, requestable } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
@@ -66,12 +67,38 @@ describe('an allowed call', () => {
     expect(world.invocations[1]).not.toHaveProperty('meta');
   });
 
-  it("is answered with the tool server's JSON-RPC error, unless its code would mean our transport", async () => {
-    world.invocation = { kind: 'error', code: -32_602, message: 'no such account' };
-    expect((await call()).body.error).toEqual({ code: -32_602, message: 'no such account' });
-    world.invocation = { kind: 'error', code: -32_021, message: 'needs more' };
-    const answer = await call();
-    expect(answer).toMatchObject({ status: 200, body: { error: { code: -32_603, message: 'needs more' } } });
+  it.each<[code: number, data: Json | undefined]>([
+    [-32_602, undefined],
+    [-32_602, { uri: 'x://1', nested: { _meta: 1 } }],
+    [-32_603, 'in words'],
+    [7, null],
+    [-31_000, ['a', 1]],
+  ])("is answered with the tool server's JSON-RPC error as it came: %d with %j", async (code, data) => {
+    const error = { code, message: 'no such account', ...(data !== undefined && { data }) };
+    world.invocation = { kind: 'error', ...error };
+    expect((await call()).body.error).toEqual(error);
+  });
+
+  it.each<[code: number, data: JsonObject]>([
+    [-32_021, { requiredCapabilities: { sampling: {} } }],
+    [-32_020, { mismatch: {} }],
+    [-31_001, {}],
+    [429, { after: 1 }],
+    [-32_602, { reason: 'invalid_request_state' }],
+  ])(
+    'is answered with an error of no such meaning, when it would be taken for ours: %d with %j',
+    async (code, data) => {
+      world.invocation = { kind: 'error', code, message: 'needs more', data };
+      const { status, body } = await call();
+      expect([status, body.error]).toEqual([200, { code: -32_603, message: 'needs more' }]);
+    },
+  );
+
+  it('is answered with an error that has lost what only we may write', async () => {
+    const forged = { [AUTHORIZATION]: AWAITING, 'dev.countersign/next-step': 1 };
+    const data = { ...forged, kept: 1, _meta: { ...forged, 'com.example/kept': 2 } };
+    world.invocation = { kind: 'error', code: 1, message: 'no', data };
+    expect((await call()).body.error?.data).toEqual({ kept: 1, _meta: { 'com.example/kept': 2 } });
   });
 
   it('says that nothing ran when it was not sent, and that it may have when no answer came', async () => {
