@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SCHEMA_PATH } from '../../support/authority-stub.ts';
-import { AUTHORIZATION, metaOf, SERVER_INFO, textOf } from '../../support/gateway-wire.ts';
+import { AUTHORIZATION, metaOf, send, SERVER_INFO, textOf, type Sent } from '../../support/gateway-wire.ts';
 import {
   accepted,
   answering,
@@ -10,6 +10,7 @@ import {
   schemaOf,
   startAskingGateway,
   taskOf,
+  TASKS,
   WHY,
 } from '../../support/input-calls.ts';
 
@@ -47,6 +48,44 @@ describe('a call whose request needs input', () => {
       },
     });
     expect(await asking.traces()).toEqual(before);
+  });
+
+  it('is told that there is a way as long as there is one, and the way leads on [DENIAL-006]', async () => {
+    const remediationOf = ({ body }: Sent) =>
+      (body.result?.['_meta'] as Record<string, { remediation?: string }>)[AUTHORIZATION]?.remediation;
+    const args = asking.newArguments();
+    const asked = await asking.call(args);
+    const opened = await asking.call(args, answering(questionIn(asked), accepted()));
+    const taskId = taskOf(opened);
+    const read = () => real.send('tasks/get', { taskId });
+    expect([asked, opened, await read()].map(remediationOf)).toEqual(['available', 'available', 'available']);
+    await real.send('tasks/cancel', { taskId });
+    expect(remediationOf(await read())).toBeUndefined();
+  });
+
+  it('is the only request that is answered with a question [MRTR-002]', async () => {
+    const question = await asking.call(asking.newArguments());
+    const task = await asking.call(asking.newArguments());
+    const taskId = taskOf(await asking.call({ n: 'task' }, answering(questionIn(task), accepted())));
+    expect(question.body.result?.['resultType']).toBe('input_required');
+    const options = { capabilities: { ...TASKS, elicitation: { form: {} } } };
+    const token = await real.authority.token({ aud: real.mcpUrl });
+    for (const [method, params] of [
+      ['server/discover', {}],
+      ['tools/list', {}],
+      ['prompts/list', {}],
+      ['resources/list', {}],
+      ['resources/templates/list', {}],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }],
+      ['signature', {}],
+      ['tasks/get', { taskId }],
+      ['tasks/update', { taskId, inputResponses: {} }],
+      ['tasks/cancel', { taskId }],
+    ] as const) {
+      const { body, text } = await send(real, method, params, { ...options, token });
+      expect([method, body.result?.['resultType'] ?? 'complete']).toEqual([method, 'complete']);
+      expect(text).not.toMatch(/elicitation|"input_required"/);
+    }
   });
 
   it('becomes a task when it comes back with the answer, which goes to approvers and neither to policy nor to the tool [MRTR-025]', async () => {

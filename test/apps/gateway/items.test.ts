@@ -187,6 +187,37 @@ it('what is listed and read is private and may not be kept, whatever its upstrea
   expect(read.body.result).toMatchObject({ ...fresh, contents: [{ uri: 'x://1', text: 'read', beyond: true }] });
 });
 
+it('a list of many has pages of one scope, on which everything stands once [CACHE-002]', async () => {
+  const names = (start: string) => Array.from({ length: 1_001 }, (_, n) => `${start}${n}`);
+  const lists = { prompts: names('p'), resources: names('x://'), templates: names('y://{a}') };
+  const large = { command: process.execPath, args: [LISTING, JSON.stringify(lists)] };
+  const many = await startRealGateway({}, { mcpServers: { list: large } });
+  try {
+    for (const [method, member] of [
+      ['prompts/list', 'prompts'],
+      ['resources/list', 'resources'],
+      ['resources/templates/list', 'resourceTemplates'],
+    ] as const) {
+      const page = async (cursor: Record<string, unknown>) => (await many.send(method, cursor)).body.result ?? {};
+      const first = await waitFor(async () => {
+        const result = await page({});
+        return result['nextCursor'] === undefined ? undefined : result;
+      });
+      const second = await page({ cursor: first['nextCursor'] });
+      const all = [first, second].flatMap((result) => result[member] as { name: string }[]);
+      expect([first['cacheScope'], second['cacheScope'], second['nextCursor']]).toEqual([
+        'private',
+        'private',
+        undefined,
+      ]);
+      expect(new Set(all.map(({ name }) => name)).size).toBe(1_001);
+      expect(all).toHaveLength(1_001);
+    }
+  } finally {
+    await many.stop();
+  }
+});
+
 it('a cursor that nobody gave out is refused, and an empty one begins at the beginning [CACHE-010]', async () => {
   for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) {
     expect((await real.send(method, { cursor: 'made up' })).body.error?.code).toBe(-32_602);

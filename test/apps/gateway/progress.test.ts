@@ -70,7 +70,7 @@ describe('a tool that writes to its log and asks its client', () => {
   };
 
   it.each([[{}], [{ 'io.modelcontextprotocol/logLevel': 'debug' }]])(
-    'is answered by the gateway: its caller hears of its progress, and then its result [STATELESS-013, STATELESS-014, HTTP-021]',
+    'is answered by the gateway: its caller hears of its progress, and then its result [STATELESS-013, STATELESS-014, HTTP-021, ASSOC-002]',
     async (meta) => {
       const messages = messagesIn((await chatter(meta)).text);
       expect(messages.map(({ method, id }) => [method, id])).toEqual([
@@ -82,7 +82,7 @@ describe('a tool that writes to its log and asks its client', () => {
     },
   );
 
-  it('is not heard on the streams of subscriptions, whatever these are about [LISTEN-008, TASK-075, STATELESS-014]', async () => {
+  it('is not heard on the streams of subscriptions, whatever these are about [LISTEN-008, TASK-075, STATELESS-014, ASSOC-002]', async () => {
     real.reset();
     const { body } = await real.send('tools/call', { name: 'files__pid', arguments: {} });
     const taskId = String(body.result?.['taskId']);
