@@ -6,6 +6,7 @@ import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
 import { sha256 } from './sha256.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
+import { waitForWord } from './wait.ts';
 
 /**
  * Takes the one irrevocable right to execute: once the access request is granted, and for a decision that was asked for
@@ -44,6 +45,8 @@ function createGoOn(deps: ActivityDeps) {
     const found = await withoutItsContent(deps, call);
     if (found !== undefined) return found;
     if (call.state === 'granted') return claim(call);
+    // Word comes with the last answer of the owner.
+    if (call.state === 'input_required') return waitForWord(call);
     const resolution = await readResolution(call);
     return resolution.kind === 'granted' ? claim({ ...call, approval: resolution.approval }) : resolution;
   };

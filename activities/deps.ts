@@ -4,6 +4,7 @@ import type {
   AccessRequestService,
   EnsureSubmitted,
   PolicyDecisionPoint,
+  RequestForms,
   Upstreams,
 } from '../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../workflows/domain/tools/requirements.ts';
@@ -15,6 +16,7 @@ export interface ActivityDeps {
   readonly store: LifecycleStore;
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly requestForms: RequestForms;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams;
   readonly acceptedTools: AcceptedTools;

@@ -1,9 +1,10 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { Approval, Decision } from '../workflows/domain/authzen/evaluation.ts';
+import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createFurtherInput } from './further-input.ts';
 import { createRequestAgain } from './request-again.ts';
 import { sha256 } from './sha256.ts';
 import { databaseNow, type CallProgress, type StoredCall } from './stores/stored-call.ts';
@@ -26,6 +27,7 @@ export function createReEvaluate(
   deps: ActivityDeps,
 ): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Wait | Ended> {
   const { store } = deps;
+  const furtherInput = createFurtherInput(deps);
   const requestAgain = createRequestAgain(deps);
   const deny = async (call: StoredCall, reason: EndReason) => {
     await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
@@ -46,9 +48,10 @@ export function createReEvaluate(
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
       if (decision.kind === 'deny') return await deny(call, 'policy_denied');
-      if (needsOtherInput(call, decision)) return await deny(call, 'input_missing');
+      const input = await furtherInput(call, decision.offer);
+      if (input.kind !== 'given') return input;
       // The next step submits; should this process die before, a look of any worker does.
-      return (await requestAgain(call, decision)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
+      return (await requestAgain(call, decision, input.additions)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');
@@ -77,13 +80,6 @@ async function lookAtTool(
   }
   return undecided.length > 0 ? 'undecided' : 'fit';
 }
-
-/**
- * Whether the next request has to be given what the requester did not say for the first. Nobody is asked any more by then, and
- * an incomplete request is not made. @see ARAP-FRM-03, ARAP-FRM-04
- */
-const needsOtherInput = ({ binding }: StoredCall, { offer }: Extract<Decision, { kind: 'requestable' }>): boolean =>
-  offer.requestSchemaUrl !== undefined && offer.requestSchemaUrl !== binding.input?.schemaUrl;
 
 /** Never past the approval: when that ends, so does the waiting. */
 export const putOff = (call: CallProgress, askedMs?: number): Wait =>

@@ -1,4 +1,5 @@
 import type { Decision } from '../workflows/domain/authzen/evaluation.ts';
+import type { Additions } from '../workflows/domain/submission-input/answers.ts';
 import { newSubmission } from '../workflows/domain/gated-call/new-submission.ts';
 import type { ActivityDeps } from './deps.ts';
 import { randomText } from './random-text.ts';
@@ -10,10 +11,13 @@ import type { StoredCall } from './stores/stored-call.ts';
  * has ended. @see SEP-2848, Completion (request)
  */
 export function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
-  return async (call: StoredCall, denial: Extract<Decision, { kind: 'requestable' }>): Promise<boolean> => {
-    const { caller, evaluation, input } = call.binding;
+  return async (
+    call: StoredCall,
+    denial: Extract<Decision, { kind: 'requestable' }>,
+    additions: Additions | undefined,
+  ): Promise<boolean> => {
+    const { caller, evaluation } = call.binding;
     const generation = call.generation + 1;
-    const additions = denial.offer.requestSchemaUrl === undefined ? undefined : input?.additions;
     const next = newSubmission({ evaluation, caller, denial, generation, additions }, settings, randomText);
     return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
   };

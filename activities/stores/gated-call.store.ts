@@ -10,6 +10,7 @@ import { ownerKey } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { requestRefOf, taskIdOf } from './handles.ts';
 import { persist } from './persist.ts';
+import { answerQuestions } from './questions.ts';
 import { query, queryOne } from './query.ts';
 import { expire } from './step-context.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
@@ -40,6 +41,7 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
       );
       return row.state;
     },
+    answer: (gatedCallId, answers) => answerQuestions({ pool, ...options }, gatedCallId, answers),
     async acceptCallback({ webhookId, bodyDigest, accessRequestId }) {
       const row = await queryOne<{ verdict: 'accepted' | 'repeated' | 'conflict' }>(
         pool,
@@ -60,7 +62,7 @@ async function open(
   options: GatedCallOptions,
   opening: Opening & { readonly signal: AbortSignal | undefined },
 ): Promise<Opened> {
-  const { binding, decision, submission, redemption, signal } = opening;
+  const { binding, decision, submission, takesInput, redemption, signal } = opening;
   const { seals } = options;
   // The only chance in the handles of the call: 122 random bits (APPR-202).
   const id = randomUUID();
@@ -78,6 +80,7 @@ async function open(
     call_digest: seals.digest(binding.callDigest),
     tool_digest: binding.toolDigest,
     requester_key: seals.digest(binding.caller.subject),
+    takes_input: takesInput,
     ...sealed(seals, id, opening),
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,

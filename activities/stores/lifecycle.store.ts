@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { inputSteps } from './questions.ts';
 import { executionSteps, settlementSteps } from './execution-steps.ts';
 import { isGone } from './gone.ts';
 import { decisionSteps, resolutionSteps } from './resolution-steps.ts';
@@ -17,6 +18,7 @@ export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'poo
     isGone: (gatedCallId: string) => isGone(pool, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),
+    ...inputSteps(context),
     ...decisionSteps(context),
     ...executionSteps(context),
     ...settlementSteps(context),

@@ -2,6 +2,7 @@ import type { EndReason, GatedCallState } from '../../workflows/domain/gated-cal
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { requestRefOf } from './handles.ts';
+import { openQuestion, type SealedQuestion } from './questions.ts';
 
 /** A row of the view `gateway.task`. */
 export interface TaskRow {
@@ -18,6 +19,7 @@ export interface TaskRow {
   readonly outcome_ref: string | null;
   /** The deadline of its state has passed, and nobody has carried that out yet. */
   readonly due: boolean;
+  readonly questions: readonly SealedQuestion[] | null;
 }
 
 export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
@@ -33,6 +35,7 @@ export function taskViewOf(row: TaskRow, seals: Seals): GatedCallView {
     retainUntil: row.retain_until.toISOString(),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.sealed_result !== null && { result: keys.open('call_result.sealed_result', row.sealed_result) }),
+    ...(row.questions !== null && { questions: row.questions.map((one) => openQuestion(keys, one)) }),
     ...(row.outcome_ref !== null && { outcomeRef: row.outcome_ref }),
   };
 }

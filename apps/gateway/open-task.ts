@@ -27,7 +27,7 @@ export type Requestable = Extract<Decision, { kind: 'requestable' }>;
  */
 export async function openTask(
   deps: TaskOpeningDeps,
-  { signal }: Pick<ToolCall, 'signal'>,
+  { signal, rung, acceptsForm }: Pick<ToolCall, 'signal' | 'rung' | 'acceptsForm'>,
   { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
   const { accessRequestsUrl } = deps.settings;
@@ -38,7 +38,9 @@ export async function openTask(
   }
   const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions };
   const submission = newSubmission(facts, deps.settings, randomText);
-  const opening = { binding, decision, submission, ...(redemption !== undefined && { redemption }) };
+  // Who has no task could not be asked within it.
+  const takesInput = rung === 'task' && acceptsForm;
+  const opening = { binding, decision, submission, takesInput, ...(redemption !== undefined && { redemption }) };
   const opened = await openWithinLimit(deps, opening, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };

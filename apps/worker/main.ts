@@ -4,6 +4,7 @@ import { createActivities } from '../../activities/index.ts';
 import { createLook } from '../../activities/look.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
@@ -21,6 +22,7 @@ import type {
   AccessRequestService,
   EnsureSubmitted,
   PolicyDecisionPoint,
+  RequestForms,
   Upstreams,
 } from '../../workflows/domain/ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
@@ -67,6 +69,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly sealingKeyIds: readonly string[];
   readonly pdp: PolicyDecisionPoint;
   readonly accessRequests: AccessRequestService;
+  readonly requestForms: RequestForms;
   readonly acceptedTools: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly clocks: OtherClocks;
@@ -102,6 +105,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
     }),
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
+    requestForms: createRequestForms(deps.log),
     accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
     clocks: { database: () => readDatabaseClock(pool), accessRequests: () => readServiceClock(approvals) },
     pdp: createPolicyDecisionPoint({

@@ -10,6 +10,7 @@ import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts
 import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { ALL_ACCEPTED } from '../support/all-accepted.ts';
 import { ALL_MET } from '../support/all-met.ts';
+import { NO_FORMS } from '../support/no-forms.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
 import type { Fiber } from './scheduler.ts';
@@ -69,6 +70,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     ensureSubmitted: createEnsureSubmitted({ store: patient(store, fiber), accessRequests }),
     upstreams: outside.upstreams(fiber),
     acceptedTools: ALL_ACCEPTED,
+    requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
     log: pino({ enabled: false }),

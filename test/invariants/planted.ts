@@ -161,6 +161,9 @@ function requests(c: HonestCalls): Record<string, Planted> {
       sql: [twinOf('submission', c.pending, nextSubmission)],
     },
     'a granted call has an approval of its generation': { sql: [less('approval', c.granted)] },
+    'a call waits for input as long as something that it asks is open': {
+      sql: [call(c.granted, "takes_input = true, state = 'input_required'")],
+    },
     'a call whose task can be read has an access request': {
       sql: [rowsOf('submission', c.pending, 'access_request_key = NULL')],
     },

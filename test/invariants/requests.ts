@@ -29,7 +29,12 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'a granted call has an approval of its generation',
     sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.approval a ON a.gated_call_id = g.id AND a.generation = g.generation
-      WHERE g.state IN ('granted','claimed') AND a.gated_call_id IS NULL`,
+      WHERE g.state IN ('granted','input_required','claimed') AND a.gated_call_id IS NULL`,
+  },
+  {
+    name: 'a call waits for input as long as something that it asks is open',
+    sql: `SELECT g.id FROM gateway.gated_call g LEFT JOIN gateway.question q ON q.gated_call_id = g.id AND q.answered_at IS NULL
+      WHERE g.ended_at IS NULL GROUP BY g.id HAVING (g.state = 'input_required') <> (count(q.key) > 0)`,
   },
   {
     name: 'a call whose task can be read has an access request',

@@ -160,7 +160,7 @@ function grant(
   rules: Partial<RowRules>,
 ): Step {
   const isCurrent = generation === row.generation || rules.grantIgnoresGeneration === true;
-  if ((row.state !== 'pending' && row.state !== 'input_required') || !isCurrent) return kept(row);
+  if (row.state !== 'pending' || !isCurrent) return kept(row);
   if (row.requestOver) return expire(row, rules);
   if (kind === 'grantOver') return moved(row, { state: 'denied' });
   return moved(row, { state: 'granted', approval: 'valid' });

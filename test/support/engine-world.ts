@@ -13,6 +13,7 @@ import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival, Evidence } from '../invariants/invariant.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture, TEST_SEALS } from './gated-calls.ts';
@@ -197,6 +198,7 @@ function createDeps(world: {
     },
     ensureSubmitted: () => Promise.reject(new Error('not expected')),
     acceptedTools: ALL_ACCEPTED,
+    requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },

@@ -22,7 +22,9 @@ export const TEST_SEALS = createSeals({ keys: SEALING_SECRETS.sealingKeys, diges
 export const CALLER: Principal = { issuer: 'https://idp.test', subject: 'agent', clientId: 'agent' };
 
 /** An opening of a `files__write_file` call; every call without `args` is a call of its own. */
-export function anOpening(of: { caller?: Principal; args?: JsonObject; tool?: string } = {}): Opening {
+export function anOpening(
+  of: { caller?: Principal; args?: JsonObject; tool?: string; takesInput?: boolean } = {},
+): Opening {
   const tool = of.tool ?? 'files__write_file';
   const args = of.args ?? { path: `/tmp/${randomUUID()}`, content: 'hello' };
   const caller = of.caller ?? CALLER;
@@ -49,6 +51,7 @@ export function anOpening(of: { caller?: Principal; args?: JsonObject; tool?: st
       reason: 'approval_required',
       offer: { expiresAt: new Date(Date.now() + 600_000).toISOString() },
     },
+    takesInput: of.takesInput ?? false,
     /** Another one each time it is asked for, as a repeated call of an agent has. */
     get submission() {
       return { idempotencyKey: randomUUID(), endpoint: 'http://127.0.0.1:1/access/v1/requests', body: '{}' };

@@ -11,6 +11,7 @@ import type {
   Opening,
   Opened,
   PolicyDecisionPoint,
+  TaskAnswer,
   UpstreamTool,
 } from '../../workflows/domain/ports.ts';
 import type {
@@ -89,6 +90,7 @@ export class FakeWorld {
   readonly invocations: { upstream: string; upstreamTool: string; arguments: JsonObject; meta?: JsonObject }[] = [];
   readonly lookups: { taskId: string; owner: string }[] = [];
   readonly cancelled: string[] = [];
+  readonly answered: { gatedCallId: string; answers: readonly TaskAnswer[] }[] = [];
   readonly callbacks: unknown[] = [];
   readonly changeListeners = new Set<Parameters<UpstreamPool['onChange']>[0]>();
   readonly taskListeners = new Set<(taskId?: string) => void>();
@@ -125,6 +127,10 @@ export class FakeWorld {
     cancel: async (gatedCallId) => {
       this.cancelled.push(gatedCallId);
       return 'cancelled';
+    },
+    answer: async (gatedCallId, answers) => {
+      this.answered.push({ gatedCallId, answers });
+      return 'granted';
     },
     acceptCallback: async (callback) => {
       this.callbacks.push(callback);
@@ -194,8 +200,18 @@ export class FakeWorld {
     const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
     Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true });
     Object.assign(this.input, { forms: {}, joined: undefined });
-    const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks } = this;
-    for (const seen of [questions, evaluations, openings, submitted, invocations, lookups, cancelled, callbacks])
+    const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, answered, callbacks } = this;
+    for (const seen of [
+      questions,
+      evaluations,
+      openings,
+      submitted,
+      invocations,
+      lookups,
+      cancelled,
+      answered,
+      callbacks,
+    ])
       seen.length = 0;
   }
 

@@ -17,6 +17,7 @@ import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
 
@@ -74,6 +75,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     accessRequests,
     ensureSubmitted,
     acceptedTools: ALL_ACCEPTED,
+    requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
     pdp: {

@@ -4,6 +4,7 @@ import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NO_FORMS } from './no-forms.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import type {
@@ -41,6 +42,8 @@ export interface World {
   /** Absent: the tool requires nothing. */
   requirements?: ActivityDeps['requirements'];
   invocation?: InvocationResult;
+  /** Absent: there are none. */
+  requestForms?: ActivityDeps['requestForms'];
   /** Whether they do. Absent: they do. */
   clocksAgree?: boolean;
   /** Steps of the store that go otherwise. */
@@ -104,6 +107,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     },
     acceptedTools: world.acceptedTools ?? ALL_ACCEPTED,
     requirements: world.requirements ?? ALL_MET,
+    requestForms: world.requestForms ?? NO_FORMS,
     clocksAgree: () => world.clocksAgree ?? true,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {

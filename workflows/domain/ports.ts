@@ -49,6 +49,8 @@ export interface Opening {
   readonly binding: CallBinding;
   readonly decision: Extract<Decision, { kind: 'requestable' }>;
   readonly submission: NewSubmission;
+  /** Whether its client can be asked within the task: it declared, for this call, that it can hold one and show forms. */
+  readonly takesInput: boolean;
   /** The answers that the call is opened with. They open one call, however often they are sent. */
   readonly redemption?: Redemption;
 }
@@ -86,6 +88,20 @@ export interface GatedCallView {
   /** The tool's own result as JSON text, once there is one. */
   readonly result?: string;
   readonly outcomeRef?: string;
+  /** Everything that its owner is asked and has not answered. Only in the state `input_required`. */
+  readonly questions?: readonly TaskQuestion[];
+}
+
+/** Something that the owner of a task is asked: one form, under a key that stands for no other. */
+export interface TaskQuestion {
+  readonly key: string;
+  readonly form: RequestForm;
+}
+
+/** What a requester says to a question; `declined` when it will not be answered. */
+export interface TaskAnswer {
+  readonly key: string;
+  readonly content: JsonObject | 'declined';
 }
 
 /** What the gateway needs of the stored gated calls. Throws `ERR_DATABASE_UNAVAILABLE`. */
@@ -100,6 +116,11 @@ export interface GatedCalls {
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
   cancel(gatedCallId: string): Promise<GatedCallState>;
+  /**
+   * Takes answers that fit their questions. What is not asked, or not any more, is left aside; one that is declined ends the
+   * call. Answers the state afterwards.
+   */
+  answer(gatedCallId: string, answers: readonly TaskAnswer[]): Promise<GatedCallState>;
   /** Accepts a signed callback once. */
   acceptCallback(callback: {
     webhookId: string;

@@ -38,7 +38,7 @@ const plain = (word: string) => word.replaceAll('_', ' ');
 export function timelineOf(record: OutcomeRecord): readonly Happening[] {
   const steps = record.transitions.map(({ at, to, cause }): Happening => ({
     at,
-    what: STEPS[to],
+    what: cause === 'input_given' ? 'Input given' : STEPS[to],
     detail: plain(cause),
     kind: 'step',
   }));

@@ -1,9 +1,9 @@
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { Redemption, RequestForms } from '../../../workflows/domain/ports.ts';
 import { additionsOf, type Additions } from '../../../workflows/domain/submission-input/answers.ts';
-import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import { formDigest, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import { randomText } from '../../shared/random-text.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
@@ -81,4 +81,4 @@ async function ask(
   return { kind: 'input_required', key, form, requestState };
 }
 
-const digestOf = (form: RequestForm): string => sha256(canonicalJson(form as unknown as Json));
+const digestOf = (form: RequestForm): string => formDigest(form, sha256);

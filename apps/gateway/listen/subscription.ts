@@ -21,6 +21,8 @@ interface Subscription {
   readonly owner: string;
   /** Tasks of the owner; undefined when no tasks were asked for. */
   readonly taskIds: readonly string[] | undefined;
+  /** Whether the client can be asked something. */
+  readonly acceptsForms: boolean;
   /** Seconds since the epoch: when the token is not good any more. */
   readonly expiresAt: number;
   readonly standard: StandardStream;
@@ -67,6 +69,8 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
       owner,
       signal: stream.over,
       async show(view) {
+        // As for `tasks/get`: no question for who did not say that it can be asked (MRTR-005), and no task without its questions.
+        if (view.state === 'input_required' && !of.acceptsForms) return;
         const notification = renderTaskNotification(id, view, deps.rendering);
         const digest = sha256(JSON.stringify(notification));
         if (digest === shown.get(view.taskId)) return;

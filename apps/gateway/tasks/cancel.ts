@@ -1,7 +1,6 @@
 import type { Result } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
-import { ownTask } from './own-task.ts';
+import { ownTask, type TaskRequest } from './own-task.ts';
 
 /**
  * `tasks/cancel`: competes with the execution claim. The acknowledgement is the same whether it won, lost or came after
@@ -9,8 +8,7 @@ import { ownTask } from './own-task.ts';
  */
 export async function cancelTask(
   deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel'> },
-  caller: Principal,
-  params: unknown,
+  { caller, params }: TaskRequest,
 ): Promise<Result> {
   const { gatedCallId } = await ownTask(deps.gatedCalls, caller, params);
   await deps.gatedCalls.cancel(gatedCallId);

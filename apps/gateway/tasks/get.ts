@@ -1,15 +1,19 @@
 import type { Result } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
 import { renderTask } from '../wire/render-task.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import { ownTask } from './own-task.ts';
+import { missingFormsCapability } from '../wire/sdk-overlay.ts';
+import { ownTask, type TaskRequest } from './own-task.ts';
 
-/** `tasks/get`: a pure read of a caller's own task. */
+/**
+ * `tasks/get`: a pure read of a caller's own task. One that asks something is shown to those alone who declare that they can be
+ * asked it: it could not be shown without its questions (MRTR-005, TASK-031).
+ */
 export async function getTask(
   deps: { gatedCalls: Pick<GatedCalls, 'findTask'>; rendering: Rendering },
-  caller: Principal,
-  params: unknown,
+  { caller, params, acceptsForms }: TaskRequest,
 ): Promise<Result> {
-  return renderTask(await ownTask(deps.gatedCalls, caller, params), deps.rendering);
+  const view = await ownTask(deps.gatedCalls, caller, params);
+  if (view.state === 'input_required' && !acceptsForms) throw missingFormsCapability();
+  return renderTask(view, deps.rendering);
 }

@@ -3,6 +3,14 @@ import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.
 import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { taskParams } from '../wire/schemas.ts';
 
+/** One request about a task. */
+export interface TaskRequest {
+  readonly caller: Principal;
+  readonly params: unknown;
+  /** Whether this very request declares that its client can show forms. */
+  readonly acceptsForms: boolean;
+}
+
 /**
  * The caller's task that the parameters name. Unknown, no longer kept and somebody else's are one answer, so that a
  * task id tells nothing to those it does not belong to.

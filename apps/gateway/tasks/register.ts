@@ -1,20 +1,20 @@
 import type { Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
 import { cancelTask } from './cancel.ts';
 import { getTask } from './get.ts';
+import type { TaskRequest } from './own-task.ts';
 import { updateTask } from './update.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { anyParams } from '../wire/schemas.ts';
-import { missingTasksCapability, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import { missingTasksCapability, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import type { Session } from '../session.ts';
 
 export interface TaskMethodDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel'>;
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel' | 'answer'>;
   readonly rendering: Rendering;
 }
 
-type TaskMethod = (deps: TaskMethodDeps, caller: Principal, params: unknown) => Promise<Result>;
+type TaskMethod = (deps: TaskMethodDeps, request: TaskRequest) => Promise<Result>;
 const TASK_METHODS: Readonly<Record<string, TaskMethod>> = {
   'tasks/get': getTask,
   'tasks/update': updateTask,
@@ -27,7 +27,7 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, { call
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
         if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
-        return handle(deps, caller, params);
+        return handle(deps, { caller, params, acceptsForms: requestDeclaresForms(ctx) });
       }),
     );
   }

@@ -1,17 +1,40 @@
 import type { Result } from '@modelcontextprotocol/server';
-import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import type { Principal } from '../../../workflows/domain/principal.ts';
-import { ownTask } from './own-task.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { GatedCalls, TaskAnswer, TaskQuestion } from '../../../workflows/domain/ports.ts';
+import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
+import { inputResponse, updateParams } from '../wire/schemas.ts';
+import { ownTask, type TaskRequest } from './own-task.ts';
 
 /**
- * `tasks/update`: acknowledged. No task asks for input, so every answer is one to a question that is not outstanding,
- * and those are ignored (SEP-2663, Task update).
+ * `tasks/update`: hands the owner's answers in. Those to questions that are not outstanding are ignored, so a repeated or late
+ * update is acknowledged like the first. One that does not fit its question is refused together with all that came with it.
+ * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
 export async function updateTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask'> },
-  caller: Principal,
-  params: unknown,
+  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'answer'> },
+  { caller, params }: TaskRequest,
 ): Promise<Result> {
-  await ownTask(deps.gatedCalls, caller, params);
+  const { gatedCallId, questions = [] } = await ownTask(deps.gatedCalls, caller, params);
+  const answers = questions.length === 0 ? [] : answersIn(params, questions);
+  if (answers.length > 0) await deps.gatedCalls.answer(gatedCallId, answers);
   return { resultType: 'complete' };
 }
+
+function answersIn(params: unknown, questions: readonly TaskQuestion[]): TaskAnswer[] {
+  const { data } = updateParams.safeParse(params);
+  if (data === undefined) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'inputResponses must be an object');
+  const responses = new Map(Object.entries(data.inputResponses));
+  return questions.flatMap(({ key, form }): TaskAnswer[] => {
+    if (!responses.has(key)) return [];
+    const response = inputResponse.safeParse(responses.get(key));
+    if (!response.success) throw misfit();
+    const { action, content = {} } = response.data;
+    if (action !== 'accept') return [{ key, content: 'declined' }];
+    const fitting = answerTo(form, content as JsonObject);
+    if (fitting === undefined) throw misfit();
+    return [{ key, content: fitting }];
+  });
+}
+
+const misfit = () => new CountersignError('ERR_INPUT_INVALID', 'an answer does not fit its question');

@@ -49,6 +49,10 @@ const WIRE_ERRORS = {
       'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
   },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
+  ERR_INPUT_INVALID: {
+    code: INVALID_PARAMS,
+    message: 'An answer does not fit its question, and none was taken. Answer as the inputRequests of tasks/get ask.',
+  },
   ERR_REQUEST_STATE_INVALID: {
     code: INVALID_PARAMS,
     message: 'Invalid or expired requestState',

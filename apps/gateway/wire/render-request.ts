@@ -31,8 +31,11 @@ export function renderStillHeld(view: GatedCallView, rendering: Rendering): Call
   return { isError: true, content, _meta: { ..._meta, ...denial } };
 }
 
-function nextStep({ requestRef: reference, retainUntil: expiresAt }: GatedCallView, { requestTools }: Rendering) {
+function nextStep(view: GatedCallView, { requestTools }: Rendering) {
+  const { requestRef: reference, retainUntil: expiresAt } = view;
   const pollIntervalMs = REQUEST_POLL_MS;
+  if (view.state === 'input_required')
+    return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
   const once = 'The tool runs once when the approval is given';
   if (!requestTools) {
     const text = `${once}. Next step: repeat the same call. While the request is open, it joins it and opens no other.`;
@@ -43,6 +46,11 @@ function nextStep({ requestRef: reference, retainUntil: expiresAt }: GatedCallVi
   const text = `Next step: call ${tool} with this reference, ${often}. ${once}, and the status then has its result.`;
   return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
 }
+
+/** Forms are a task's, and somebody with a plain tool has none. */
+const ANSWER_THE_TASK =
+  'The information cannot be given here. Next step: the client that holds the task of this call answers the questions that ' +
+  'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
 
 /** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */
 export function renderInvalidQuestion(problem: string): CallToolResult {

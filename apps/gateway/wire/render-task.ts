@@ -4,6 +4,7 @@ import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
 import { dispositionMeta } from './extensions.ts';
 import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META } from './identifiers.ts';
+import { renderForm, WITHIN_A_TASK } from './render-question.ts';
 import type { Rendering } from './rendering.ts';
 import { storedResult } from './schemas.ts';
 import { withoutReserved } from './upstream-result.ts';
@@ -36,6 +37,7 @@ const DENIED: Partial<Record<EndReason, string>> = {
   binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
   tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',
   input_missing: 'The tool did not run: a further approval needs input that was not given. No change was made.',
+  input_declined: 'The tool did not run: what a further approval needs was not given. No change was made.',
   requirement_unmet: 'The tool did not run: a requirement of the tool was not met in the end. No change was made.',
 };
 
@@ -88,7 +90,7 @@ export function renderTask(view: GatedCallView, rendering: Rendering): Result {
     case 'working':
       return { ...common, pollIntervalMs, ...held };
     case 'input_required':
-      return { ...common, pollIntervalMs, inputRequests: {}, ...held };
+      return { ...common, pollIntervalMs, inputRequests: inputRequestsOf(view), ...held };
     case 'completed':
       return { ...common, result: finalResult(view, rendering), ...outcome };
     case 'cancelled':
@@ -101,6 +103,10 @@ export function renderTask(view: GatedCallView, rendering: Rendering): Result {
       };
   }
 }
+
+/** Every question that is open, by its key. @see TASK-031 */
+const inputRequestsOf = ({ questions = [] }: GatedCallView) =>
+  Object.fromEntries(questions.map(({ key, form }) => [key, renderForm(WITHIN_A_TASK, form)]));
 
 function commonOf(view: GatedCallView) {
   const [status, statusMessage] = STATUS[view.state];

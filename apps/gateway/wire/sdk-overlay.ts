@@ -65,6 +65,11 @@ export function broughtInput(ctx: ServerContext): BroughtInput {
   };
 }
 
+/** Of a task that asks something, to a client that did not say that it can be asked. Answered with -32021 and HTTP 400. */
+export function missingFormsCapability(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({ requiredCapabilities: { elicitation: { form: {} } } });
+}
+
 /** Answered with -32021 and HTTP 400. @see SEP-2663, Protocol errors */
 export function missingTasksCapability(): MissingRequiredClientCapabilityError {
   return new MissingRequiredClientCapabilityError({

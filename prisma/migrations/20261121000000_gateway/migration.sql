@@ -16,9 +16,9 @@ CREATE TABLE gateway.transition (
 );
 INSERT INTO gateway.transition VALUES
   ('preparing','pending'), ('preparing','denied'), ('preparing','cancelled'), ('preparing','failed'),
-  ('pending','input_required'), ('pending','granted'), ('pending','denied'), ('pending','cancelled'), ('pending','failed'),
-  ('input_required','pending'), ('input_required','denied'), ('input_required','cancelled'), ('input_required','failed'),
-  ('granted','pending'), ('granted','claimed'), ('granted','denied'), ('granted','cancelled'), ('granted','failed'),
+  ('pending','granted'), ('pending','denied'), ('pending','cancelled'), ('pending','failed'),
+  ('input_required','granted'), ('input_required','denied'), ('input_required','cancelled'), ('input_required','failed'),
+  ('granted','pending'), ('granted','input_required'), ('granted','claimed'), ('granted','denied'), ('granted','cancelled'), ('granted','failed'),
   ('claimed','executed'), ('claimed','execution_error'), ('claimed','outcome_unknown');
 
 CREATE TABLE gateway.gated_call (
@@ -31,6 +31,8 @@ CREATE TABLE gateway.gated_call (
   generation          integer NOT NULL DEFAULT 1,
   reason              text,
   claim_id            uuid,
+  -- Whether the request that opened the call declared that its client can hold a task and show forms.
+  takes_input         boolean NOT NULL DEFAULT false,
   request_deadline    timestamptz NOT NULL,
   -- Ours; `request_deadline` is earlier when the access request service gives the current request less time.
   latest_deadline     timestamptz NOT NULL,
@@ -44,7 +46,7 @@ CREATE TABLE gateway.gated_call (
   due_at              timestamptz GENERATED ALWAYS AS (
     CASE WHEN ended_at IS NOT NULL THEN NULL
       WHEN state = 'claimed' THEN execution_deadline
-      WHEN state = 'granted' THEN least(request_deadline, approval_expires_at)
+      WHEN state IN ('granted','input_required') THEN least(request_deadline, approval_expires_at)
       ELSE request_deadline END) STORED,
   -- When the access request service is asked, while a resolution is awaited, whether there is one of which no word came.
   look_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -54,12 +56,14 @@ CREATE TABLE gateway.gated_call (
     ((state IN ('executed','execution_error','outcome_unknown','denied','cancelled','failed')) = (ended_at IS NOT NULL)),
   CONSTRAINT gated_call_unclaimed CHECK (state NOT IN ('denied','cancelled','failed') OR claim_id IS NULL),
   CONSTRAINT gated_call_claimed CHECK
-    (state NOT IN ('claimed','executed','execution_error','outcome_unknown') OR claim_id IS NOT NULL)
+    (state NOT IN ('claimed','executed','execution_error','outcome_unknown') OR claim_id IS NOT NULL),
+  -- Nobody is asked who did not say that this can be answered.
+  CONSTRAINT gated_call_asked CHECK (state <> 'input_required' OR takes_input)
 );
 -- One open gated call per caller, tool and arguments: an identical call joins it.
 CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state IN ('pending','input_required');
+CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state = 'pending';
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 
 -- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url, authenticated together with
@@ -128,6 +132,23 @@ CREATE TABLE gateway.approval (
   sealed_reference text NOT NULL,
   PRIMARY KEY (gated_call_id, generation)
 );
+
+-- What the requester is asked within the task, because a further access request needs it: a form each. Those of one instant
+-- are one round. Its key is random and stands for no other question, here or in another task.
+CREATE TABLE gateway.question (
+  key           text PRIMARY KEY,
+  gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,
+  -- The one whose approval was not enough.
+  generation    integer NOT NULL,
+  -- Keyed digest of everything that the access request needs: the answers count for nothing else.
+  form_digest   text NOT NULL,
+  sealed_form   text NOT NULL,
+  asked_at      timestamptz NOT NULL,
+  sealed_answer text,
+  answered_at   timestamptz,
+  CONSTRAINT question_answered CHECK ((sealed_answer IS NULL) = (answered_at IS NULL))
+);
+CREATE INDEX question_by_gated_call ON gateway.question (gated_call_id);
 
 CREATE TABLE gateway.execution_claim (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
@@ -219,7 +240,10 @@ CREATE TABLE gateway.callback_inbox (
 -- A gated call as its owner may see it.
 CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
-    r.sealed_result, k.call_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due
+    r.sealed_result, k.call_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
+    CASE WHEN g.state = 'input_required' THEN
+      (SELECT jsonb_agg(jsonb_build_object('key', q.key, 'sealedForm', q.sealed_form) ORDER BY q.key)
+        FROM gateway.question q WHERE q.gated_call_id = g.id AND q.answered_at IS NULL) END AS questions
   FROM gateway.gated_call g
   JOIN gateway.call_binding b ON b.gated_call_id = g.id
   JOIN gateway.data_key k ON k.gated_call_id = g.id

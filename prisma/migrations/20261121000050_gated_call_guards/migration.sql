@@ -27,6 +27,12 @@ CREATE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER approval_immutable BEFORE UPDATE ON gateway.approval
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+-- A question is answered once.
+CREATE TRIGGER question_answered_once BEFORE UPDATE ON gateway.question FOR EACH ROW
+  WHEN (OLD.answered_at IS NOT NULL
+    OR (NEW.key, NEW.gated_call_id, NEW.generation, NEW.form_digest, NEW.sealed_form, NEW.asked_at)
+      IS DISTINCT FROM (OLD.key, OLD.gated_call_id, OLD.generation, OLD.form_digest, OLD.sealed_form, OLD.asked_at))
+  EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 -- A permit is given once. All that may be added is that it was not used.

@@ -18,7 +18,7 @@ BEGIN
   PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
   -- A decision can end the call from behind: it was asked for in one generation, and the request of the next is open.
   IF p_reason IN ('client_cancelled','abandoned','request_expired','restored')
-     OR (p_cause = 're-evaluation' AND v_state <> 'granted') THEN
+     OR (p_cause = 're-evaluation' AND v_state NOT IN ('granted','input_required')) THEN
     PERFORM gateway.enqueue('cancel_access_request', p_call::text);
   END IF;
   PERFORM gateway.enqueue('poke_workflow', p_call::text);
@@ -32,9 +32,9 @@ DECLARE c gateway.gated_call; v_now timestamptz; i gateway.invocation;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   v_now := clock_timestamp();
-  IF c.state IN ('preparing','pending','input_required') AND c.request_deadline <= v_now THEN
+  IF c.state IN ('preparing','pending') AND c.request_deadline <= v_now THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'request_expired', 'deadline', p_retention_ms);
-  ELSIF c.state = 'granted' AND least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+  ELSIF c.state IN ('granted','input_required') AND least(c.request_deadline, c.approval_expires_at) <= v_now THEN
     RETURN gateway.end_unclaimed(p_call, 'denied',
       CASE WHEN c.approval_expires_at <= v_now THEN 'approval_expired' ELSE 'request_expired' END, 'deadline', p_retention_ms);
   ELSIF c.state = 'claimed' AND c.execution_deadline <= v_now THEN
@@ -56,7 +56,7 @@ CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval
 DECLARE c gateway.gated_call;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
-  IF c.state NOT IN ('pending','input_required') OR c.generation <> p_generation THEN RETURN c.state; END IF;
+  IF c.state <> 'pending' OR c.generation <> p_generation THEN RETURN c.state; END IF;
   IF c.request_deadline <= clock_timestamp() THEN RETURN gateway.expire_gated_call(p_call, p_retention_ms); END IF;
   IF p_approved_until <= clock_timestamp() THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
@@ -99,7 +99,7 @@ CREATE FUNCTION gateway.take_looks(p_limit int, p_min_ms bigint, p_max_ms bigint
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
   UPDATE gateway.gated_call SET look_at = clock_timestamp() + (1 - random() / 5) * greatest(p_min_ms * interval '1 ms',
       least(p_max_ms * interval '1 ms', clock_timestamp() - last_updated_at))
-    WHERE id = ANY (ARRAY(SELECT id FROM gateway.gated_call WHERE state IN ('pending','input_required') AND look_at <= now()
+    WHERE id = ANY (ARRAY(SELECT id FROM gateway.gated_call WHERE state = 'pending' AND look_at <= now()
       ORDER BY look_at LIMIT p_limit FOR UPDATE SKIP LOCKED))
     RETURNING id;
 $$;

@@ -17,7 +17,7 @@ BEGIN
   IF NOT FOUND THEN RAISE EXCEPTION 'calls are settled after a restore only while the epoch is frozen' USING ERRCODE = 'CS003'; END IF;
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   IF c.ended_at IS NOT NULL THEN RETURN c.state; END IF;
-  IF c.state IN ('preparing','input_required') THEN PERFORM gateway.move(p_call, 'pending', 'restore', NULL, 0); END IF;
+  IF c.state = 'preparing' THEN PERFORM gateway.move(p_call, 'pending', 'restore', NULL, 0); END IF;
   IF c.state IN ('preparing','input_required','pending') THEN PERFORM gateway.move(p_call, 'granted', 'restore', NULL, 0); END IF;
   IF c.state <> 'claimed' THEN
     UPDATE gateway.gated_call SET claim_id = p_claim WHERE id = p_call;

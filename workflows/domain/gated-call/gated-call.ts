@@ -21,9 +21,9 @@ export type GatedCallState = (typeof GATED_CALL_STATES)[number];
  */
 export const TRANSITIONS = {
   preparing: ['pending', 'denied', 'cancelled', 'failed'],
-  pending: ['input_required', 'granted', 'denied', 'cancelled', 'failed'],
-  input_required: ['pending', 'denied', 'cancelled', 'failed'],
-  granted: ['pending', 'claimed', 'denied', 'cancelled', 'failed'],
+  pending: ['granted', 'denied', 'cancelled', 'failed'],
+  input_required: ['granted', 'denied', 'cancelled', 'failed'],
+  granted: ['pending', 'input_required', 'claimed', 'denied', 'cancelled', 'failed'],
   claimed: ['executed', 'execution_error', 'outcome_unknown'],
   executed: [],
   execution_error: [],
@@ -54,6 +54,7 @@ export const END_REASONS = [
   'tool_changed',
   'requirement_unmet',
   'input_missing',
+  'input_declined',
   'client_cancelled',
   'request_cancelled',
   'abandoned',

@@ -7,6 +7,8 @@ export const SEALED_COLUMNS = {
   'submission.sealed_body': 'call',
   'approval.sealed_body': 'call',
   'call_result.sealed_result': 'call',
+  'question.sealed_form': 'call',
+  'question.sealed_answer': 'call',
   'call_binding.sealed_requester': 'record',
   'submission.sealed_handle': 'record',
   'approval.sealed_reference': 'record',

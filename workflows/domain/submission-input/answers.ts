@@ -41,6 +41,13 @@ export function additionsOf(form: RequestForm, content: JsonObject): Additions |
   return additions;
 }
 
+/** Of what was filled in, the members that the form asks for; `undefined` when they do not fit it. @see MRTR-044 */
+export function answerTo(form: RequestForm, content: JsonObject): JsonObject | undefined {
+  if (additionsOf(form, content) === undefined) return undefined;
+  const asked = form.fields.filter(({ name }) => Object.hasOwn(content, name));
+  return Object.fromEntries(asked.map(({ name }) => [name, content[name] ?? null]));
+}
+
 /** Half of a character has no form in which it could be sent. */
 const written = (text: string, { schema }: FormField): string | undefined => {
   if (UNPAIRED_SURROGATE.test(text)) return undefined;

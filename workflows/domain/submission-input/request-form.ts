@@ -1,4 +1,4 @@
-import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { canonicalJson, objectOf, type Json, type JsonObject } from '../canonical-json.ts';
 import { allowOnly, NoForm, readField, shownTexts, type FieldSchema } from './form-field.ts';
 import { speaksOfSecret } from './form-text.ts';
 
@@ -58,6 +58,28 @@ export function requestedSchema({ fields }: Pick<RequestForm, 'fields'>): JsonOb
     properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema as JsonObject])),
     ...(required.length > 0 && { required }),
   };
+}
+
+/**
+ * Names a form by what it asks for: answers to one are none to another.
+ *
+ * @param sha256 Of UTF-8 text, in lower-case hex.
+ */
+export const formDigest = (form: RequestForm, sha256: (text: string) => string): string =>
+  sha256(canonicalJson(form as unknown as Json));
+
+/**
+ * The form in parts for a requester who is in the middle of something else: the fields of each object of the schema in which something has to
+ * be said are one question. What may be left out there is not asked about.
+ */
+export function questionsOf(form: RequestForm): RequestForm[] {
+  const places = new Map<string, FormField[]>();
+  for (const field of form.fields) {
+    const place = field.path.slice(0, -1).join('.');
+    places.set(place, [...(places.get(place) ?? []), field]);
+  }
+  const needed = [...places.values()].filter((fields) => fields.some(({ isRequired }) => isRequired));
+  return needed.map((fields) => ({ ...form, fields }));
 }
 
 /** What an object that may be left out requires is required here, too: asked for more than needed, never given less. */

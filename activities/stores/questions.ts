@@ -1,0 +1,99 @@
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
+import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
+import { broken } from './key-ring.ts';
+import { query } from './query.ts';
+import { sealsOf, stateAfter, type StepContext } from './step-context.ts';
+
+/** A question as the database hands it out. */
+export interface SealedQuestion {
+  readonly key: string;
+  readonly sealedForm: string;
+}
+
+interface PresentGeneration {
+  readonly gatedCallId: string;
+  readonly generation: number;
+}
+
+/** What is to be asked, as parts of the form with this digest. */
+interface Asked {
+  readonly questions: readonly TaskQuestion[];
+  readonly formDigest: string;
+  readonly maxGenerations: number;
+  /** So many times the owner is asked in one generation. */
+  readonly maxRounds: number;
+}
+
+type Column = 'question.sealed_form' | 'question.sealed_answer';
+
+/** The key goes under the seal: a call has many questions, and what belongs to one cannot be put beside another. */
+const sealFor = (keys: CallSeals, column: Column, { key, content }: { key: string; content: unknown }): string =>
+  keys.seal(column, JSON.stringify({ key, content }));
+
+/** Throws `ERR_SEAL_BROKEN` for what was sealed for another question. */
+function openFor<T>(keys: CallSeals, column: Column, { key, sealed }: { key: string; sealed: string }): T {
+  const opened = JSON.parse(keys.open(column, sealed)) as { key: string; content: T };
+  if (opened.key !== key) throw broken('it is for another question');
+  return opened.content;
+}
+
+export const openQuestion = (keys: CallSeals, { key, sealedForm: sealed }: SealedQuestion): TaskQuestion => ({
+  key,
+  form: openFor<RequestForm>(keys, 'question.sealed_form', { key, sealed }),
+});
+
+// In the order in which they were asked: what was said last counts.
+const GIVEN = `
+  SELECT key, sealed_answer AS sealed FROM gateway.question
+  WHERE gated_call_id = $1 AND generation = $2 AND form_digest = $3 AND answered_at IS NOT NULL ORDER BY asked_at, key`;
+
+/** What a further access request needs, asked of the owner of the task. */
+export function inputSteps(context: StepContext) {
+  const { pool, seals, retentionMs } = context;
+  return {
+    /** `input_required`: the owner is asked. Anything else is the state that the call was found in, or ended in. */
+    async askInput({ gatedCallId, generation }: PresentGeneration, asked: Asked): Promise<GatedCallState> {
+      const keys = await sealsOf(context, gatedCallId);
+      const sealed = ({ key, form }: TaskQuestion) => sealFor(keys, 'question.sealed_form', { key, content: form });
+      return stateAfter(pool, 'ask-input', 'SELECT gateway.ask_input($1, $2, $3) AS state', [
+        gatedCallId,
+        generation,
+        JSON.stringify({
+          form_digest: seals.digest(asked.formDigest),
+          questions: asked.questions.map((question) => ({ key: question.key, sealed_form: sealed(question) })),
+          max_generations: asked.maxGenerations,
+          max_rounds: asked.maxRounds,
+          retention_ms: retentionMs,
+        }),
+      ]);
+    },
+
+    /** Everything that was answered in this generation for the form with this digest. */
+    async givenInput({ gatedCallId, generation }: PresentGeneration, formDigest: string): Promise<JsonObject> {
+      const values = [gatedCallId, generation, seals.digest(formDigest)];
+      const rows = await query<{ key: string; sealed: string }>(pool, 'given-input', GIVEN, values);
+      const keys = await sealsOf(context, gatedCallId);
+      const contents = rows.map((row) => openFor<JsonObject>(keys, 'question.sealed_answer', row));
+      return Object.assign({}, ...contents) as JsonObject;
+    },
+  };
+}
+
+/** Hands answers in. What is not asked any more by then, the database leaves aside. */
+export async function answerQuestions(
+  context: StepContext,
+  gatedCallId: string,
+  answers: readonly TaskAnswer[],
+): Promise<GatedCallState> {
+  const { pool, retentionMs } = context;
+  const keys = await sealsOf(context, gatedCallId);
+  const sealed = answers.map(({ key, content }) => [
+    key,
+    content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
+  ]);
+  const values = [gatedCallId, JSON.stringify(Object.fromEntries(sealed)), retentionMs];
+  return stateAfter(pool, 'answer-input', 'SELECT gateway.answer_input($1, $2, $3) AS state', values);
+}

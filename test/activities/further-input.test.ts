@@ -1,0 +1,184 @@
+import { describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import { ownerKey } from '../../workflows/domain/principal.ts';
+import { requestForm, type RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
+import { aForm, askedCalls } from '../support/asked-calls.ts';
+import { anOpening, CALLER } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
+import { stepsIn, type World } from '../support/steps.ts';
+
+const SCHEMA = 'https://ars.test/second.json';
+const wants = (requestSchemaUrl?: string) =>
+  ({
+    kind: 'requestable',
+    evaluationId: `eval_${crypto.randomUUID()}`,
+    offer: {
+      expiresAt: '2999-01-01T00:00:00Z',
+      bindingToken: crypto.randomUUID(),
+      ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
+    },
+  }) as const satisfies World['decision'];
+
+/** Two objects in which something has to be said, and one in which it may be. */
+const PARTED = requestForm({
+  type: 'object',
+  properties: {
+    context: {
+      type: 'object',
+      properties: {
+        change: { type: 'object', required: ['ticket'], properties: { ticket: { type: 'string', minLength: 3 } } },
+        person: {
+          type: 'object',
+          required: ['department'],
+          properties: { department: { type: 'string' }, phone: { type: 'string' } },
+        },
+        remarks: { type: 'object', properties: { note: { type: 'string' } } },
+      },
+    },
+  },
+}) as RequestForm;
+
+describe('a further request that needs input', () => {
+  const own = ownCalls();
+  const calls = askedCalls(own);
+
+  const stepsWith = (form: RequestForm | CountersignError | undefined, world: World = {}) =>
+    stepsIn(
+      {
+        decision: wants(SCHEMA),
+        requestForms: {
+          at: async () => {
+            if (form instanceof CountersignError) throw form;
+            return form;
+          },
+        },
+        handle: { accessRequestId: `arq_${crypto.randomUUID()}`, statusEndpoint: 'http://127.0.0.1:1/second' },
+        ...world,
+      },
+      own.fixture.lifecycle,
+    );
+  const questionsOf = async ({ taskId }: { taskId: string }) =>
+    (await own.fixture.calls.findTask(taskId, ownerKey(CALLER)))?.questions ?? [];
+  const answerAll = async (call: { gatedCallId: string; taskId: string }, content: Record<string, string>) =>
+    own.fixture.calls.answer(
+      call.gatedCallId,
+      (await questionsOf(call)).map(({ key }) => ({ key, content })),
+    );
+  const bodyOf = async ({ gatedCallId }: { gatedCallId: string }) =>
+    JSON.parse((await own.fixture.lifecycle.readSubmission(gatedCallId)).body) as Record<string, unknown>;
+
+  it('has its owner asked, tells nobody meanwhile, and waits until the call is over', async () => {
+    const call = await calls.granted();
+    const step = stepsWith(aForm('ticket'));
+    const { remainingMs } = await own.fixture.lifecycle.progress(call.gatedCallId);
+    for (let look = 0; look < 3; look += 1) {
+      const found = await step.claimExecution(call);
+      expect(found).toEqual({ kind: 'wait', waitMs: expect.any(Number) });
+      expect(found.kind === 'wait' && found.waitMs).toBeGreaterThan(remainingMs - 60_000);
+    }
+    expect(step.submitted).toEqual([]);
+    expect(await questionsOf(call)).toEqual([{ key: expect.stringMatching(/^input-1-/), form: aForm('ticket') }]);
+    expect(await own.fixture.lifecycle.load(call.gatedCallId)).toMatchObject({
+      state: 'input_required',
+      generation: 1,
+    });
+  });
+
+  it('is made with the answers, for a denial of after them, under a key of its own, in the next generation', async () => {
+    const call = await calls.granted();
+    const first = await own.fixture.lifecycle.readSubmission(call.gatedCallId);
+    await stepsWith(aForm('ticket')).claimExecution(call);
+    expect(await answerAll(call, { ticket: 'CHG-1' })).toBe('granted');
+    const fresh = wants(SCHEMA);
+    const step = stepsWith(aForm('ticket'), { decision: fresh });
+    expect(await step.claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
+    await step.claimExecution(call);
+    expect(await own.fixture.lifecycle.load(call.gatedCallId)).toMatchObject({ state: 'pending', generation: 2 });
+    const { evaluation } = anOpening().binding;
+    expect(await bodyOf(call)).toMatchObject({
+      action: evaluation.action,
+      context: { requester_input: { ticket: 'CHG-1' }, agent: CALLER.clientId },
+      denial: { evaluation_id: fresh.evaluationId, binding_token: fresh.offer.bindingToken },
+      client: { source: { generation: 2 } },
+    });
+    expect(step.submitted).toHaveLength(1);
+    expect(step.submitted[0]?.idempotencyKey).not.toBe(first.idempotencyKey);
+  });
+
+  it('asks one question for each part of its form in which something has to be said, and puts the answers where they belong', async () => {
+    const call = await calls.granted();
+    await stepsWith(PARTED).claimExecution(call);
+    const questions = await questionsOf(call);
+    expect(questions.map(({ form }) => form.fields.map(({ name }) => name))).toEqual([
+      ['ticket'],
+      ['department', 'phone'],
+    ]);
+    const [one, other] = questions.map(({ key }) => key);
+    await own.fixture.calls.answer(call.gatedCallId, [{ key: String(other), content: { department: 'Treasury' } }]);
+    expect((await questionsOf(call)).map(({ key }) => key)).toEqual([one]);
+    await own.fixture.calls.answer(call.gatedCallId, [{ key: String(one), content: { ticket: 'CHG-1' } }]);
+    await stepsWith(PARTED).claimExecution(call);
+    expect(await bodyOf(call)).toMatchObject({
+      context: { change: { ticket: 'CHG-1' }, person: { department: 'Treasury' }, remarks: {} },
+    });
+  });
+
+  it.each([
+    ['what no form can ask for', true, undefined],
+    ['input, of a client that cannot give any', false, aForm('ticket')],
+  ])('ends the call where it needs %s', async (_case, takesInput, form) => {
+    const call = await calls.granted({ takesInput });
+    const step = stepsWith(form);
+    expect(await step.claimExecution(call)).toEqual({ kind: 'ended' });
+    expect([await calls.endOf(call), step.submitted]).toEqual([['denied', 'input_missing'], []]);
+  });
+
+  it('holds nobody up for what need not be said', async () => {
+    const optional = requestForm({
+      type: 'object',
+      properties: { context: { type: 'object', properties: { note: { type: 'string' } } } },
+    }) as RequestForm;
+    const call = await calls.granted({ takesInput: false });
+    expect(await stepsWith(optional).claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
+    expect(await calls.endOf(call)).toEqual(['pending', null]);
+  });
+
+  it('waits for its form while that cannot be fetched', async () => {
+    const call = await calls.granted();
+    const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
+    expect(await stepsWith(away).claimExecution(call)).toMatchObject({ kind: 'wait' });
+    expect(await calls.endOf(call)).toEqual(['granted', null]);
+  });
+
+  it('with another form by the time is asked about anew under other keys, but not for ever [TASK-044]', async () => {
+    const call = await calls.granted();
+    const keys = new Set<string>();
+    let round = 0;
+    const change = () => stepsWith(aForm('ticket', `more${(round += 1)}`)).claimExecution(call);
+    while ((await change()).kind === 'wait') {
+      for (const { key } of await questionsOf(call)) keys.add(key);
+      await answerAll(call, { ticket: 'CHG-1', [`more${round}`]: 'more' });
+    }
+    expect([keys.size, await calls.endOf(call)]).toEqual([3, ['denied', 'input_missing']]);
+  });
+
+  it('is not made when the policy allows or denies the call once the answers are there', async () => {
+    for (const [decision, state] of [
+      [{ kind: 'allow' }, 'claimed'],
+      [{ kind: 'deny' }, 'denied'],
+    ] as const) {
+      const call = await calls.granted();
+      await stepsWith(aForm('ticket')).claimExecution(call);
+      await answerAll(call, { ticket: 'CHG-1' });
+      const step = stepsWith(aForm('ticket'), { decision });
+      await step.claimExecution(call);
+      expect([(await calls.endOf(call))[0], step.submitted]).toEqual([state, []]);
+    }
+  });
+
+  it('is asked about once, however many look', async () => {
+    const call = await calls.granted();
+    await Promise.all([1, 2, 3].map(() => stepsWith(aForm('ticket')).claimExecution(call)));
+    expect(await questionsOf(call)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,184 @@
+import { describe, expect, it } from '@jest/globals';
+import { createDueCalls } from '../../activities/stores/due-calls.ts';
+import { aForm, aQuestion, askedCalls } from '../support/asked-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
+
+const own = ownCalls();
+const calls = askedCalls(own);
+const update = (text: string, id: string) => own.db.pool.query(`${text} WHERE gated_call_id = $1`, [id]);
+
+describe('a question within a task', () => {
+  it('is shown to the owner, and makes the call wait until its approval is over', async () => {
+    const question = aQuestion();
+    const call = await calls.asked([question]);
+    const [row] = (
+      await own.db.pool.query('SELECT due_at = approval_expires_at AS waits FROM gateway.gated_call WHERE id = $1', [
+        call.gatedCallId,
+      ])
+    ).rows as [{ waits: boolean }];
+    expect(row.waits).toBe(true);
+    const view = await own.fixture.calls.findTask(call.taskId, JSON.stringify(['nobody']));
+    expect(view).toBeUndefined();
+    expect(await calls.openKeys(call)).toEqual([question.key]);
+  });
+
+  it('shows nothing of itself or of its answer in the tables', async () => {
+    const question = { ...aQuestion(), form: { ...aForm('ticket'), purpose: 'canary-purpose' } };
+    const call = await calls.asked([question]);
+    await calls.answer(call, { [question.key]: 'canary-answer' });
+    expect(await calls.given(call)).toEqual({ ticket: 'canary-answer' });
+    const { rows } = await own.db.pool.query(`SELECT q::text AS row FROM gateway.question q WHERE key = $1`, [
+      question.key,
+    ]);
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain('canary');
+  });
+
+  it('has a key that is given out once, in whatever call [TASK-043]', async () => {
+    const question = aQuestion();
+    const call = await calls.asked([question]);
+    await calls.answer(call, { [question.key]: 'CHG-1' });
+    await expect(calls.ask(call, [question])).rejects.toMatchObject({ code: '23505' });
+    await expect(calls.asked([question])).rejects.toMatchObject({ code: '23505' });
+    expect(await calls.endOf(call)).toEqual(['granted', null]);
+  });
+
+  it.each([
+    ['of a call whose client cannot answer', { takesInput: false }, {}, 'input_missing'],
+    ['that would be one too many', {}, { maxRounds: 0 }, 'input_missing'],
+    ['for a generation that may not be', {}, { maxGenerations: 1 }, 'chain_limit'],
+  ])('%s is not asked: the call is denied', async (_case, of, limits, reason) => {
+    const call = await calls.granted(of);
+    expect(await calls.ask(call, [aQuestion()], limits)).toBe('denied');
+    expect(await calls.endOf(call)).toEqual(['denied', reason]);
+  });
+
+  it('is asked in no other state and generation than those of the decision that wants it', async () => {
+    const pending = await own.fixture.pending();
+    expect(await calls.ask(pending, [aQuestion()])).toBe('pending');
+    const call = await calls.granted();
+    const ofNext = { formDigest: 'digest', maxGenerations: 4, maxRounds: 2, questions: [aQuestion()] };
+    expect(await own.fixture.lifecycle.askInput({ ...call, generation: 2 }, ofNext)).toBe('granted');
+    expect(await calls.ask(call, [aQuestion()])).toBe('input_required');
+    expect(await calls.ask(call, [aQuestion()])).toBe('input_required');
+    expect(await calls.openKeys(call)).toHaveLength(1);
+  });
+
+  it('is impossible for the database where nobody declared to take it', async () => {
+    const call = await calls.granted({ takesInput: false });
+    const text = `UPDATE gateway.gated_call SET state = 'input_required' WHERE id = $1`;
+    await expect(own.db.pool.query(text, [call.gatedCallId])).rejects.toMatchObject({ code: '23514' });
+  });
+
+  it('and its answer are never changed', async () => {
+    const [one, other] = [aQuestion(), aQuestion()];
+    const call = await calls.asked([one, other]);
+    await calls.answer(call, { [one.key]: 'CHG-1' });
+    for (const change of [
+      `sealed_answer = 'x' WHERE key = '${one.key}'`,
+      `sealed_form = 'x' WHERE key = '${other.key}'`,
+    ])
+      await expect(own.db.pool.query(`UPDATE gateway.question SET ${change}`)).rejects.toMatchObject({ code: 'CS002' });
+  });
+
+  it('cannot be taken for another one of the same call', async () => {
+    const [one, other] = [aQuestion('ticket'), aQuestion('window')];
+    const call = await calls.asked([one, other]);
+    await own.db.pool.query('ALTER TABLE gateway.question DISABLE TRIGGER question_answered_once');
+    await update(
+      'UPDATE gateway.question SET sealed_form = (SELECT max(sealed_form) FROM gateway.question q WHERE q.gated_call_id = $1)',
+      call.gatedCallId,
+    );
+    await own.db.pool.query('ALTER TABLE gateway.question ENABLE TRIGGER question_answered_once');
+    await expect(calls.openKeys(call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
+  });
+
+  it('is forgotten with what the call consisted of', async () => {
+    const question = aQuestion();
+    const call = await calls.asked([question]);
+    await calls.answer(call, { [question.key]: 'declined' });
+    await own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = $1', [call.gatedCallId]);
+    await createDueCalls(own.db.pool).forget(10);
+    const { rowCount } = await own.db.pool.query('SELECT FROM gateway.question WHERE gated_call_id = $1', [
+      call.gatedCallId,
+    ]);
+    expect(rowCount).toBe(0);
+  });
+});
+
+describe('answers', () => {
+  it('leave the questions open that they are not for, and with the last one the call goes on [TASK-050]', async () => {
+    const [one, other] = [aQuestion(), aQuestion()];
+    const call = await calls.asked([one, other]);
+    const pokes = await calls.pokesOf(call);
+    expect(await calls.answer(call, { [one.key]: 'CHG-1' })).toBe('input_required');
+    expect([await calls.openKeys(call), await calls.pokesOf(call)]).toEqual([[other.key], pokes]);
+    expect(await calls.answer(call, { [other.key]: 'CHG-2' })).toBe('granted');
+    expect([await calls.openKeys(call), await calls.pokesOf(call)]).toEqual([undefined, (pokes ?? 0) + 1]);
+  });
+
+  it('to what is not asked, was answered, or is asked of somebody else change nothing [TASK-044]', async () => {
+    const [mine, second, theirs] = [aQuestion(), aQuestion(), aQuestion()];
+    const [call, other] = [await calls.asked([mine, second]), await calls.asked([theirs])];
+    await calls.answer(call, { [mine.key]: 'CHG-1' });
+    const before = await calls.given(call);
+    const strange = { [mine.key]: 'CHG-2', [theirs.key]: 'CHG-3', unknown: 'CHG-4' };
+    expect(await calls.answer(call, strange)).toBe('input_required');
+    expect(await calls.answer(call, { [mine.key]: 'declined', [theirs.key]: 'declined' })).toBe('input_required');
+    expect([await calls.given(call), await calls.openKeys(other)]).toEqual([before, [theirs.key]]);
+  });
+
+  it('count for the form that they were given to, in the generation in which it was asked', async () => {
+    const question = aQuestion();
+    const call = await calls.asked([question]);
+    await calls.answer(call, { [question.key]: 'CHG-1' });
+    expect(await calls.given(call)).toEqual({ ticket: 'CHG-1' });
+    expect(await calls.given(call, 'another')).toEqual({});
+    expect(await own.fixture.lifecycle.givenInput({ ...call, generation: 2 }, 'digest')).toEqual({});
+  });
+
+  it('that are declined end the call, and nothing is left to take back', async () => {
+    const [one, other] = [aQuestion(), aQuestion()];
+    const call = await calls.asked([one, other]);
+    expect(await calls.answer(call, { [one.key]: 'CHG-1', [other.key]: 'declined' })).toBe('denied');
+    expect(await calls.endOf(call)).toEqual(['denied', 'input_declined']);
+    expect(await calls.given(call)).toEqual({});
+    const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'cancel_access_request'`;
+    expect((await own.db.pool.query(text, [call.gatedCallId])).rowCount).toBe(0);
+    expect(await calls.answer(call, { [other.key]: 'CHG-2' })).toBe('denied');
+  });
+});
+
+describe('a call that waits for input', () => {
+  it.each([
+    ['request_deadline', 'request_expired'],
+    ['approval_expires_at', 'approval_expired'],
+  ])('ends at its deadline: %s', async (column, reason) => {
+    const call = await calls.asked();
+    await own.db.pool.query(`UPDATE gateway.gated_call SET ${column} = clock_timestamp() WHERE id = $1`, [
+      call.gatedCallId,
+    ]);
+    expect(await createDueCalls(own.db.pool).due(10)).toEqual([call.gatedCallId]);
+    expect(await own.fixture.lifecycle.expire(call.gatedCallId)).toBe('denied');
+    expect(await calls.endOf(call)).toEqual(['denied', reason]);
+  });
+
+  it('can be neither granted nor claimed', async () => {
+    const call = await calls.granted();
+    const decisionId = await own.fixture.allow(call.gatedCallId);
+    await calls.ask(call, [aQuestion()]);
+    const claim = { gatedCallId: call.gatedCallId, generation: 1, epoch: 1, decisionId, executionTimeoutMs: 1_000 };
+    expect(await own.fixture.lifecycle.claim({ ...claim, claimId: crypto.randomUUID() })).toBe('lost');
+    expect(await calls.endOf(call)).toEqual(['input_required', null]);
+  });
+
+  it('ends after a restore as what may have run, where the engine says so', async () => {
+    const call = await calls.asked();
+    await own.db.pool.query('SELECT gateway.freeze()');
+    const settle = 'SELECT gateway.settle_restored($1, $2, 1000) AS state';
+    const { rows } = await own.db.pool.query(settle, [call.gatedCallId, crypto.randomUUID()]);
+    await own.db.pool.query('SELECT gateway.thaw()');
+    expect(rows).toEqual([{ state: 'outcome_unknown' }]);
+    expect((await calls.causesOf(call)).slice(-4)).toEqual(['input_needed', 'restore', 'restore', 'restore']);
+  });
+});
