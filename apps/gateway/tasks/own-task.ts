@@ -9,6 +9,8 @@ export interface TaskRequest {
   readonly params: unknown;
   /** Whether this very request declares that its client can show forms. */
   readonly acceptsForms: boolean;
+  /** What it brings, by the keys of questions. */
+  readonly inputResponses: ReadonlyMap<string, unknown>;
 }
 
 /**

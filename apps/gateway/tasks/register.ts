@@ -6,7 +6,12 @@ import type { TaskRequest } from './own-task.ts';
 import { updateTask } from './update.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { anyParams } from '../wire/schemas.ts';
-import { missingTasksCapability, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import {
+  broughtInput,
+  missingTasksCapability,
+  requestDeclaresForms,
+  requestDeclaresTasks,
+} from '../wire/sdk-overlay.ts';
 import type { Session } from '../session.ts';
 
 export interface TaskMethodDeps {
@@ -27,7 +32,8 @@ export function registerTaskMethods(server: Server, deps: TaskMethodDeps, { call
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
         if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
-        return handle(deps, { caller, params, acceptsForms: requestDeclaresForms(ctx) });
+        const { inputResponses } = broughtInput(ctx);
+        return handle(deps, { caller, params, acceptsForms: requestDeclaresForms(ctx), inputResponses });
       }),
     );
   }

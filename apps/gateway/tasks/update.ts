@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls, TaskAnswer, TaskQuestion } from '../../../workflows/domain/ports.ts';
 import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
-import { inputResponse, updateParams } from '../wire/schemas.ts';
+import { inputResponse } from '../wire/schemas.ts';
 import { ownTask, type TaskRequest } from './own-task.ts';
 
 /**
@@ -13,18 +13,15 @@ import { ownTask, type TaskRequest } from './own-task.ts';
  */
 export async function updateTask(
   deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'answer'> },
-  { caller, params }: TaskRequest,
+  { caller, params, inputResponses }: TaskRequest,
 ): Promise<Result> {
   const { gatedCallId, questions = [] } = await ownTask(deps.gatedCalls, caller, params);
-  const answers = questions.length === 0 ? [] : answersIn(params, questions);
+  const answers = answersTo(questions, inputResponses);
   if (answers.length > 0) await deps.gatedCalls.answer(gatedCallId, answers);
   return { resultType: 'complete' };
 }
 
-function answersIn(params: unknown, questions: readonly TaskQuestion[]): TaskAnswer[] {
-  const { data } = updateParams.safeParse(params);
-  if (data === undefined) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'inputResponses must be an object');
-  const responses = new Map(Object.entries(data.inputResponses));
+function answersTo(questions: readonly TaskQuestion[], responses: TaskRequest['inputResponses']): TaskAnswer[] {
   return questions.flatMap(({ key, form }): TaskAnswer[] => {
     if (!responses.has(key)) return [];
     const response = inputResponse.safeParse(responses.get(key));

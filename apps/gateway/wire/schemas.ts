@@ -7,9 +7,6 @@ const taskId = z.string().min(1).max(256);
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });
 
-/** What `tasks/update` brings, by the keys of questions. */
-export const updateParams = z.looseObject({ inputResponses: z.record(z.string(), z.unknown()) });
-
 /** A request that is counted, as far as its rate is concerned. The rest is checked by those who answer it. */
 export const countedRequest = z.object({
   id: z.union([z.string(), z.number()]).nullable().catch(null),

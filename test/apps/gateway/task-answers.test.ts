@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { AUTHORIZATION, SERVER_INFO } from '../../support/gateway-wire.ts';
+import { accepted, answering, questionIn, schemaOf, taskOf } from '../../support/input-calls.ts';
+import { GIVEN, startGatewayThatAsks, TICKET } from '../../support/waiting-tasks.ts';
+
+let on: Awaited<ReturnType<typeof startGatewayThatAsks>>;
+beforeAll(async () => {
+  on = await startGatewayThatAsks();
+});
+afterAll(() => on.real.stop());
+beforeEach(() => on.real.reset());
+
+describe('tasks/update with answers', () => {
+  it('has the task work again once the last question is answered, and the request made with what was said [TASK-045, TASK-046, TASK-050]', async () => {
+    const { taskId, ticket, night } = await on.waiting();
+    const submitted = await on.step(taskId);
+    expect(submitted).toEqual([]);
+    const ack = { resultType: 'complete', _meta: { [SERVER_INFO]: expect.anything() } };
+    expect((await on.update(taskId, { [night]: GIVEN.night })).body.result).toEqual(ack);
+    expect(Object.keys((await on.get(taskId))?.['inputRequests'] as object)).toEqual([ticket]);
+    expect((await on.update(taskId, { [ticket]: GIVEN.ticket })).body.result).toEqual(ack);
+    const { inputRequests, ...task } = (await on.get(taskId)) ?? {};
+    expect([task['status'], inputRequests]).toEqual(['working', undefined]);
+    await on.step(taskId);
+    const [request, ...more] = await on.step(taskId);
+    expect(more).toEqual([]);
+    expect(JSON.parse(request?.body ?? '')).toMatchObject({
+      context: { change: { ticket: 'CHG-1' }, window: { night: true } },
+      client: { source: { generation: 2 } },
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['says too little', accepted({ ticket: 'no' })],
+    ['leaves out what is required', accepted({})],
+    ['is of another type', accepted({ ticket: 7 })],
+    ['says nothing', { action: 'accept' }],
+    ['has an action that there is none of', { action: 'agree', content: { ticket: 'CHG-1' } }],
+    ['is a text', 'CHG-1'],
+  ])('of which one %s is refused, takes none, and can be answered afterwards', async (_case, response) => {
+    const { taskId, ticket, night } = await on.waiting();
+    const before = await on.traceOf(taskId);
+    const { status, body } = await on.update(taskId, { [night]: GIVEN.night, [ticket]: response });
+    expect([status, body.error]).toMatchObject([200, { code: -32_602, message: expect.stringMatching(/tasks\/get/) }]);
+    expect(await on.traceOf(taskId)).toEqual(before);
+    await on.update(taskId, { [night]: GIVEN.night, [ticket]: GIVEN.ticket });
+    expect(await on.get(taskId)).toMatchObject({ status: 'working' });
+  });
+
+  it('to other questions, or to these once more, is acknowledged and ignored, whenever it comes [TASK-047, TASK-049]', async () => {
+    const { taskId, ticket, night } = await on.waiting();
+    await on.update(taskId, { [ticket]: GIVEN.ticket });
+    const [before] = await on.traceOf(taskId);
+    for (const strange of [
+      { [ticket]: { action: 'decline' } },
+      { [ticket]: 'nonsense' },
+      { constructor: 1 },
+      {},
+      'no map',
+      null,
+    ])
+      expect((await on.update(taskId, strange)).body.result).toMatchObject({ resultType: 'complete' });
+    expect((await on.traceOf(taskId))[0]).toEqual(before);
+    await on.update(taskId, { [night]: GIVEN.night });
+    const after = await on.traceOf(taskId);
+    const again = { [ticket]: accepted({ ticket: 'CHG-2' }), [night]: { action: 'cancel' } };
+    await Promise.all([1, 2, 3].map(() => on.update(taskId, again)));
+    expect(await on.traceOf(taskId)).toEqual(after);
+  });
+
+  it('of somebody else is as if there were no such task [TASK-048]', async () => {
+    const { taskId, ticket } = await on.waiting();
+    const before = await on.traceOf(taskId);
+    const token = await on.tokenOf({ sub: 'mallory' });
+    const { body } = await on.update(taskId, { [ticket]: GIVEN.ticket }, { token });
+    expect(body.error).toEqual({ code: -32_602, message: 'Task not found or expired' });
+    expect(await on.traceOf(taskId)).toEqual(before);
+  });
+
+  it.each(['decline', 'cancel'])('one of which is "%s" ends the call, unexecuted [MRTR-043]', async (action) => {
+    const { taskId, ticket, night } = await on.waiting();
+    await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: { action } });
+    expect(await on.rowOf(taskId)).toMatchObject({ state: 'denied', reason: 'input_declined' });
+    expect(await on.get(taskId)).toMatchObject({
+      status: 'completed',
+      result: {
+        isError: true,
+        content: [{ text: expect.stringMatching(/did not run.*was not given/) }],
+        _meta: {
+          'io.modelcontextprotocol/tool-approval-disposition': 'denied-not-executed',
+          [AUTHORIZATION]: { reason: 'insufficient_authorization', remediation: 'unavailable' },
+        },
+      },
+    });
+  });
+
+  it('ends nothing that was cancelled before', async () => {
+    const { taskId, ticket, night } = await on.waiting();
+    await on.ask('tasks/cancel', { taskId });
+    await on.update(taskId, { [ticket]: GIVEN.ticket, [night]: GIVEN.night });
+    expect(await on.get(taskId)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('has keys that are none of a question before the task, and the other way round [TASK-114]', async () => {
+    on.asking.needs(schemaOf({ ticket: TICKET }));
+    const args = on.asking.newArguments();
+    const before = questionIn(await on.asking.call(args));
+    const taskId = String(taskOf(await on.asking.call(args, answering(before, GIVEN.ticket))));
+    await on.step(taskId);
+    const keys = Object.keys((await on.get(taskId))?.['inputRequests'] as object);
+    expect(keys).not.toContain(before.key);
+    await on.update(taskId, { [before.key]: { action: 'decline' } });
+    expect(Object.keys((await on.get(taskId))?.['inputRequests'] as object)).toEqual(keys);
+    const other = on.asking.newArguments();
+    const asked = questionIn(await on.asking.call(other));
+    const response = { inputResponses: { [String(keys[0])]: GIVEN.ticket }, requestState: asked.requestState };
+    expect((await on.asking.call(other, { more: response })).body.result).toMatchObject({
+      resultType: 'input_required',
+    });
+  });
+});
