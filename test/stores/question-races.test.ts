@@ -4,7 +4,7 @@ import { ownCalls } from '../support/own-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Enough that each side wins some, on any machine. */
-const TURNS = 40;
+const TURNS = 20;
 
 const own = ownCalls();
 const calls = askedCalls(own);
