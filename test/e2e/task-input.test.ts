@@ -44,7 +44,9 @@ it('what a further approval needs is asked of the task, read by the approver, an
   const [first] = await stack.openRequests(1);
   expect((await stack.decide(first, { verdict: 'approve' })).ok).toBe(true);
 
-  const [[key = '', question] = []] = Object.entries((await shown('input_required'))['inputRequests'] as object);
+  const [[key = '', question] = []] = Object.entries(
+    ((await shown('input_required')) as Record<string, unknown>)['inputRequests'] as object,
+  );
   expect(question).toMatchObject({ params: { requestedSchema: { required: ['justification'] } } });
   expect(stack.upstreamCalls()).toEqual([]);
   await ask('tasks/update', { taskId, inputResponses: { [key]: accepted() } });

@@ -139,7 +139,7 @@ describe.each(Object.values(ANSWERS).flat() as Case[])('a call, when %s', (...of
 describe('a task', () => {
   const shownBy = async (gateway: GatewayUnderTest, view: Partial<GatedCallView>) => {
     gateway.world.view = aView(view);
-    return send(gateway, 'tasks/get', { taskId: TASK_ID });
+    return send(gateway, 'tasks/get', { taskId: TASK_ID }, FORMS);
   };
   /** The envelope of the task itself, and of the result in it. */
   async function envelopes(view: Partial<GatedCallView>) {

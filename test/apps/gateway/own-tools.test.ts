@@ -117,7 +117,8 @@ describe('get_request_status', () => {
     const { result } = (await requestStatus()).body;
     expect(result?.['isError']).toBeUndefined();
     expect(/has not run/.test(textOf(result))).toBe(state !== 'claimed');
-    expect(metaOf(result)[NEXT_STEP]).toMatchObject({ arguments: { reference: REQUEST_REF } });
+    const next = state === 'input_required' ? { kind: 'answer_task' } : { arguments: { reference: REQUEST_REF } };
+    expect(metaOf(result)[NEXT_STEP]).toMatchObject(next);
   });
 
   it.each(['executed', 'execution_error', 'outcome_unknown', 'denied'] as const)(
