@@ -35,7 +35,13 @@ describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s
     const { client, agreed } = connected;
     expect(agreed()).toBe(revision);
     expect(client.getServerVersion()).toMatchObject({ name: 'countersign' });
-    expect(client.getServerCapabilities()).toEqual({ tools: {}, prompts: {}, resources: {}, completions: {} });
+    expect(client.getServerCapabilities()).toEqual({
+      tools: {},
+      prompts: {},
+      resources: {},
+      completions: {},
+      logging: {},
+    });
     expect(client.getInstructions()).toMatch(/request_access.*get_request_status/);
     expect(client.getInstructions()).not.toMatch(/tasks/);
   });
