@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { acceptOffered } from '../support/accept-offered.ts';
 import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
-import { textOf } from '../support/gateway-wire.ts';
+import { send, textOf } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -12,7 +12,7 @@ const POLICIES = `
   when { resource.id == "bank__pay" && context has approval && context.approval.verified };`;
 const ORIGINAL: Description = {
   description: 'Pays what is owed.',
-  properties: { amount: { type: 'integer' } },
+  properties: { amount: { type: 'integer', 'x-mcp-header': 'Amount' } },
   annotations: { destructiveHint: true, idempotentHint: true },
 };
 
@@ -39,10 +39,14 @@ afterEach(() => {
 });
 
 let amount = 0;
+const pay = async () => {
+  const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
+  const options = { token: await stack.token('agent'), headers: { 'mcp-param-amount': String(amount) } };
+  return send({ mcpUrl: stack.config.urls.mcp }, 'tools/call', call, options);
+};
 /** A call that waits for an approval. */
 async function hold() {
-  const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
-  const { body } = await stack.rpc(await stack.token('agent'), 'tools/call', call);
+  const { body } = await pay();
   const [request] = await stack.openRequests(1);
   if (request === undefined) throw new Error('no request');
   return { taskId: String(body.result?.['taskId']), request };
@@ -51,6 +55,13 @@ const reasonOf = async (taskId: string) => {
   const text = 'SELECT reason FROM gateway.gated_call WHERE task_id = $1';
   return (await (await stack.database()).query<{ reason: string | null }>(text, [taskId])).rows[0]?.reason;
 };
+
+it('a call that is approved has its argument in the header that its tool wants', async () => {
+  const { taskId, request } = await hold();
+  await approve(request);
+  expect(await end(taskId)).toEqual(EXECUTED);
+  expect(bank.headers.at(-1)).toMatchObject({ 'mcp-param-amount': String(amount) });
+});
 
 describe('a call that is approved after its tool', () => {
   it.each([
@@ -105,8 +116,7 @@ describe('a change that is announced', () => {
     await approve(old.request);
     expect([await end(old.taskId), bank.calls]).toEqual([NOT_EXECUTED, before]);
 
-    const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
-    const { body } = await stack.rpc(await stack.token('agent'), 'tools/call', call);
+    const { body } = await pay();
     expect([textOf(body.result), bank.calls]).toEqual([
       expect.stringContaining('`countersign signature accept`'),
       before,
