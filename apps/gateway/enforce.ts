@@ -6,7 +6,8 @@ import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { ArgumentCheck } from '../shared/schemas/schema-check.ts';
 import type { Redaction } from './redaction.ts';
-import type { RequestableCall } from './input/request-approval.ts';
+import type { AskedRound, RequestableCall } from './input/request-approval.ts';
+import { callScope, openRound } from './input/rounds.ts';
 import { answerHeld, type LadderDeps } from './ladder.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
@@ -41,7 +42,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     });
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
     const { requestState } = call;
-    const asked = requestState === undefined ? undefined : await deps.requestStates.open(requestState, bound);
+    const asked = (await openRound(deps.handles, callScope(bound), requestState)) as AskedRound | undefined;
     const missing = await missingRequirements(deps, call, tool);
     if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };
     const onTool = { tool, binding: bound, asked };

@@ -25,7 +25,7 @@ import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createGatewayApp } from './http.ts';
-import { createRequestStates } from './input/request-states.ts';
+import { createHandles } from './handles.ts';
 import { createTaskChanges } from './listen/task-changes.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
@@ -135,7 +135,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     upstreams,
     requirements: createRequirementChecks(config.requirements, log),
     requestForms: createRequestForms(log),
-    requestStates: createRequestStates(secrets.sealingKeys),
+    handles: createHandles(secrets.sealingKeys),
     verifier: createTokenVerifier(config, urls.mcp),
     log,
     async close() {

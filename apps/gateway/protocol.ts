@@ -22,7 +22,7 @@ import type { ReadDocument } from './signature/document.ts';
 import type { Signature } from './signature/signature.ts';
 
 /** What the MCP endpoint is served from. */
-export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestStates'> {
+export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'handles'> {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;

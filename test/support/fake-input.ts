@@ -1,4 +1,4 @@
-import { createRequestStates } from '../../apps/gateway/input/request-states.ts';
+import { createHandles } from '../../apps/gateway/handles.ts';
 import type { RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
@@ -11,6 +11,6 @@ export class FakeInput {
   joined: ({ taskId: string } & ToSubmit) | undefined;
   readonly ports = {
     requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
-    requestStates: createRequestStates(SEALING_SECRETS.sealingKeys),
+    handles: createHandles(SEALING_SECRETS.sealingKeys),
   };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { Redemption, RequestForms } from '../../../workflows/domain/ports.ts';
+import type { RequestForms } from '../../../workflows/domain/ports.ts';
 import { additionsOf, type Additions } from '../../../workflows/domain/submission-input/answers.ts';
 import { formDigest, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import { randomText } from '../../shared/random-text.ts';
@@ -9,7 +9,8 @@ import { sha256 } from '../../shared/sha256.ts';
 import { joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
-import type { AskedRound, RequestStates } from './request-states.ts';
+import { callScope, sealRound, type OpenedRound } from './rounds.ts';
+import type { Handles } from '../handles.ts';
 
 /** A client that answers badly five times is not asked a sixth time. */
 const MAX_ROUNDS = 5;
@@ -17,15 +18,18 @@ const KEY_BYTES = 8;
 
 export interface ApprovalRequestDeps extends TaskOpeningDeps {
   readonly requestForms: RequestForms;
-  readonly requestStates: RequestStates;
+  readonly handles: Handles;
 }
+
+/** A round of questions of ours that came back. */
+export type AskedRound = Extract<OpenedRound, { kind: 'question' }>;
 
 /** A call that policy denies and offers to request an approval for. */
 export interface RequestableCall {
   readonly binding: CallBinding;
   readonly decision: Requestable;
   /** The round of questions that the call comes back from. */
-  readonly asked: (AskedRound & Redemption) | undefined;
+  readonly asked: AskedRound | undefined;
 }
 
 /**
@@ -68,7 +72,7 @@ function inputOf(call: ToolCall, form: RequestForm, asked: AskedRound | undefine
 }
 
 async function ask(
-  { requestStates }: Pick<ApprovalRequestDeps, 'requestStates'>,
+  { handles }: Pick<ApprovalRequestDeps, 'handles'>,
   { acceptsForm }: ToolCall,
   { binding, form, asked }: { binding: CallBinding; form: RequestForm; asked: AskedRound | undefined },
 ): Promise<ToolCallAnswer> {
@@ -77,7 +81,12 @@ async function ask(
   if (round > MAX_ROUNDS) return { kind: 'not_requested' };
   // Another one each time: no key ever stands for two questions.
   const key = `request-${round}-${randomText(KEY_BYTES)}`;
-  const requestState = await requestStates.seal(binding, { key, form: digestOf(form), round });
+  const requestState = await sealRound(handles, callScope(binding), {
+    kind: 'question',
+    key,
+    form: digestOf(form),
+    round,
+  });
   return { kind: 'input_required', key, form, requestState };
 }
 

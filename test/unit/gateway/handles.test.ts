@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import { createHandles, type HandleContent } from '../../../apps/gateway/handles.ts';
+import { callScope, openRound, sealRound, type Round } from '../../../apps/gateway/input/rounds.ts';
+
+const key = (kid: string, byte: number) => ({
+  kty: 'oct' as const,
+  kid,
+  k: Buffer.alloc(32, byte).toString('base64url'),
+});
+const [old, current] = [key('old', 1), key('current', 2)];
+const CALL = {
+  caller: { issuer: 'https://idp.test', subject: 'alice', clientId: 'agent-7' },
+  upstream: 'bank',
+  callDigest: 'sha-256:call',
+  toolDigest: 'sha-256:tool',
+};
+const SCOPE = callScope(CALL);
+const ASKED: Round = { kind: 'question', key: 'request-1-x', form: 'digest', round: 1 };
+const RELAYED: Round = { kind: 'relayed_round', state: 'of the upstream' };
+const TASK: HandleContent = { kind: 'relayed_task', upstream: 'bank', upstreamTaskId: '7', tool: 'bank__pay' };
+const invalid = { name: 'CountersignError', code: 'ERR_REQUEST_STATE_INVALID' };
+
+describe('the state of a round', () => {
+  const handles = createHandles([current, old]);
+
+  it.each([ASKED, RELAYED])(
+    'brings back what was asked, with a name of its own each time and ten minutes',
+    async (round) => {
+      const before = Date.now();
+      const [one, two] = await Promise.all(
+        [1, 2].map(async () => openRound(handles, SCOPE, await sealRound(handles, SCOPE, round))),
+      );
+      expect(one).toEqual({ ...round, nonce: expect.any(String), expiresAt: expect.any(String) });
+      expect(one?.nonce).not.toBe(two?.nonce);
+      const lifetime = Date.parse(one?.expiresAt ?? '') - before;
+      expect(lifetime).toBeGreaterThan(595_000);
+      expect(lifetime).toBeLessThanOrEqual(601_000);
+    },
+  );
+
+  it.each([
+    ['another call', { callDigest: 'sha-256:other' }],
+    ['a tool that has changed', { toolDigest: 'sha-256:other' }],
+    ['a tool of another upstream', { upstream: 'other' }],
+    ['another person', { caller: { ...CALL.caller, subject: 'mallory' } }],
+    ['another agent', { caller: { ...CALL.caller, clientId: 'agent-8' } }],
+    ['another issuer', { caller: { ...CALL.caller, issuer: 'https://other.test' } }],
+  ])('is for nobody and nothing else: %s', async (_case, changes) => {
+    for (const round of [ASKED, RELAYED]) {
+      const state = await sealRound(handles, SCOPE, round);
+      await expect(openRound(handles, callScope({ ...CALL, ...changes }), state)).rejects.toMatchObject(invalid);
+    }
+  });
+
+  it('is no task, not even about the same matter', async () => {
+    await expect(openRound(handles, SCOPE, await handles.seal(TASK, SCOPE, 60))).rejects.toMatchObject(invalid);
+  });
+
+  it('is not needed by a request that answers nothing', async () => {
+    expect(await openRound(handles, SCOPE, undefined)).toBeUndefined();
+  });
+});
+
+describe('a handle', () => {
+  it('outlives a change of keys for as long as the old key is known', async () => {
+    const made = await createHandles([old]).seal(TASK, SCOPE, 60);
+    expect(await createHandles([current, old]).open(made, SCOPE)).toMatchObject(TASK);
+    expect(await createHandles([current]).open(made, SCOPE)).toBeUndefined();
+    expect(await createHandles([{ ...current, kid: 'old' }]).open(made, SCOPE)).toBeUndefined();
+  });
+
+  it('is none when it is late, was altered, or is too long to be one of ours', async () => {
+    const handles = createHandles([current]);
+    const made = await handles.seal(TASK, SCOPE, 60);
+    const altered = `${made.slice(0, -1)}${made.endsWith('A') ? 'B' : 'A'}`;
+    const late = await handles.seal(TASK, SCOPE, -1);
+    for (const one of [late, altered, made.slice(1), '', `${made}${'A'.repeat(200_000)}`]) {
+      expect(await handles.open(one, SCOPE)).toBeUndefined();
+    }
+  });
+
+  it('can be opened with the longest content that an upstream may put into it', async () => {
+    const handles = createHandles([current]);
+    const longest: HandleContent = { kind: 'relayed_round', state: '\u0000'.repeat(16_384) };
+    expect(await handles.open(await handles.seal(longest, SCOPE, 60), SCOPE)).toMatchObject(longest);
+  });
+});
