@@ -26,7 +26,8 @@ const READ_RESULTS = {
   'completion/complete': readResult.extend({ completion: z.looseObject({ values: z.array(z.string()) }) }),
 } as const satisfies Record<ReadMethod, z.ZodType>;
 
-const NOT_A_RESULT = {
+/** What an upstream says that the protocol does not know, or that it was not asked for. */
+export const NOT_A_RESULT = {
   kind: 'error',
   code: INTERNAL_ERROR,
   message: 'The upstream server answered with something that is not a result.',
@@ -40,8 +41,8 @@ export function readToolResult(raw: unknown): InvocationResult {
   return { kind: 'result', isError: rest.isError === true, result: withoutServerInfo({ ...rest, content }) };
 }
 
-/** The result of something else than a tool, in the same way. */
-export function readAnswer(method: ReadMethod, raw: unknown): UpstreamAnswer {
+/** The final result of something else than a tool, in the same way. */
+export function readAnswer(method: ReadMethod, raw: unknown): Exclude<UpstreamAnswer, { kind: 'input_required' }> {
   const parsed = READ_RESULTS[method].safeParse(raw);
   return parsed.success ? { kind: 'result', result: withoutServerInfo(parsed.data) } : NOT_A_RESULT;
 }

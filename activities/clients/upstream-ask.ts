@@ -1,8 +1,9 @@
-import type { Client } from '@modelcontextprotocol/client';
+import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { objectOf, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Unanswered } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+import type { Conversation } from '../../workflows/domain/relay.ts';
 import { orAborted } from './patience.ts';
 import { readFailure } from './upstream-answer.ts';
 import type { RequestLimits, UpstreamConnection } from './upstream-connection.ts';
@@ -17,10 +18,17 @@ interface AskOptions extends Omit<RequestLimits, 'headers'> {
   readonly sendBy?: number;
 }
 
+/** What an upstream is asked. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly conversation?: Conversation | undefined;
+}
+
 /** Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. */
 export async function askOnce<T>(
   connection: UpstreamConnection | undefined,
-  request: { readonly method: string; readonly params: JsonObject },
+  request: UpstreamRequest,
   { caller, sendBy = Infinity, headers, ...limits }: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
@@ -36,11 +44,19 @@ export async function askOnce<T>(
   // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
   if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   try {
-    return read(await connection.request(client, request.method, request.params, { ...limits, headers: all }));
+    const params = paramsFor(client, request);
+    return read(await connection.request(client, request.method, params, { ...limits, headers: all }));
   } catch (error) {
     const outcome = readFailure(error);
     if (outcome.kind === 'not_sent') connection.discard(client);
     else connection.doubt(client);
     return outcome;
   }
+}
+
+/** Only in the present revision a request says what its client can do, and brings answers. */
+function paramsFor(client: Client, { params, conversation }: UpstreamRequest): JsonObject {
+  if (conversation === undefined || client.getProtocolEra() !== 'modern') return params;
+  const { capabilities, ...round } = conversation;
+  return { ...params, ...round, _meta: { ...objectOf(params['_meta']), [CLIENT_CAPABILITIES_META_KEY]: capabilities } };
 }

@@ -1,18 +1,27 @@
 import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { ResultCheck, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type {
+  InvocationResult,
+  ResultCheck,
+  Unanswered,
+  UpstreamCall,
+  UpstreamCallOptions,
+  Upstreams,
+  UpstreamTool,
+} from '../../workflows/domain/ports.ts';
+import type { RelayedAnswer, UpstreamRelay } from '../../workflows/domain/relay-port.ts';
+import type { Conversation } from '../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH } from '../../workflows/domain/tools/wire-names.ts';
 import { withoutMisfit } from './fitted-result.ts';
 import { mirroredHeaders } from './mirrored-headers.ts';
 import type { Mounted } from './mounted.ts';
 import { readToolResult } from './upstream-answer.ts';
 import { askOnce } from './upstream-ask.ts';
+import { readRelayed, readTaskAnswer } from './upstream-relayed.ts';
 
 /** Below it is what only the authors of a tool want to know. */
 const LEAST_LOG_LEVEL = 'info';
-
-type Call = Parameters<Upstreams['call']>[0];
 
 interface CallDeps {
   /** The tools by their public names, as they were listed last. */
@@ -21,13 +30,13 @@ interface CallDeps {
   readonly log: Logger;
 }
 
-/** Calls of tools that these upstreams have. */
+/** Calls of tools that these upstreams have, and what is asked about the tasks that they opened. */
 export function createCalls(
   upstreams: ReadonlyMap<string, Mounted>,
   { known, fitsOutput, log }: CallDeps,
-): Pick<Upstreams, 'call'> {
+): Pick<Upstreams, 'call'> & UpstreamRelay {
   /** The tool that the call is bound to. A process that listed the tools long ago lists them again before it gives up. */
-  async function boundTool({ upstream, upstreamTool, toolDigest }: Call): Promise<UpstreamTool | undefined> {
+  async function boundTool({ upstream, upstreamTool, toolDigest }: UpstreamCall): Promise<UpstreamTool | undefined> {
     const { connection, start = '' } = upstreams.get(upstream) ?? {};
     const find = () => known().get(`${start}${upstreamTool}`);
     if (toolDigest === undefined || find()?.digest === toolDigest) return find();
@@ -37,28 +46,40 @@ export function createCalls(
     throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
   }
 
-  return {
-    async call(call, options) {
-      const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller } = call;
-      const { connection } = upstreams.get(upstream) ?? {};
-      const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
-      const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
-      let tool: UpstreamTool | undefined;
-      const headers = async (client: Client) => {
-        tool = await boundTool(call);
-        const isModern = client.getProtocolEra() === 'modern';
-        return {
-          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-          ...(isModern && mirroredHeaders(tool?.facts.headers.mirrored ?? [], args)),
-        };
+  async function send<T extends RelayedAnswer>(
+    call: UpstreamCall & { readonly conversation?: Conversation },
+    options: UpstreamCallOptions,
+    read: (raw: unknown) => T,
+  ): Promise<T | InvocationResult> {
+    const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller, conversation } = call;
+    const { connection } = upstreams.get(upstream) ?? {};
+    const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
+    const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
+    let tool: UpstreamTool | undefined;
+    const headers = async (client: Client) => {
+      tool = await boundTool(call);
+      const isModern = client.getProtocolEra() === 'modern';
+      return {
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(isModern && mirroredHeaders(tool?.facts.headers.mirrored ?? [], args)),
       };
-      const asked = { ...options, caller, headers };
-      const answer = await askOnce(connection, { method: 'tools/call', params }, asked, readToolResult);
-      // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
-      if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
-      const fitted = withoutMisfit(answer, tool, fitsOutput);
-      if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
-      return fitted ?? answer;
+    };
+    const request = { method: 'tools/call', params, conversation };
+    const answer: T | Unanswered = await askOnce(connection, request, { ...options, caller, headers }, read);
+    // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
+    if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
+    const fitted = answer.kind === 'result' ? withoutMisfit(answer, tool, fitsOutput) : undefined;
+    if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
+    return fitted ?? answer;
+  }
+
+  return {
+    call: (call, options) => send(call, options, readToolResult),
+    relay: (call, options) => send(call, options, readRelayed),
+    task({ upstream, method, upstreamTaskId: taskId, caller, conversation }, options) {
+      const { connection } = upstreams.get(upstream) ?? {};
+      const request = { method, params: { taskId }, conversation };
+      return askOnce(connection, request, { ...options, caller }, (raw) => readTaskAnswer(method, raw));
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Client } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { LogMessage } from '../../workflows/domain/ports.ts';
+import { wholeResult } from './upstream-client.ts';
 
 /** How long an answer that was read may leave its connection open. */
 const DRAIN_MS = 1_000;
@@ -14,7 +15,11 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Accepts everything and changes nothing: what the upstream says arrives complete. */
 const asItIs = {
-  '~standard': { version: 1 as const, vendor: 'countersign', validate: (value: unknown) => ({ value }) },
+  '~standard': {
+    version: 1 as const,
+    vendor: 'countersign',
+    validate: (value: unknown) => ({ value: wholeResult(value) }),
+  },
 };
 
 const exchanges = new AsyncLocalStorage<Exchange>();

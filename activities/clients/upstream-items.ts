@@ -6,6 +6,7 @@ import { sha256 } from '../sha256.ts';
 import { candidatesFor, type Mounted } from './mounted.ts';
 import { readAnswer } from './upstream-answer.ts';
 import { askOnce } from './upstream-ask.ts';
+import { isRound, readRound } from './upstream-relayed.ts';
 import { LISTINGS, UpstreamListing } from './upstream-listing.ts';
 import type { Changed } from './upstream-notices.ts';
 
@@ -71,11 +72,14 @@ export class JoinedItems implements UpstreamItems {
   }
 
   ask(
-    { upstream, method, params, caller }: Parameters<UpstreamItems['ask']>[0],
+    { upstream, method, params, caller, conversation }: Parameters<UpstreamItems['ask']>[0],
     options: Parameters<UpstreamItems['ask']>[1],
   ): Promise<UpstreamAnswer> {
     const connection = this.#upstreams.get(upstream)?.connection;
-    return askOnce(connection, { method, params }, { ...options, caller }, (raw) => readAnswer(method, raw));
+    // Those who are asked without a conversation declared nothing that could be asked of them.
+    const read = (raw: unknown) =>
+      conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
+    return askOnce(connection, { method, params, conversation }, { ...options, caller }, read);
   }
 
   /** What this upstream lists of it may be something else. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { ResultCheck, UpstreamItems, Upstreams } from '../../workflows/domain/ports.ts';
+import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { candidatesFor, startOf, type Mounted } from './mounted.ts';
 import { sortOut, type OfferedTools, type RefusedTool, type SettingsByTool } from './offered-tools.ts';
 import { atMost } from './patience.ts';
@@ -20,7 +21,7 @@ export type ConfiguredUpstream = UpstreamServer & {
 };
 
 /** The upstream MCP servers, with their connections. */
-export interface UpstreamPool extends Upstreams {
+export interface UpstreamPool extends Upstreams, UpstreamRelay {
   /** What the upstreams have beside tools. */
   readonly items: UpstreamItems;
   /** What the upstreams listed last, and is not offered. */

@@ -9,12 +9,24 @@ import type {
   UpstreamItems,
 } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+import type { UpstreamRound } from '../../workflows/domain/relay.ts';
 import type { Accepted } from '../../workflows/domain/tools/pins.ts';
+import type { Handles } from './handles.ts';
+import {
+  conversationWith,
+  handOnRound,
+  orUndeclared,
+  type Asked,
+  type RelayedRound,
+  type Undeclared,
+} from './relay/conversation.ts';
+import { openRound, readScope } from './relay/rounds.ts';
 
 export interface ReadEnforcementDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly items: Pick<UpstreamItems, 'ask'>;
   readonly signature: Accepted;
+  readonly handles: Handles;
   readonly settings: {
     /** Limit on one forwarded request. */
     readonly executionTimeoutMs: number;
@@ -30,25 +42,42 @@ export interface UpstreamRead {
   readonly method: ReadMethod;
   /** As the upstream gets them. */
   readonly params: JsonObject;
+  /** Of a method that may be answered with questions. */
+  readonly asked?: Asked;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
 }
 
-/**
- * The policy enforcement point for everything that is no tool. Only an allow lets a request through; what could be requested
- * is refused as well, because only a tool call can wait as a task. Throws `CountersignError`s; then nothing was sent.
- */
-export type EnforceRead = (read: UpstreamRead) => Promise<UpstreamAnswer>;
+/** What the caller gets. */
+export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound | Undeclared;
 
-export function createReadEnforcement({ pdp, items, signature, settings }: ReadEnforcementDeps): EnforceRead {
-  return async ({ caller, evaluation, of, method, params, signal }) => {
+/**
+ * The policy enforcement point for everything that is no tool. Only an allow lets a request through, each time that it comes;
+ * what could be requested is refused as well, because only a tool call can wait as a task. Throws `CountersignError`s; then
+ * nothing was sent.
+ */
+export type EnforceRead = (read: UpstreamRead) => Promise<ReadAnswer>;
+
+export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
+  const { pdp, items, signature, handles, settings } = deps;
+  return async ({ caller, evaluation, of, method, params, asked, signal }) => {
     // Each of them: which of its templates an address is of is for the upstream to say, and it may be the one that changed.
     if ((await signature.among(of)).length < of.length) {
       throw new CountersignError('ERR_NOT_ACCEPTED', 'it is not described as it was accepted');
     }
     const [{ upstream }] = of;
+    const request = { upstream, method, params };
+    const state = asked?.requestState;
+    const round = state === undefined ? undefined : await openRound(handles, readScope(caller, request), state);
     const decision = await pdp.evaluate(evaluation);
     if (decision.kind !== 'allow') throw new CountersignError('ERR_READ_DENIED', 'policy does not allow this request');
-    return items.ask({ upstream, method, params, caller }, { signal, timeoutMs: settings.executionTimeoutMs });
+    const conversation = asked && conversationWith(asked, round);
+    const answer = await items.ask(
+      { ...request, caller, ...(conversation !== undefined && { conversation }) },
+      { signal, timeoutMs: settings.executionTimeoutMs },
+    );
+    if (answer.kind === 'error' && asked !== undefined) return orUndeclared(answer, asked);
+    if (answer.kind !== 'input_required') return answer;
+    return handOnRound(handles, readScope(caller, request), asked ?? { capabilities: {} }, answer);
   };
 }

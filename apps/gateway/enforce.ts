@@ -1,28 +1,24 @@
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
-import type { InvocationResult, PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { ArgumentCheck } from '../shared/schemas/schema-check.ts';
-import type { Redaction } from './redaction.ts';
-import type { AskedRound, RequestableCall } from './input/request-approval.ts';
-import { callScope, openRound } from './input/rounds.ts';
 import { answerHeld, type LadderDeps } from './ladder.ts';
+import { forwardCall, handOn, type CallOnTool, type ForwardingDeps } from './relay/forward-call.ts';
+import { callScope, openRound } from './relay/rounds.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
-export interface EnforcementDeps extends LadderDeps {
+export interface EnforcementDeps extends LadderDeps, ForwardingDeps {
   readonly pdp: PolicyDecisionPoint;
-  readonly upstreams: Pick<Upstreams, 'find' | 'call'>;
+  readonly upstreams: Pick<Upstreams, 'find'> & ForwardingDeps['upstreams'];
   readonly signature: AcceptedTools;
   readonly requirements: RequirementChecks;
-  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
   readonly checkArguments: ArgumentCheck;
-  readonly settings: LadderDeps['settings'] & {
-    /** Limit on one forwarded call. */
-    readonly executionTimeoutMs: number;
-  };
+  readonly settings: LadderDeps['settings'] & ForwardingDeps['settings'];
 }
 
 /** The policy enforcement point: nothing reaches a tool but through it. Throws `CountersignError`s, and what `checkHeaders` does; then nothing ran. */
@@ -41,11 +37,10 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
       claimNames: deps.requirements.claimNames,
     });
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
-    const { requestState } = call;
-    const asked = (await openRound(deps.handles, callScope(bound), requestState)) as AskedRound | undefined;
+    const round = await openRound(deps.handles, callScope(bound), call.requestState);
     const missing = await missingRequirements(deps, call, tool);
     if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };
-    const onTool = { tool, binding: bound, asked };
+    const onTool = { tool, binding: bound, round };
     const answer = await decideAndAct(deps, call, onTool);
     // The call that this one would have joined ended meanwhile, or its denial got too old: the decision is taken once more.
     return answer ?? (await decideAndAct(deps, call, onTool)) ?? busy();
@@ -62,25 +57,22 @@ async function missingRequirements(
   return requirements.filter((one) => unmet.includes(one) || undecided.includes(one));
 }
 
-/** The tool as it is known now, and the call of it. */
-interface BoundTool extends Pick<RequestableCall, 'binding' | 'asked'> {
-  readonly tool: UpstreamTool;
-}
-
 /** `undefined` when the decision has to be taken again. */
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  { tool, binding, asked }: BoundTool,
+  { tool, binding, round }: CallOnTool,
 ): Promise<ToolCallAnswer | undefined> {
   const decision = await deps.pdp.evaluate(binding.evaluation);
   switch (decision.kind) {
     case 'allow':
-      return call.rung === 'reference' ? { kind: 'not_needed' } : forward(deps, call, { tool, binding });
+      return call.rung === 'reference' ? { kind: 'not_needed' } : forward(deps, call, { tool, binding, round });
     case 'requestable':
       // Whoever runs a tool before each prompt waits for nobody's approval (PRE-009).
       if (tool.facts.preprocessor) return { kind: 'denied' };
-      return answerHeld(deps, call, { binding, decision, asked });
+      // What the upstream was told and asked so far would be lost on a call that waits, and begins anew.
+      if (round?.kind === 'relayed_round') return { kind: 'not_continued' };
+      return answerHeld(deps, call, { binding, decision, asked: round });
     case 'deny':
       return { kind: 'denied' };
     case 'retry':
@@ -89,35 +81,18 @@ async function decideAndAct(
   }
 }
 
-const NOTHING_ON_ITS_WAY: Pick<ToolCall, 'onProgress' | 'onLog'> = {};
-
-async function forward(
-  deps: EnforcementDeps,
-  call: ToolCall,
-  { tool, binding }: Omit<BoundTool, 'asked'>,
-): Promise<InvocationResult> {
-  const { upstream, upstreamTool, toolDigest, caller } = binding;
-  const { arguments: args, meta } = call;
-  // What a tool says on its way may be a part of its result.
-  const { onProgress, onLog } = deps.redaction.withholds(tool.facts) ? NOTHING_ON_ITS_WAY : call;
-  const result = await deps.upstreams.call(
-    { upstream, upstreamTool, toolDigest, arguments: args, caller, ...(meta !== undefined && { meta }) },
-    {
-      signal: call.signal,
-      timeoutMs: deps.settings.executionTimeoutMs,
-      ...(onProgress !== undefined && { onProgress }),
-      ...(onLog !== undefined && { onLog }),
-    },
-  );
-  noteAllowedCall(deps, binding, { facts: tool.facts, result });
-  return deps.redaction.ofResult(tool.facts, result);
+async function forward(deps: EnforcementDeps, call: ToolCall, onTool: CallOnTool): Promise<ToolCallAnswer> {
+  const { tool, binding } = onTool;
+  const answer = await forwardCall(deps, call, onTool);
+  noteAllowedCall(deps, binding, { facts: tool.facts, result: answer });
+  return handOn(deps, call, { tool, binding, answer });
 }
 
 /** The only trace of a call that needed no approval. How loud it is depends on what the tool does (HINT-009). */
 function noteAllowedCall(
   { log }: EnforcementDeps,
   { tool, caller }: CallBinding,
-  { facts, result }: { facts: ToolFacts; result: InvocationResult },
+  { facts, result }: { facts: ToolFacts; result: RelayedAnswer },
 ): void {
   const { subject, clientId } = caller;
   const outcome = result.kind === 'result' && result.isError ? 'tool_error' : result.kind;

@@ -7,6 +7,7 @@ import type {
   UpstreamItems,
   Upstreams,
 } from '../../workflows/domain/ports.ts';
+import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { createArgumentCheck } from '../shared/schemas/schema-check.ts';
 import { createEnforcement, type EnforcementDeps } from './enforce.ts';
@@ -27,7 +28,7 @@ export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'r
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
   readonly ensureSubmitted: EnsureSubmitted;
-  readonly upstreams: Upstreams & { readonly items: UpstreamItems };
+  readonly upstreams: Upstreams & UpstreamRelay & { readonly items: UpstreamItems };
   readonly signature: Signature;
   readonly log: Logger;
 }

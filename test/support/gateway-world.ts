@@ -14,6 +14,7 @@ import type {
   TaskAnswer,
   UpstreamTool,
 } from '../../workflows/domain/ports.ts';
+import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type {
   RequirementChecks,
   RequirementQuestion,
@@ -73,7 +74,7 @@ export class FakeWorld {
   decision: Decision | CountersignError | (() => Promise<Decision>) = { kind: 'allow' };
   opened: Opened = { kind: 'opened', gatedCallId: aView().gatedCallId, taskId: TASK_ID };
   view: GatedCallView | undefined = aView();
-  invocation: InvocationResult = {
+  invocation: RelayedAnswer = {
     kind: 'result',
     isError: false,
     result: { content: [{ type: 'text', text: 'booked' }] },
@@ -170,8 +171,10 @@ export class FakeWorld {
     },
     call: async (call) => {
       this.invocations.push(call);
-      return this.invocation;
+      return this.invocation as InvocationResult;
     },
+    relay: (call, options) => this.upstreams.call(call, options),
+    task: async () => ({ kind: 'not_sent', cause: 'there are no tasks' }),
     items: {
       mayHave: () => false,
       list: async () => [],

@@ -4,6 +4,7 @@ import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 import type { Principal } from './principal.ts';
+import type { Conversation, UpstreamRound } from './relay.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 import type { ToolFacts } from './tools/tool-facts.ts';
 
@@ -169,7 +170,7 @@ export type InvocationResult =
   { readonly kind: 'result'; readonly isError: boolean; readonly result: JsonObject } | Unanswered;
 
 /** How one request for something else than a tool ended. */
-export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | Unanswered;
+export type UpstreamAnswer = { readonly kind: 'result'; readonly result: JsonObject } | UpstreamRound | Unanswered;
 
 /** What an upstream lists beside tools. */
 export type ItemKind = 'prompt' | 'resource' | 'resource_template';
@@ -204,7 +205,14 @@ export interface UpstreamItems {
   findResource(uri: string): Promise<readonly UpstreamItem[]>;
   /** Sends once, and never repeats. */
   ask(
-    request: { upstream: string; method: ReadMethod; params: JsonObject; caller: Principal },
+    request: {
+      upstream: string;
+      method: ReadMethod;
+      params: JsonObject;
+      caller: Principal;
+      /** Without it only a final answer is one. */
+      conversation?: Conversation;
+    },
     options: { signal: AbortSignal; timeoutMs?: number },
   ): Promise<UpstreamAnswer>;
 }
@@ -242,25 +250,27 @@ export interface Upstreams {
    * An upstream that wants to know for whom it works is told the caller; a call without one is our own.
    * `onProgress` asks the tool to say how far it has come, and is called until the call has ended. `onLog` asks for what it
    * writes down, and is called with what provably belongs to this call: an upstream that is reached by HTTP says so, a program
-   * does not.
+   * does not. Only a final result is one: nothing is declared that the upstream could ask, or open a task for.
    */
-  call(
-    call: {
-      upstream: string;
-      upstreamTool: string;
-      /** Of the tool that the call is bound to. A call without one is bound to none. */
-      toolDigest?: string;
-      arguments: JsonObject;
-      caller?: Principal;
-      meta?: JsonObject;
-      idempotencyKey?: string;
-    },
-    options: {
-      signal: AbortSignal;
-      timeoutMs?: number;
-      sendBy?: number;
-      onProgress?: (progress: Progress) => void;
-      onLog?: (message: LogMessage) => void;
-    },
-  ): Promise<InvocationResult>;
+  call(call: UpstreamCall, options: UpstreamCallOptions): Promise<InvocationResult>;
+}
+
+/** One call of an upstream's tool. */
+export interface UpstreamCall {
+  readonly upstream: string;
+  readonly upstreamTool: string;
+  /** Of the tool that the call is bound to. A call without one is bound to none. */
+  readonly toolDigest?: string;
+  readonly arguments: JsonObject;
+  readonly caller?: Principal;
+  readonly meta?: JsonObject;
+  readonly idempotencyKey?: string;
+}
+
+export interface UpstreamCallOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+  readonly sendBy?: number;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly onLog?: (message: LogMessage) => void;
 }

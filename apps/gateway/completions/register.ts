@@ -6,7 +6,7 @@ import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
-import { forwardedRead } from '../wire/upstream-result.ts';
+import { renderRead } from '../wire/render-read.ts';
 
 export interface CompletionMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -43,7 +43,7 @@ export function registerCompletionMethods(
         },
         signal: ctx.mcpReq.signal,
       });
-      return forwardedRead(answer) as CompleteResult;
+      return renderRead(answer) as CompleteResult;
     }),
   );
 }

@@ -9,7 +9,7 @@ import { sha256 } from '../../shared/sha256.ts';
 import { joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
-import { callScope, sealRound, type OpenedRound } from './rounds.ts';
+import { callScope, sealRound, type OpenedRound } from '../relay/rounds.ts';
 import type { Handles } from '../handles.ts';
 
 /** A client that answers badly five times is not asked a sixth time. */

@@ -5,7 +5,8 @@ import { guard } from '../guard.ts';
 import { onAbort, type Places } from '../places.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
 import { refusal, tooManyRequests } from '../wire/refusal.ts';
-import { declaresForms, declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
+import { FORMS, relayedCapabilities, undeclared } from '../wire/capabilities.ts';
+import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import { readStandardStream } from './standard-stream.ts';
 import { serveSubscription, type SubscriptionDeps } from './subscription.ts';
@@ -45,7 +46,8 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     try {
       const taskIds = await guarded(LISTEN, () => ownTasks(deps, params, owner));
       const standard = await readStandardStream(opened);
-      const acceptsForms = declaresForms(params._meta[CLIENT_CAPABILITIES_META_KEY]);
+      const acceptsForms =
+        undeclared(FORMS, relayedCapabilities(params._meta[CLIENT_CAPABILITIES_META_KEY])) === undefined;
       const expiresAt = auth?.expiresAt ?? 0;
       const served = serveSubscription(deps, { id, owner, taskIds, acceptsForms, expiresAt, standard });
       void served.closed.then(() => place.leave());

@@ -8,8 +8,9 @@ import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { pageOf } from '../wire/page.ts';
 import { publishedItem } from '../wire/published-item.ts';
+import { askedBy } from '../wire/sdk-overlay.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
-import { forwardedRead } from '../wire/upstream-result.ts';
+import { renderRead } from '../wire/render-read.ts';
 
 export interface PromptMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -18,7 +19,8 @@ export interface PromptMethodDeps {
 }
 
 /** `prompts/list` and `prompts/get`. */
-export function registerPromptMethods(server: Server, deps: PromptMethodDeps, { caller, guarded }: Session): void {
+export function registerPromptMethods(server: Server, deps: PromptMethodDeps, session: Session): void {
+  const { caller, guarded } = session;
   server.setRequestHandler('prompts/list', ({ params }) =>
     guarded('prompts/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('prompt'));
@@ -39,9 +41,10 @@ export function registerPromptMethods(server: Server, deps: PromptMethodDeps, { 
         of: [prompt],
         method: 'prompts/get',
         params: { name: prompt.upstreamName, ...given, ...(meta !== undefined && { _meta: meta }) },
+        asked: askedBy(session, ctx),
         signal: ctx.mcpReq.signal,
       });
-      return forwardedRead(answer) as GetPromptResult;
+      return renderRead(answer) as GetPromptResult;
     }),
   );
 }

@@ -7,8 +7,9 @@ import type { Session } from '../session.ts';
 import { unknownResource } from '../wire/error-codes.ts';
 import { pageOf } from '../wire/page.ts';
 import { publishedItem } from '../wire/published-item.ts';
+import { askedBy } from '../wire/sdk-overlay.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
-import { forwardedRead } from '../wire/upstream-result.ts';
+import { renderRead } from '../wire/render-read.ts';
 
 export interface ResourceMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -17,7 +18,8 @@ export interface ResourceMethodDeps {
 }
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
-export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, { caller, guarded }: Session): void {
+export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, session: Session): void {
+  const { caller, guarded } = session;
   server.setRequestHandler('resources/list', ({ params }) =>
     guarded('resources/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('resource'));
@@ -44,9 +46,10 @@ export function registerResourceMethods(server: Server, deps: ResourceMethodDeps
         of: [first, ...others],
         method: 'resources/read',
         params: { uri, ...(meta !== undefined && { _meta: meta }) },
+        asked: askedBy(session, ctx),
         signal: ctx.mcpReq.signal,
       });
-      return forwardedRead(answer) as ReadResourceResult;
+      return renderRead(answer) as ReadResourceResult;
     }),
   );
 }

@@ -9,11 +9,13 @@ import { listTools, type ToolListDeps } from './list-tools.ts';
 import { OWN_TOOLS } from '../wire/identifiers.ts';
 import { headerCheck } from '../wire/mirrored-headers.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import { broughtInput, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
+import { FORMS, undeclared } from '../wire/capabilities.ts';
+import { askedBy, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import { onItsWay } from '../wire/on-its-way.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import type { Session } from '../session.ts';
-import type { BroughtInput, ToolCall } from './tool-call.ts';
+import type { ToolCall } from './tool-call.ts';
+import type { Asked } from '../relay/conversation.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
@@ -21,11 +23,8 @@ export interface ToolMethodDeps extends ToolListDeps {
   readonly ladder: LadderSettings;
 }
 
-/** Earlier revisions have no calls that are repeated to answer questions. */
-const NO_INPUT: BroughtInput = { inputResponses: new Map() };
-
 /** What a call has, whichever tool it is of. */
-type CommonPart = BroughtInput & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm'>;
+type CommonPart = Asked & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm'>;
 
 /** `tools/list` and `tools/call`. */
 export function registerToolMethods(server: Server, deps: ToolMethodDeps, session: Session): void {
@@ -70,11 +69,10 @@ async function callTool(
   return renderAnswer(answer, rendering) as CallToolResult;
 }
 
-/** Who calls, whether the request can be answered with a form, and what it brings in answer to one. */
-const commonOf = ({ isModern, caller, claims }: Session, ctx: ServerContext): CommonPart => ({
-  caller,
-  claims,
-  signal: ctx.mcpReq.signal,
-  acceptsForm: isModern && requestDeclaresForms(ctx),
-  ...(isModern ? broughtInput(ctx) : NO_INPUT),
-});
+/** Who calls, what the request can be answered with, and what it brings in answer. */
+function commonOf(session: Session, ctx: ServerContext): CommonPart {
+  const { caller, claims } = session;
+  const asked = askedBy(session, ctx);
+  const acceptsForm = asked.capabilities !== undefined && undeclared(FORMS, asked.capabilities) === undefined;
+  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm };
+}

@@ -3,14 +3,7 @@ import type { GatedCallView, InvocationResult, LogMessage, Progress } from '../.
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-
-/** What a client brings with a call that it repeats to answer questions. */
-export interface BroughtInput {
-  /** As it was given out; hostile until it was opened. */
-  readonly requestState?: string;
-  /** By the key of the question. */
-  readonly inputResponses: ReadonlyMap<string, unknown>;
-}
+import type { Asked, RelayedRound, Undeclared } from '../relay/conversation.ts';
 
 /** What a caller gets for a call that an approval could cure: how far up the ladder its client comes. */
 export type Rung =
@@ -26,7 +19,7 @@ export type Rung =
   | 'error';
 
 /** One `tools/call` of an authenticated caller. */
-export interface ToolCall extends BroughtInput {
+export interface ToolCall extends Asked {
   readonly caller: Principal;
   /** Of the caller's token. */
   readonly claims: JsonObject;
@@ -76,6 +69,12 @@ export type ToolCallAnswer =
   | ({ readonly kind: 'input_required' } & Question)
   /** What was asked for was not given. Nothing was opened. */
   | { readonly kind: 'not_requested' }
+  /** The upstream asks. The call is allowed, and has not ended. */
+  | RelayedRound
+  /** The upstream needs to ask, or to open a task, and the client did not declare that it can be asked. */
+  | Undeclared
+  /** What the upstream had asked was answered, and by now the call needs an approval. Nothing was sent or opened. */
+  | { readonly kind: 'not_continued' }
   /** The same, for a client that has to declare tasks. */
   | { readonly kind: 'demands_tasks' }
   | { readonly kind: 'invalid_arguments'; readonly problem: string }

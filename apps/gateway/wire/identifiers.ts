@@ -6,12 +6,14 @@ export {
   ENCODED_VALUE,
   HEADER_MISMATCH,
   HINT_META,
+  INPUT_METHODS,
   MIRROR_HEADER_PREFIX,
+  MISSING_CAPABILITY,
   OWN_TOOLS,
+  TASKS_EXTENSION,
 } from '../../../workflows/domain/tools/wire-names.ts';
 
 /** Keys of `capabilities.extensions`. */
-export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 export const APPROVAL_EXTENSION = 'io.modelcontextprotocol/tool-approval';
 /** First name of the approval extension; declared beside the present one, with the version of the draft that had it. */
 export const APPROVAL_EXTENSION_ALIAS = 'net.openid.authzen/tool-approval';
@@ -23,8 +25,6 @@ export const LISTEN = 'subscriptions/listen';
 export const TASK_NOTIFICATION = 'notifications/tasks';
 /** Also the capability that announces it. */
 export const SIGNATURE = 'signature';
-/** What is asked in an answer that wants input; a method that no request has any more. */
-export const ELICITATION = 'elicitation/create';
 
 /** `_meta` keys that we write. */
 export const AUTHORIZATION_META = 'io.modelcontextprotocol/authorization';
@@ -60,8 +60,6 @@ export const INVALID_PARAMS = -32_602;
 export const INTERNAL_ERROR = -32_603;
 /** In the data of `INVALID_PARAMS`: what is wrong is the state that came back with answers. */
 export const INVALID_REQUEST_STATE = 'invalid_request_state';
-/** Answered with HTTP status 400. */
-export const MISSING_CAPABILITY = -32_021;
 /** Ours, outside of what JSON-RPC and the protocol reserve; goes with the HTTP status of the same number. */
 export const TOO_MANY_REQUESTS = 429;
 /**

@@ -8,6 +8,7 @@ import {
   renderNeedsTasks,
   renderNoAnswer,
   renderNotAccepted,
+  renderNotContinued,
   renderNotRequested,
   renderNotSent,
   renderUnmetRequirements,
@@ -16,7 +17,8 @@ import { renderQuestion } from './render-question.ts';
 import { renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
-import { missingTasksCapability } from './sdk-overlay.ts';
+import { renderRelayedRound } from './render-relayed.ts';
+import { missingCapabilities, missingTasksCapability } from './sdk-overlay.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
 
 /** The answer to `tools/call`. Throws the upstream's own error when it answered with one, and that of a missing capability. */
@@ -52,6 +54,12 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderQuestion(answer, rendering);
     case 'not_requested':
       return renderNotRequested(rendering);
+    case 'relayed_round':
+      return renderRelayedRound(answer);
+    case 'undeclared':
+      throw missingCapabilities(answer.requiredCapabilities);
+    case 'not_continued':
+      return renderNotContinued(rendering);
     case 'demands_tasks':
       throw missingTasksCapability();
     case 'invalid_arguments':

@@ -53,6 +53,15 @@ export function renderNeedsTasks(rendering: Rendering): CallToolResult {
   );
 }
 
+/** A call that was allowed when its tool asked, and needs an approval now that the answer is there. Nothing was requested. */
+export function renderNotContinued(rendering: Rendering): CallToolResult {
+  return refusal(
+    'The tool did not go on. Since it asked, this call needs an approval; the answers were not handed on, and nothing was ' +
+      'requested yet. Next step: repeat the call from its beginning, without requestState and inputResponses.',
+    authorizationMeta('requestable', rendering),
+  );
+}
+
 /** A tool that is not what the operator accepted: it could do anything by now, so nothing is asked about calls of it. */
 export function renderNotAccepted(): CallToolResult {
   return refusal(

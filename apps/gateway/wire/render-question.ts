@@ -2,7 +2,7 @@ import type { Result } from '@modelcontextprotocol/server';
 import { requestedSchema, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { Question } from '../tools/tool-call.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
-import { ELICITATION } from './identifiers.ts';
+import { INPUT_METHODS } from './identifiers.ts';
 import type { Rendering } from './rendering.ts';
 
 /** What leads to a question, in fixed words. */
@@ -13,7 +13,7 @@ export const WITHIN_A_TASK =
 
 /** A form as it is put to a person. @see MCP elicitation, form mode */
 export const renderForm = (lead: string, form: RequestForm) => ({
-  method: ELICITATION,
+  method: INPUT_METHODS.elicitation,
   params: {
     mode: 'form',
     message: form.purpose === undefined ? lead : `${lead}\n${form.purpose}`,

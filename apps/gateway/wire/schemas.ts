@@ -41,16 +41,6 @@ export function declaresTasks(clientCapabilities: unknown): boolean {
   return typeof settings === 'object' && settings !== null;
 }
 
-const declaredElicitation = z.looseObject({
-  elicitation: z.looseObject({ form: z.unknown().optional(), url: z.unknown().optional() }),
-});
-
-/** Whether the capabilities of this very request say that forms can be shown; without a mode, they are what is meant. */
-export function declaresForms(clientCapabilities: unknown): boolean {
-  const { elicitation } = declaredElicitation.safeParse(clientCapabilities).data ?? {};
-  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
-}
-
 /** The answer to one question. */
 export const inputResponse = z.looseObject({
   action: z.enum(['accept', 'decline', 'cancel']),

@@ -6,9 +6,10 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { TASKS_EXTENSION } from './identifiers.ts';
-import type { BroughtInput } from '../tools/tool-call.ts';
-import { declaresForms, declaresTasks } from './schemas.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Asked } from '../relay/conversation.ts';
+import { FORMS, relayedCapabilities, TASKS, undeclared } from './capabilities.ts';
+import { declaresTasks } from './schemas.ts';
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
@@ -47,32 +48,35 @@ export function verbatimTool<T extends Record<string, unknown>>(tool: T): T {
 export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
 
 /** Whether this request declared that its client can show forms. */
-export const requestDeclaresForms = (ctx: ServerContext): boolean => declaresForms(capabilitiesOf(ctx));
+export const requestDeclaresForms = (ctx: ServerContext): boolean =>
+  undeclared(FORMS, relayedCapabilities(capabilitiesOf(ctx))) === undefined;
 
 function capabilitiesOf(ctx: ServerContext): unknown {
   const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
   return envelope[CLIENT_CAPABILITIES_META_KEY];
 }
 
-/** What a client brings with a call that it repeats. An entry that the SDK found malformed is `null`. */
-export function broughtInput(ctx: ServerContext): BroughtInput {
+/**
+ * What a request can be asked, and brings in answer: nothing in earlier revisions, which have no requests that are repeated to
+ * answer questions. An entry that the SDK found malformed is `null`.
+ */
+export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
+  if (!isModern) return { capabilities: undefined, inputResponses: new Map() };
   const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
   const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
   const requestState: unknown = ctx.mcpReq.requestState();
   return {
+    capabilities: relayedCapabilities(capabilitiesOf(ctx)),
     inputResponses: new Map<string, unknown>(responses),
     ...(typeof requestState === 'string' && { requestState }),
   };
 }
 
-/** Of a task that asks something, to a client that did not say that it can be asked. Answered with -32021 and HTTP 400. */
-export function missingFormsCapability(): MissingRequiredClientCapabilityError {
-  return new MissingRequiredClientCapabilityError({ requiredCapabilities: { elicitation: { form: {} } } });
-}
+/** Answered with -32021 and HTTP 400. @see SEP-2663, Protocol errors; SEP-2322, server requirements */
+export const missingCapabilities = (requiredCapabilities: JsonObject) =>
+  new MissingRequiredClientCapabilityError({ requiredCapabilities });
 
-/** Answered with -32021 and HTTP 400. @see SEP-2663, Protocol errors */
-export function missingTasksCapability(): MissingRequiredClientCapabilityError {
-  return new MissingRequiredClientCapabilityError({
-    requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
-  });
-}
+/** Of a task that asks something, to a client that did not say that it can be asked. */
+export const missingFormsCapability = () => missingCapabilities(FORMS);
+
+export const missingTasksCapability = () => missingCapabilities(TASKS);

@@ -1,9 +1,7 @@
-import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
+import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/server';
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamAnswer } from '../../../workflows/domain/ports.ts';
 import {
-  EARLIER_RESOURCE_NOT_FOUND,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST_STATE,
@@ -52,17 +50,4 @@ function forwardedData(data: UpstreamError['data']): unknown {
   const { _meta, ...rest } = data as JsonObject;
   const meta = withoutReserved(objectOf(_meta));
   return { ...withoutReserved(rest), ...(meta !== undefined && { _meta: meta }) };
-}
-
-/**
- * An upstream's answer to a request that calls no tool. How long it may be kept, and by whom, is not for the upstream to say:
- * the next request may be refused. Throws the upstream's own error, or `ERR_UPSTREAM_UNAVAILABLE`.
- */
-export function forwardedRead(answer: UpstreamAnswer): Result {
-  if (answer.kind === 'error') {
-    throw forwardedError(answer.code === EARLIER_RESOURCE_NOT_FOUND ? { ...answer, code: INVALID_PARAMS } : answer);
-  }
-  if (answer.kind !== 'result') throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', answer.cause);
-  const { ttlMs: _ttlMs, cacheScope: _cacheScope, ...rest } = forwardedResult(answer.result);
-  return rest;
 }

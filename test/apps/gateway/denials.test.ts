@@ -44,7 +44,8 @@ const text = { content: [{ type: 'text', text: 'booked' }] };
 
 /**
  * Everything that a first call can be answered with. Whoever adds a kind of answer says here whether it is a denial. A call
- * that is repeated without what was asked for is denied, too: see the tests of input.
+ * that is repeated without what was asked for, or that needs an approval by then, is denied, too: see the tests of input and of what is
+ * relayed.
  */
 const ANSWERS = {
   denied: [
@@ -107,8 +108,17 @@ const ANSWERS = {
     ['its server refuses it', undefined, (world) => (world.invocation = { kind: 'error', code: 1, message: '' })],
   ],
   not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
+  relayed_round: [
+    [
+      'its tool asks something',
+      undefined,
+      (world) => (world.invocation = { kind: 'input_required', requestState: 'canary' }),
+    ],
+  ],
+  // An error of the protocol: the tests of what is relayed have it.
+  undeclared: [],
   no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
-} satisfies Record<Exclude<ToolCallAnswer['kind'], 'not_requested'>, readonly Case[]>;
+} satisfies Record<Exclude<ToolCallAnswer['kind'], 'not_requested' | 'not_continued'>, readonly Case[]>;
 
 async function answerOf(gateway: GatewayUnderTest, [, , arrange, options]: Case) {
   arrange(gateway.world);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createHandles, type HandleContent } from '../../../apps/gateway/handles.ts';
-import { callScope, openRound, sealRound, type Round } from '../../../apps/gateway/input/rounds.ts';
+import { callScope, openRound, sealRound, type Round } from '../../../apps/gateway/relay/rounds.ts';
 
 const key = (kid: string, byte: number) => ({
   kty: 'oct' as const,

@@ -6,6 +6,19 @@ export const HINT_META = {
   resultSensitivity: 'mcp.dev/resultSensitivity',
 } as const;
 
+/** Key of `capabilities.extensions` under which clients and servers declare tasks. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
+/** What may be asked in an answer that wants input; methods that no request has any more. */
+export const INPUT_METHODS = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+} as const;
+
+/** JSON-RPC error of a request whose client did not declare what it takes. Answered with HTTP status 400. */
+export const MISSING_CAPABILITY = -32_021;
+
 /** Names of the gateway's own tools. No tool of an upstream is offered under one: it could pass for an approval. */
 export const OWN_TOOLS = { requestAccess: 'request_access', requestStatus: 'get_request_status' } as const;
 

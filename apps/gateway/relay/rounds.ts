@@ -1,6 +1,8 @@
-import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
+import type { ReadMethod } from '../../../workflows/domain/ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { HandleContent, Handles, HandleScope, OpenedHandle } from '../handles.ts';
 
@@ -12,7 +14,7 @@ export type Round = Extract<HandleContent, { kind: 'question' | 'relayed_round' 
 /** A round that came back. */
 export type OpenedRound = Extract<OpenedHandle, { kind: 'question' | 'relayed_round' }>;
 
-/** The request that is repeated to answer: exactly this one, of exactly this caller, and a tool that is what it was. */
+/** Exactly this call of exactly this caller, and of a tool that is what it was. */
 export const callScope = ({
   caller,
   upstream,
@@ -20,11 +22,21 @@ export const callScope = ({
   toolDigest,
 }: Pick<CallBinding, 'caller' | 'upstream' | 'callDigest' | 'toolDigest'>): HandleScope => ({
   caller,
-  about: aboutOf('tools/call', [upstream, callDigest, toolDigest]),
+  about: sha256(JSON.stringify(['tools/call', upstream, callDigest, toolDigest])),
 });
 
-/** What tells a request from all others, in one digest. */
-export const aboutOf = (method: string, parts: Json): string => sha256(canonicalJson([method, parts]));
+/** Exactly this request of exactly this caller. Throws `ERR_ARGUMENTS_INVALID` for parameters that have no canonical form. */
+export function readScope(
+  caller: Principal,
+  { upstream, method, params }: { upstream: string; method: ReadMethod; params: JsonObject },
+): HandleScope {
+  const { _meta, ...salient } = params;
+  try {
+    return { caller, about: sha256(canonicalJson([method, upstream, salient])) };
+  } catch (cause) {
+    throw new CountersignError('ERR_ARGUMENTS_INVALID', 'the parameters have no canonical form', { cause });
+  }
+}
 
 /** The state that goes out with a question. */
 export const sealRound = (handles: Handles, scope: HandleScope, round: Round): Promise<string> =>

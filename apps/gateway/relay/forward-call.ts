@@ -1,0 +1,86 @@
+import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
+import type { InvocationResult, Unanswered, UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { Handles } from '../handles.ts';
+import type { Redaction } from '../redaction.ts';
+import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
+import { INTERNAL_ERROR } from '../wire/identifiers.ts';
+import { conversationWith, handOnRound, orUndeclared } from './conversation.ts';
+import { callScope, type OpenedRound } from './rounds.ts';
+
+export interface ForwardingDeps {
+  readonly upstreams: Pick<UpstreamRelay, 'relay'>;
+  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
+  readonly handles: Handles;
+  readonly settings: {
+    /** Limit on one forwarded call. */
+    readonly executionTimeoutMs: number;
+  };
+}
+
+/** The tool as it is known now, the call of it, and the round of questions that it comes back from. */
+export interface CallOnTool {
+  readonly tool: UpstreamTool;
+  readonly binding: CallBinding;
+  readonly round: OpenedRound | undefined;
+}
+
+/** An upstream may only ask, and only open tasks, as it was told that it may. */
+const UNEXPECTED: Unanswered = {
+  kind: 'error',
+  code: INTERNAL_ERROR,
+  message: 'The upstream server answered with something that it was not asked for.',
+};
+
+const NOTHING_ON_ITS_WAY: Pick<ToolCall, 'onProgress' | 'onLog'> = {};
+
+/** Sends an allowed call to its upstream. What a tool asks or says on its way may be a part of its result, so sensitive ones may not. */
+export async function forwardCall(
+  { upstreams, redaction, settings }: ForwardingDeps,
+  call: ToolCall,
+  { tool, binding, round }: CallOnTool,
+): Promise<RelayedAnswer> {
+  const { upstream, upstreamTool, toolDigest, caller } = binding;
+  const { arguments: args, meta, capabilities } = call;
+  const isWithheld = redaction.withholds(tool.facts);
+  const { onProgress, onLog } = isWithheld ? NOTHING_ON_ITS_WAY : call;
+  const asked = { ...call, capabilities: isWithheld ? {} : capabilities };
+  return upstreams.relay(
+    {
+      ...{ upstream, upstreamTool, toolDigest, arguments: args, caller },
+      ...(meta !== undefined && { meta }),
+      conversation: conversationWith(asked, round),
+    },
+    {
+      signal: call.signal,
+      timeoutMs: settings.executionTimeoutMs,
+      ...(onProgress !== undefined && { onProgress }),
+      ...(onLog !== undefined && { onLog }),
+    },
+  );
+}
+
+/** What the caller gets of the upstream's answer. */
+export async function handOn(
+  { redaction, handles }: ForwardingDeps,
+  call: ToolCall,
+  { tool, binding, answer }: Pick<CallOnTool, 'tool' | 'binding'> & { readonly answer: RelayedAnswer },
+): Promise<ToolCallAnswer> {
+  const { facts } = tool;
+  const redacted = (result: InvocationResult) => redaction.ofResult(facts, result);
+  switch (answer.kind) {
+    case 'input_required':
+      if (redaction.withholds(facts)) return redacted(UNEXPECTED);
+      return handOnRound(handles, callScope(binding), call, answer);
+    case 'task':
+      return redacted(UNEXPECTED);
+    case 'error': {
+      const error = orUndeclared(answer, call);
+      return error.kind === 'undeclared' ? error : redacted(error);
+    }
+    case 'result':
+    case 'not_sent':
+    case 'no_answer':
+      return redacted(answer);
+  }
+}
