@@ -58,7 +58,10 @@ export function readRelayed(raw: unknown): RelayedAnswer {
   if (isRound(raw)) return readRound(raw);
   if (!isOfType(raw, 'task')) return readToolResult(raw);
   const { data } = createdTask.safeParse(raw);
-  return data === undefined ? NOT_A_RESULT : { kind: 'task', task: asTask(data) };
+  if (data === undefined) return NOT_A_RESULT;
+  // The SDK's server writes one into everything that a call is answered with.
+  const { content: _content, ...created } = data;
+  return { kind: 'task', task: asTask(created) };
 }
 
 /** Questions, and nothing else. */

@@ -41,7 +41,7 @@ interface Made {
 /** The MCP endpoint behind its authentication. */
 export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const { gateway, urls } = config;
-  const { gatedCalls, taskChanges, log } = ports;
+  const { log } = ports;
   const settings = {
     accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
@@ -58,14 +58,14 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   });
   const enforceRead = createReadEnforcement({ ...ports, items: ports.upstreams.items, settings });
   const rendering = gateway;
-  const served = { ...ports, enforce, enforceRead, rendering, ladder: gateway };
+  const served = { ...ports, enforce, enforceRead, rendering, settings, ladder: gateway };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
     // Limited by us, for each caller too.
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const subscriptions = createSubscriptions({ gatedCalls, taskChanges, rendering, places, log });
+  const subscriptions = createSubscriptions({ ...served, places });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const front: Front = createFront({ handler, subscriptions, polls, calls });

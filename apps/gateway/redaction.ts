@@ -2,6 +2,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { GatedCalls, GatedCallView, InvocationResult, Upstreams } from '../../workflows/domain/ports.ts';
+import type { UpstreamTask } from '../../workflows/domain/relay.ts';
 import { isAbove, type Sensitivity } from '../../workflows/domain/tools/hints.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import type { ToolFacts, ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
@@ -17,12 +18,14 @@ export interface Redaction {
   withholds(facts: ToolFacts): boolean;
   /** The result of a call that was allowed, as the client may see it. */
   ofResult(facts: ToolFacts, result: InvocationResult): InvocationResult;
+  /** A task that the upstream of this tool opened, as its owner may see it. */
+  ofTask(task: UpstreamTask, tool: string, tools: ToolLookup): Promise<UpstreamTask>;
   /** The same records, in which results of sensitive tools are withheld from whoever reads a task. */
   ofTasks(gatedCalls: GatedCalls, tools: ToolLookup): GatedCalls;
 }
 
 /** Where tools are looked up of which only the name is known. */
-interface ToolLookup {
+export interface ToolLookup {
   readonly upstreams: Pick<Upstreams, 'find'>;
   readonly signature: AcceptedTools;
 }
@@ -41,6 +44,7 @@ export function createRedaction(
    * upstream could call results public that were not when the call was made.
    */
   async function isWithheld(tool: string, { upstreams, signature }: ToolLookup): Promise<boolean> {
+    if (ceiling === undefined) return false;
     const own = ownMember(settings, tool)?.resultSensitivity;
     if (own !== undefined) return exceeds(own);
     const found = await upstreams.find(tool).catch(unlessUnreachable);
@@ -51,6 +55,7 @@ export function createRedaction(
   return {
     withholds,
     ofResult: (facts, result) => (withholds(facts) ? withheld(result) : result),
+    ofTask: async (task, tool, tools) => ((await isWithheld(tool, tools)) ? withheldTask(task) : task),
     ofTasks(gatedCalls, tools) {
       if (ceiling === undefined) return gatedCalls;
       return {
@@ -73,6 +78,18 @@ function withheld(result: InvocationResult): InvocationResult {
   }
   // What a server writes into an error may be what its tool would have answered.
   return result.kind === 'error' ? { kind: 'error', code: result.code, message: WITHHELD_ERROR } : result;
+}
+
+/** No member that is not known to say nothing. */
+function withheldTask({ result, error, inputRequests, ...task }: UpstreamTask): UpstreamTask {
+  const { taskId, status, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = task;
+  return {
+    ...{ taskId, status, createdAt, lastUpdatedAt, ttlMs },
+    ...(pollIntervalMs !== undefined && { pollIntervalMs }),
+    ...(result && { result: { ...PLACEHOLDER, ...(result['isError'] === true && { isError: true }) } }),
+    ...(error && { error: { code: error.code, message: WITHHELD_ERROR } }),
+    ...(inputRequests && { inputRequests: {} }),
+  };
 }
 
 function unlessUnreachable(error: unknown): undefined {

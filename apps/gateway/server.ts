@@ -20,8 +20,9 @@ import { VerbatimServer } from './wire/sdk-overlay.ts';
 export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
   readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
   readonly enforceRead: EnforceRead;
-  readonly signature: Accepted;
-  readonly upstreams: ToolMethodDeps['upstreams'] & { readonly items: UpstreamItems };
+  readonly signature: Accepted & TaskMethodDeps['signature'];
+  readonly redaction: ToolMethodDeps['redaction'] & TaskMethodDeps['redaction'];
+  readonly upstreams: ToolMethodDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
 }
 

@@ -5,6 +5,19 @@ import { REQUESTABLE, startRealGateway } from './real-gateway.ts';
 import { waitFor } from './wait-for.ts';
 
 export const TASKS = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
+/** For a clock that stands elsewhere, while everything else goes on. */
+export const ALL_BUT_THE_DATE = [
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+  'setTimeout',
+  'clearTimeout',
+] as const;
 export const WHY = 'Quarterly settlement, invoice batch 88';
 
 /** The schema of a request that needs these of its requester. */

@@ -1,16 +1,23 @@
-import type { RequestId } from '@modelcontextprotocol/server';
+import type { RequestId, Result } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { openEventStream, type EventStream } from '../wire/event-stream.ts';
 import { renderAcknowledgement, renderSubscriptionEnd, renderTaskNotification } from '../wire/render-listen.ts';
 import type { Rendering } from '../wire/rendering.ts';
+import { FORMS, undeclared } from '../wire/capabilities.ts';
+import { renderRelayedTask } from '../wire/render-relayed.ts';
+import { renderTask } from '../wire/render-task.ts';
+import type { RelayedTask, RelayedTaskDeps } from '../relay/relayed-tasks.ts';
+import { watchRelayedTask } from '../relay/watch-task.ts';
 import type { StandardStream } from './standard-stream.ts';
 import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
 
 /** Node's timers take no longer time than this, and fire at once instead. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export interface SubscriptionDeps extends TaskWatchDeps {
+export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
   readonly rendering: Rendering;
   readonly log: Logger;
 }
@@ -18,14 +25,21 @@ export interface SubscriptionDeps extends TaskWatchDeps {
 /** What one `subscriptions/listen` asked for and may have. */
 interface Subscription {
   readonly id: RequestId;
-  readonly owner: string;
-  /** Tasks of the owner; undefined when no tasks were asked for. */
-  readonly taskIds: readonly string[] | undefined;
-  /** Whether the client can be asked something. */
-  readonly acceptsForms: boolean;
+  readonly caller: Principal;
+  /** Of the client that listens. */
+  readonly capabilities: JsonObject;
+  /** Tasks of the caller; undefined when no tasks were asked for. */
+  readonly tasks: SubscribedTasks | undefined;
   /** Seconds since the epoch: when the token is not good any more. */
   readonly expiresAt: number;
   readonly standard: StandardStream;
+}
+
+export interface SubscribedTasks {
+  /** Those of gated calls. */
+  readonly own: readonly string[];
+  /** Those that upstreams opened. */
+  readonly relayed: readonly RelayedTask[];
 }
 
 /** One subscription that is served. */
@@ -58,25 +72,34 @@ export function serveSubscription(deps: SubscriptionDeps, of: Subscription): Ser
 
 /** Resolves when nothing is left to tell. */
 async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStream): Promise<void> {
-  const { id, owner, taskIds, standard } = of;
-  await stream.send(renderAcknowledgement(id, { ...standard.honored, ...(taskIds !== undefined && { taskIds }) }));
+  const { id, caller, capabilities, tasks, standard } = of;
+  const { own, relayed } = tasks ?? { own: [], relayed: [] };
+  const taskIds = [...own, ...relayed.map(({ taskId }) => taskId)];
+  await stream.send(renderAcknowledgement(id, { ...standard.honored, ...(tasks !== undefined && { taskIds }) }));
   /** What was sent of each task last, as a digest. A notice need not mean that it shows something else. */
   const shown = new Map<string, string>();
+  const show = async (taskId: string, task: Result) => {
+    const notification = renderTaskNotification(id, task);
+    const digest = sha256(JSON.stringify(notification));
+    if (digest === shown.get(taskId)) return;
+    shown.set(taskId, digest);
+    await stream.send(notification);
+  };
+  const asker = { caller, capabilities, inputResponses: new Map(), signal: stream.over };
   await Promise.all([
     Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
     watchTasks(deps, {
-      taskIds: taskIds ?? [],
-      owner,
+      taskIds: own,
+      owner: ownerKey(caller),
       signal: stream.over,
       async show(view) {
         // As for `tasks/get`: no question for who did not say that it can be asked (MRTR-005), and no task without its questions.
-        if (view.state === 'input_required' && !of.acceptsForms) return;
-        const notification = renderTaskNotification(id, view, deps.rendering);
-        const digest = sha256(JSON.stringify(notification));
-        if (digest === shown.get(view.taskId)) return;
-        shown.set(view.taskId, digest);
-        await stream.send(notification);
+        if (view.state === 'input_required' && undeclared(FORMS, capabilities) !== undefined) return;
+        await show(view.taskId, renderTask(view, deps.rendering));
       },
     }),
+    ...relayed.map((task) =>
+      watchRelayedTask(deps, task, asker, (seen) => show(task.taskId, renderRelayedTask(task.taskId, seen))),
+    ),
   ]);
 }

@@ -1,16 +1,19 @@
 import { CLIENT_CAPABILITIES_META_KEY, ProtocolError, type AuthInfo } from '@modelcontextprotocol/server';
-import { ownerKey } from '../../../workflows/domain/principal.ts';
+import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../caller.ts';
 import { guard } from '../guard.ts';
 import { onAbort, type Places } from '../places.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
 import { refusal, tooManyRequests } from '../wire/refusal.ts';
-import { FORMS, relayedCapabilities, undeclared } from '../wire/capabilities.ts';
 import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import { readStandardStream } from './standard-stream.ts';
-import { serveSubscription, type SubscriptionDeps } from './subscription.ts';
+import { findRelayedTask, type RelayedTask } from '../relay/relayed-tasks.ts';
+import { relayedCapabilities } from '../wire/capabilities.ts';
+import { serveSubscription, type SubscribedTasks, type SubscriptionDeps } from './subscription.ts';
 
+/** Each costs a request to its upstream again and again. What is left out is not acknowledged, and can be read. */
+const MAX_RELAYED_TASKS = 10;
 /** What a client is told to wait when there are too many streams: until one of them may have ended. */
 const WAIT_FOR_A_PLACE_MS = 10_000;
 
@@ -38,18 +41,17 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       await opened.body?.cancel();
       return answer;
     };
-    const owner = ownerKey(callerOf(auth));
-    const place = deps.places.take(owner);
+    const caller = callerOf(auth);
+    const place = deps.places.take(ownerKey(caller));
     if (place === undefined) {
       return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_PLACE_MS));
     }
     try {
-      const taskIds = await guarded(LISTEN, () => ownTasks(deps, params, owner));
+      const tasks = await guarded(LISTEN, () => tasksOf(deps, params, caller));
+      const capabilities = relayedCapabilities(params._meta[CLIENT_CAPABILITIES_META_KEY]);
       const standard = await readStandardStream(opened);
-      const acceptsForms =
-        undeclared(FORMS, relayedCapabilities(params._meta[CLIENT_CAPABILITIES_META_KEY])) === undefined;
       const expiresAt = auth?.expiresAt ?? 0;
-      const served = serveSubscription(deps, { id, owner, taskIds, acceptsForms, expiresAt, standard });
+      const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
       void served.closed.then(() => place.leave());
       // With a result, as the draft asks for at a stop.
       onAbort(place.closing, served.end);
@@ -70,19 +72,22 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
  *
  * @see LISTEN-003, TASK-073
  */
-async function ownTasks(
-  { gatedCalls }: Pick<SubscriptionDeps, 'gatedCalls'>,
+async function tasksOf(
+  { gatedCalls, handles }: Pick<SubscriptionDeps, 'gatedCalls' | 'handles'>,
   { notifications, _meta }: ReturnType<typeof listenRequest.parse>['params'],
-  owner: string,
-): Promise<string[] | undefined> {
+  caller: Principal,
+): Promise<SubscribedTasks | undefined> {
   if (notifications.taskIds === undefined) return undefined;
   if (!declaresTasks(_meta[CLIENT_CAPABILITIES_META_KEY])) throw missingTasksCapability();
   const asked = subscribedTasks.safeParse(notifications.taskIds);
   if (!asked.success)
     throw new ProtocolError(INVALID_PARAMS, 'taskIds must be a list of task ids that is not too long');
   const own: string[] = [];
+  const relayed: RelayedTask[] = [];
   for (const taskId of new Set(asked.data)) {
-    if ((await gatedCalls.findTask(taskId, owner)) !== undefined) own.push(taskId);
+    const task = await findRelayedTask(handles, caller, taskId);
+    if (task !== undefined) relayed.push(task);
+    else if ((await gatedCalls.findTask(taskId, ownerKey(caller))) !== undefined) own.push(taskId);
   }
-  return own;
+  return { own, relayed: relayed.slice(0, MAX_RELAYED_TASKS) };
 }

@@ -1,16 +1,19 @@
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { InvocationResult, Unanswered, UpstreamTool } from '../../../workflows/domain/ports.ts';
 import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import type { Handles } from '../handles.ts';
-import type { Redaction } from '../redaction.ts';
+import type { Redaction, ToolLookup } from '../redaction.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
+import { TASKS, undeclared } from '../wire/capabilities.ts';
 import { INTERNAL_ERROR } from '../wire/identifiers.ts';
 import { conversationWith, handOnRound, orUndeclared } from './conversation.ts';
+import { sealTask } from './relayed-tasks.ts';
 import { callScope, type OpenedRound } from './rounds.ts';
 
-export interface ForwardingDeps {
-  readonly upstreams: Pick<UpstreamRelay, 'relay'>;
-  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
+export interface ForwardingDeps extends ToolLookup {
+  readonly upstreams: ToolLookup['upstreams'] & Pick<UpstreamRelay, 'relay'>;
+  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult' | 'ofTask'>;
   readonly handles: Handles;
   readonly settings: {
     /** Limit on one forwarded call. */
@@ -44,7 +47,10 @@ export async function forwardCall(
   const { arguments: args, meta, capabilities } = call;
   const isWithheld = redaction.withholds(tool.facts);
   const { onProgress, onLog } = isWithheld ? NOTHING_ON_ITS_WAY : call;
-  const asked = { ...call, capabilities: isWithheld ? {} : capabilities };
+  // Of a task, what it comes to can be withheld when it is read.
+  const { extensions } = capabilities ?? {};
+  const tasksAlone: JsonObject = extensions === undefined ? {} : { extensions };
+  const asked = { ...call, capabilities: isWithheld ? tasksAlone : capabilities };
   return upstreams.relay(
     {
       ...{ upstream, upstreamTool, toolDigest, arguments: args, caller },
@@ -62,18 +68,24 @@ export async function forwardCall(
 
 /** What the caller gets of the upstream's answer. */
 export async function handOn(
-  { redaction, handles }: ForwardingDeps,
+  deps: ForwardingDeps,
   call: ToolCall,
   { tool, binding, answer }: Pick<CallOnTool, 'tool' | 'binding'> & { readonly answer: RelayedAnswer },
 ): Promise<ToolCallAnswer> {
+  const { redaction, handles } = deps;
   const { facts } = tool;
   const redacted = (result: InvocationResult) => redaction.ofResult(facts, result);
   switch (answer.kind) {
     case 'input_required':
       if (redaction.withholds(facts)) return redacted(UNEXPECTED);
       return handOnRound(handles, callScope(binding), call, answer);
-    case 'task':
-      return redacted(UNEXPECTED);
+    case 'task': {
+      if (undeclared(TASKS, call.capabilities ?? {}) !== undefined) return redacted(UNEXPECTED);
+      const { upstream, tool: name, caller } = binding;
+      const { taskId: upstreamTaskId } = answer.task;
+      const taskId = await sealTask(handles, caller, { upstream, upstreamTaskId, tool: name });
+      return { kind: 'relayed_task', taskId, task: await redaction.ofTask(answer.task, name, deps) };
+    }
     case 'error': {
       const error = orUndeclared(answer, call);
       return error.kind === 'undeclared' ? error : redacted(error);

@@ -1,21 +1,24 @@
 import type { Result, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import type { TaskMethod } from '../../../workflows/domain/relay-port.ts';
+import { findRelayedTask, type RelayedTaskDeps } from '../relay/relayed-tasks.ts';
 import { cancelTask } from './cancel.ts';
 import { getTask } from './get.ts';
 import type { TaskRequest } from './own-task.ts';
+import { relayTaskMethod } from './relayed.ts';
 import { updateTask } from './update.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import { anyParams } from '../wire/schemas.ts';
+import { anyParams, taskParams } from '../wire/schemas.ts';
 import { askedBy, missingTasksCapability, requestDeclaresForms, requestDeclaresTasks } from '../wire/sdk-overlay.ts';
 import type { Session } from '../session.ts';
 
-export interface TaskMethodDeps {
+export interface TaskMethodDeps extends RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel' | 'answer'>;
   readonly rendering: Rendering;
 }
 
-type TaskMethod = (deps: TaskMethodDeps, request: TaskRequest) => Promise<Result>;
-const TASK_METHODS: Readonly<Record<string, TaskMethod>> = {
+type OwnTaskMethod = (deps: TaskMethodDeps, request: TaskRequest) => Promise<Result>;
+const TASK_METHODS: Readonly<Record<TaskMethod, OwnTaskMethod>> = {
   'tasks/get': getTask,
   'tasks/update': updateTask,
   'tasks/cancel': cancelTask,
@@ -24,11 +27,17 @@ const TASK_METHODS: Readonly<Record<string, TaskMethod>> = {
 /** The methods of the tasks extension. A request that does not declare it is told so, whatever else is wrong with it. */
 export function registerTaskMethods(server: Server, deps: TaskMethodDeps, session: Session): void {
   const { caller, guarded } = session;
-  for (const [method, handle] of Object.entries(TASK_METHODS)) {
+  for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
         if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
-        const { inputResponses } = askedBy(session, ctx);
+        const asked = askedBy(session, ctx);
+        const { taskId } = taskParams.safeParse(params).data ?? {};
+        const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.handles, caller, taskId);
+        if (relayed !== undefined) {
+          return relayTaskMethod(deps, relayed, method, { ...asked, caller, signal: ctx.mcpReq.signal });
+        }
+        const { inputResponses } = asked;
         return handle(deps, { caller, params, acceptsForms: requestDeclaresForms(ctx), inputResponses });
       }),
     );

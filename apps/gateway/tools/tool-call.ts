@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCallView, InvocationResult, LogMessage, Progress } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { Asked, RelayedRound, Undeclared } from '../relay/conversation.ts';
@@ -71,6 +72,8 @@ export type ToolCallAnswer =
   | { readonly kind: 'not_requested' }
   /** The upstream asks. The call is allowed, and has not ended. */
   | RelayedRound
+  /** The upstream opened a task, which its owner knows by this id. */
+  | { readonly kind: 'relayed_task'; readonly taskId: string; readonly task: UpstreamTask }
   /** The upstream needs to ask, or to open a task, and the client did not declare that it can be asked. */
   | Undeclared
   /** What the upstream had asked was answered, and by now the call needs an approval. Nothing was sent or opened. */

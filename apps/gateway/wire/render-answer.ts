@@ -17,7 +17,7 @@ import { renderQuestion } from './render-question.ts';
 import { renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
-import { renderRelayedRound } from './render-relayed.ts';
+import { renderRelayedCreation, renderRelayedRound } from './render-relayed.ts';
 import { missingCapabilities, missingTasksCapability } from './sdk-overlay.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
 
@@ -56,6 +56,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderNotRequested(rendering);
     case 'relayed_round':
       return renderRelayedRound(answer);
+    case 'relayed_task':
+      return renderRelayedCreation(answer.taskId, answer.task);
     case 'undeclared':
       throw missingCapabilities(answer.requiredCapabilities);
     case 'not_continued':

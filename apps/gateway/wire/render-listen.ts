@@ -1,8 +1,10 @@
-import { SERVER_INFO_META_KEY, SUBSCRIPTION_ID_META_KEY, type RequestId } from '@modelcontextprotocol/server';
-import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import {
+  SERVER_INFO_META_KEY,
+  SUBSCRIPTION_ID_META_KEY,
+  type RequestId,
+  type Result,
+} from '@modelcontextprotocol/server';
 import { SERVER_INFO, TASK_NOTIFICATION } from './identifiers.ts';
-import { renderTask } from './render-task.ts';
-import type { Rendering } from './rendering.ts';
 
 /** The first message of a subscription: what of the filter is served. @see LISTEN-002 */
 export function renderAcknowledgement(id: RequestId, notifications: Readonly<Record<string, unknown>>) {
@@ -10,8 +12,7 @@ export function renderAcknowledgement(id: RequestId, notifications: Readonly<Rec
 }
 
 /** A task as `tasks/get` shows it at this moment, without the mark of a result. @see SEP-2663, Notifications; TASK-074 */
-export function renderTaskNotification(id: RequestId, view: GatedCallView, rendering: Rendering) {
-  const { resultType: _resultType, ...task } = renderTask(view, rendering);
+export function renderTaskNotification(id: RequestId, { resultType: _resultType, ...task }: Result) {
   return notification(id, TASK_NOTIFICATION, task);
 }
 

@@ -2,7 +2,8 @@ import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import { TASKS_EXTENSION } from './identifiers.ts';
 
-const taskId = z.string().min(1).max(256);
+/** One of an upstream's tasks is a sealed text, with names in it that others chose. */
+const taskId = z.string().min(1).max(4_096);
 
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });

@@ -115,7 +115,8 @@ const ANSWERS = {
       (world) => (world.invocation = { kind: 'input_required', requestState: 'canary' }),
     ],
   ],
-  // An error of the protocol: the tests of what is relayed have it.
+  // The tests of what is relayed have these: a task, and an error of the protocol.
+  relayed_task: [],
   undeclared: [],
   no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
 } satisfies Record<Exclude<ToolCallAnswer['kind'], 'not_requested' | 'not_continued'>, readonly Case[]>;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { AUTHORIZATION, metaOf, textOf } from '../../support/gateway-wire.ts';
 import {
   accepted,
+  ALL_BUT_THE_DATE,
   answering,
   FIELDS,
   questionIn,
@@ -17,18 +18,6 @@ const INVALID_STATE = {
   message: 'Invalid or expired requestState',
   data: { reason: 'invalid_request_state' },
 };
-const ALL_BUT_THE_DATE = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setInterval',
-  'clearInterval',
-  'setTimeout',
-  'clearTimeout',
-] as const;
 
 let asking: Awaited<ReturnType<typeof startAskingGateway>>;
 let real: typeof asking.real;

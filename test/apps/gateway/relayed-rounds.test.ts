@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AUTHORIZATION, metaOf, textOf, type SendOptions } from '../../support/gateway-wire.ts';
-import { accepted, questionIn, schemaOf, TASKS } from '../../support/input-calls.ts';
+import { accepted, ALL_BUT_THE_DATE, questionIn, schemaOf, TASKS } from '../../support/input-calls.ts';
 import { REQUESTABLE } from '../../support/real-gateway.ts';
 import { asking, EVERYTHING, startRelayingGateway } from '../../support/relaying-gateway.ts';
 
@@ -9,18 +9,6 @@ const INVALID_STATE = {
   message: 'Invalid or expired requestState',
   data: { reason: 'invalid_request_state' },
 };
-const ALL_BUT_THE_DATE = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setInterval',
-  'clearInterval',
-  'setTimeout',
-  'clearTimeout',
-] as const;
 const NAMED = accepted({ name: 'Ada' });
 
 let gateway: Awaited<ReturnType<typeof startRelayingGateway>>;

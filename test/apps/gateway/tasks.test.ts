@@ -125,7 +125,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(world.lookups).toEqual([]);
   });
 
-  it.each([[undefined], [5], [{}], [''], ['x'.repeat(300)]])('refuses %p as a task id [TASK-090]', async (taskId) => {
+  it.each([[undefined], [5], [{}], [''], ['x'.repeat(4_097)]])('refuses %p as a task id [TASK-090]', async (taskId) => {
     const { body } = await send(gateway, method, taskId === undefined ? {} : { taskId });
     expect(body.error?.code).toBe(-32_602);
     expect(world.lookups).toEqual([]);

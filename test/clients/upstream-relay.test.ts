@@ -1,0 +1,91 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { declaredTo, startConversingUpstream } from '../support/conversing-upstream.ts';
+import { openUpstreams } from '../support/upstreams.ts';
+
+const CONVERSATION = {
+  capabilities: { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+  inputResponses: { user_name: { action: 'accept', content: { name: 'Ada' } } },
+  requestState: 'theirs',
+};
+const NOW = '2026-11-21T09:00:00Z';
+const CREATED = {
+  resultType: 'task',
+  taskId: 't',
+  status: 'working',
+  createdAt: NOW,
+  lastUpdatedAt: NOW,
+  ttlMs: 5,
+};
+const options = () => ({ signal: new AbortController().signal });
+const called = (upstreamTool: string) => ({ upstream: 'up', upstreamTool, arguments: {} });
+const caller = { issuer: 'https://issuer.test', subject: 'alice' };
+
+let pool: UpstreamPool | undefined;
+afterEach(() => pool?.close());
+
+describe('an upstream of the present revision', () => {
+  let upstream: Awaited<ReturnType<typeof startConversingUpstream>>;
+  beforeAll(async () => void (upstream = await startConversingUpstream()));
+  afterAll(() => upstream.close());
+  beforeEach(() => upstream.reset());
+  const connect = () => (pool = openUpstreams({ up: { url: upstream.url } }));
+  const sent = () => upstream.of('tools/call')[0];
+
+  it('is told nothing that it could ask, or open a task for, by a call that needs a final result', async () => {
+    const upstreams = connect();
+    expect(await upstreams.call(called('slow_compute'), options())).toMatchObject({ kind: 'result', isError: false });
+    expect(declaredTo(sent())).toEqual({});
+    for (const result of [CREATED, { resultType: 'input_required', requestState: 'x' }]) {
+      upstream.forge = ({ method }) => (method === 'tools/call' ? { result } : undefined);
+      expect(await upstreams.call(called('greet'), options())).toMatchObject({ kind: 'error', code: -32_603 });
+    }
+  });
+
+  it('is told in a conversation what the client can do, and brought what it answers', async () => {
+    upstream.forge = ({ method }) => (method === 'tools/call' ? { result: CREATED } : undefined);
+    const call = { ...called('slow_compute'), conversation: CONVERSATION, meta: { own: 1 } };
+    expect(await connect().relay(call, options())).toMatchObject({ kind: 'task', task: { status: 'working' } });
+    const { params } = sent() ?? {};
+    expect(declaredTo(sent())).toEqual(CONVERSATION.capabilities);
+    expect(params).toMatchObject({
+      inputResponses: CONVERSATION.inputResponses,
+      requestState: 'theirs',
+      _meta: { own: 1 },
+    });
+  });
+
+  it('that is away is not asked about its tasks', async () => {
+    const upstreams = openUpstreams({ up: { url: 'http://127.0.0.1:9/mcp' } });
+    pool = upstreams;
+    const request = { upstream: 'up', upstreamTaskId: 't', caller, conversation: { capabilities: {} } };
+    expect(await upstreams.task({ ...request, method: 'tasks/get' }, options())).toMatchObject({ kind: 'not_sent' });
+    const unknown = { ...request, upstream: 'gone', method: 'tasks/cancel' as const };
+    expect(await upstreams.task(unknown, options())).toMatchObject({ kind: 'not_sent' });
+  });
+});
+
+describe('an upstream of an earlier revision', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'relay-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('hears nothing of a conversation', async () => {
+    const file = (path: string) => new URL(path, import.meta.url).pathname;
+    const args = [
+      file('../support/recording-upstream.mjs'),
+      folder,
+      process.execPath,
+      file('fixtures/crashing-server.mjs'),
+    ];
+    const upstreams = openUpstreams({ up: { command: process.execPath, args } });
+    pool = upstreams;
+    await upstreams.tools();
+    const result = await upstreams.relay({ ...called('pid'), conversation: CONVERSATION }, options());
+    expect(result).toMatchObject({ kind: 'result' });
+    const [line = ''] = readFileSync(join(folder, 'calls.jsonl'), 'utf8').split('\n');
+    expect(JSON.parse(line)).toEqual({ at: expect.any(Number), name: 'pid', arguments: {} });
+  });
+});
