@@ -38,7 +38,7 @@ export interface TaskAsker extends Asked {
 }
 
 /** Never that of a round, which is a digest. */
-const scopeOf = (caller: Principal): HandleScope => ({ caller, about: 'tasks' });
+const scopeOf = (caller: Principal): HandleScope => ({ caller, about: 'a task of an upstream' });
 
 /** The task id that the caller gets. */
 export function sealTask(handles: Handles, caller: Principal, task: Omit<RelayedTask, 'taskId'>): Promise<string> {
