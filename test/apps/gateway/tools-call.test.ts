@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { ALICE, requestable } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
+import { TASKS } from '../../support/input-calls.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
@@ -38,6 +39,7 @@ describe('an allowed call', () => {
         toolDigest: 'sha-256:1111',
         arguments: { to: 'acct-1', amount: 5 },
         caller: ALICE,
+        conversation: { capabilities: TASKS },
       },
     ]);
     expect(world.openings).toEqual([]);
@@ -80,7 +82,7 @@ describe('an allowed call', () => {
   });
 
   it.each<[code: number, data: JsonObject]>([
-    [-32_021, { requiredCapabilities: { sampling: {} } }],
+    [-32_021, { requiredCapabilities: { experimental: {} } }],
     [-32_020, { mismatch: {} }],
     [-31_001, {}],
     [429, { after: 1 }],
