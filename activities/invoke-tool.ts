@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
-import type { InvocationResult } from '../workflows/domain/ports.ts';
+import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { persist } from './stores/persist.ts';
 import { storeResult } from './store-result.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { JsonObject } from '../workflows/domain/canonical-json.ts';
-import type { InvocationResult } from '../workflows/domain/ports.ts';
+import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { CallProgress } from './stores/stored-call.ts';
 

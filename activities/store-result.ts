@@ -1,5 +1,5 @@
 import { canonicalJson } from '../workflows/domain/canonical-json.ts';
-import type { InvocationResult } from '../workflows/domain/ports.ts';
+import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { InvocationResult, ResultCheck, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, ResultCheck, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 
 const MISFIT: JsonObject = {
   type: 'text',

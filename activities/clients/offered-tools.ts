@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
-import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { OWN_TOOLS } from '../../workflows/domain/tools/wire-names.ts';
 import { sha256 } from '../sha256.ts';

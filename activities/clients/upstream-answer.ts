@@ -1,7 +1,12 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { InvocationResult, ReadMethod, Unanswered, UpstreamAnswer } from '../../workflows/domain/ports.ts';
+import type {
+  InvocationResult,
+  ReadMethod,
+  Unanswered,
+  UpstreamAnswer,
+} from '../../workflows/domain/upstream-ports.ts';
 import { isConnectFailure } from './upstream-transport.ts';
 
 /** Names the software that answered. It would pass for ours in a result that we hand on. */

@@ -1,7 +1,7 @@
 import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { objectOf, type JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { Unanswered } from '../../workflows/domain/ports.ts';
+import type { Unanswered } from '../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import type { Conversation } from '../../workflows/domain/relay.ts';
 import { orAborted } from './patience.ts';

@@ -9,7 +9,7 @@ import type {
   UpstreamCallOptions,
   Upstreams,
   UpstreamTool,
-} from '../../workflows/domain/ports.ts';
+} from '../../workflows/domain/upstream-ports.ts';
 import type { RelayedAnswer, UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import type { Conversation } from '../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH } from '../../workflows/domain/tools/wire-names.ts';
@@ -35,17 +35,6 @@ export function createCalls(
   upstreams: ReadonlyMap<string, Mounted>,
   { known, fitsOutput, log }: CallDeps,
 ): Pick<Upstreams, 'call'> & UpstreamRelay {
-  /** The tool that the call is bound to. A process that listed the tools long ago lists them again before it gives up. */
-  async function boundTool({ upstream, upstreamTool, toolDigest }: UpstreamCall): Promise<UpstreamTool | undefined> {
-    const { connection, start = '' } = upstreams.get(upstream) ?? {};
-    const find = () => known().get(`${start}${upstreamTool}`);
-    if (toolDigest === undefined || find()?.digest === toolDigest) return find();
-    await connection?.refresh();
-    const tool = find();
-    if (tool?.digest === toolDigest) return tool;
-    throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
-  }
-
   async function send<T extends RelayedAnswer>(
     call: UpstreamCall & { readonly conversation?: Conversation },
     options: UpstreamCallOptions,
@@ -57,7 +46,7 @@ export function createCalls(
     const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
     let tool: UpstreamTool | undefined;
     const headers = async (client: Client) => {
-      tool = await boundTool(call);
+      tool = await boundTool(upstreams.get(upstream), known, call);
       const isModern = client.getProtocolEra() === 'modern';
       return {
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
@@ -82,4 +71,18 @@ export function createCalls(
       return askOnce(connection, request, { ...options, caller }, (raw) => readTaskAnswer(method, raw));
     },
   };
+}
+
+/** The tool that the call is bound to. A process that listed the tools long ago lists them again before it gives up. */
+async function boundTool(
+  mounted: Mounted | undefined,
+  known: CallDeps['known'],
+  { upstreamTool, toolDigest }: UpstreamCall,
+): Promise<UpstreamTool | undefined> {
+  const find = () => known().get(`${mounted?.start ?? ''}${upstreamTool}`);
+  if (toolDigest === undefined || find()?.digest === toolDigest) return find();
+  await mounted?.connection.refresh();
+  const tool = find();
+  if (tool?.digest === toolDigest) return tool;
+  throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
 }

@@ -1,29 +1,13 @@
-import { Client, type JSONRPCResponse, type PriorDiscovery, type Transport } from '@modelcontextprotocol/client';
+import type { Client, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
+import { TaskTakingClient } from './task-taking-client.ts';
 import { Exchange } from './upstream-exchange.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
 /** Generous, because a package runner may have to download the server first. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const PROBE_TIMEOUT_MS = 10_000;
-
-/** In place of a result that the SDK's client knows nothing of. */
-const WHOLE = Symbol('the whole result');
-
-/** The SDK's client, which takes a task for an answer, too. It would refuse one, and lose what it was. */
-class TaskTakingClient extends Client {
-  protected override _onresponse(response: JSONRPCResponse): void {
-    const result: unknown = 'result' in response ? response.result : undefined;
-    const isTask = (result as { resultType?: unknown } | undefined)?.resultType === 'task';
-    if (!isTask || this.getProtocolEra() !== 'modern') return super._onresponse(response);
-    const accepted = { resultType: 'complete', content: [], [WHOLE]: result };
-    super._onresponse({ ...response, result: accepted });
-  }
-}
-
-/** What the upstream sent, of what the client hands out. */
-export const wholeResult = (result: unknown): unknown => (result as { [WHOLE]?: unknown } | null)?.[WHOLE] ?? result;
 
 /** A client that is not connected, and declares no capability. */
 export function createClient(log: Logger): Client {

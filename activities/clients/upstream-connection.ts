@@ -2,7 +2,7 @@ import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextpr
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { Progress } from '../../workflows/domain/ports.ts';
+import type { Progress } from '../../workflows/domain/upstream-ports.ts';
 import { connectClient, createClient } from './upstream-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { sendOnce, type SendingLimits } from './upstream-exchange.ts';

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 import type { Client } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { LogMessage } from '../../workflows/domain/ports.ts';
-import { wholeResult } from './upstream-client.ts';
+import type { LogMessage } from '../../workflows/domain/upstream-ports.ts';
+import { wholeResult } from './task-taking-client.ts';
 
 /** How long an answer that was read may leave its connection open. */
 const DRAIN_MS = 1_000;

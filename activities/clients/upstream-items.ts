@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { ItemKind, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/ports.ts';
+import type { ItemKind, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/upstream-ports.ts';
 import { descriptionOf } from '../../workflows/domain/tools/pins.ts';
 import { sha256 } from '../sha256.ts';
 import { candidatesFor, type Mounted } from './mounted.ts';

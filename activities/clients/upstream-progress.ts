@@ -1,6 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { Progress } from '../../workflows/domain/ports.ts';
+import type { Progress } from '../../workflows/domain/upstream-ports.ts';
 
 const PROGRESS = 'notifications/progress';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { RelayedAnswer, TaskAnswer, TaskMethod } from '../../workflows/domain/relay-port.ts';
+import type { RelayedAnswer, RelayedTaskAnswer, TaskMethod } from '../../workflows/domain/relay-port.ts';
 import type { UpstreamRound, UpstreamTask } from '../../workflows/domain/relay.ts';
 import { INPUT_METHODS } from '../../workflows/domain/tools/wire-names.ts';
 import { NOT_A_RESULT, readToolResult } from './upstream-answer.ts';
@@ -80,7 +80,7 @@ export function readRound(raw: unknown): UpstreamRound | typeof NOT_A_RESULT {
 }
 
 /** The answer to a request about a task. What is taken note of says nothing more. */
-export function readTaskAnswer(method: TaskMethod, raw: unknown): TaskAnswer {
+export function readTaskAnswer(method: TaskMethod, raw: unknown): RelayedTaskAnswer {
   if (method !== 'tasks/get') return { kind: 'done' };
   const { data } = wholeTask.safeParse(raw);
   if (data === undefined) return NOT_A_RESULT;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { ResultCheck, UpstreamItems, Upstreams } from '../../workflows/domain/ports.ts';
+import type { ResultCheck, UpstreamItems, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { candidatesFor, startOf, type Mounted } from './mounted.ts';
 import { sortOut, type OfferedTools, type RefusedTool, type SettingsByTool } from './offered-tools.ts';

@@ -1,13 +1,8 @@
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type {
-  PolicyDecisionPoint,
-  ReadMethod,
-  UpstreamAnswer,
-  UpstreamItem,
-  UpstreamItems,
-} from '../../workflows/domain/ports.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type { ReadMethod, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import type { UpstreamRound } from '../../workflows/domain/relay.ts';
 import type { Accepted } from '../../workflows/domain/tools/pins.ts';

@@ -1,6 +1,7 @@
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
-import type { PolicyDecisionPoint, Upstreams, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type { Upstreams, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';

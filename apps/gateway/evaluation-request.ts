@@ -1,6 +1,6 @@
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { ReadMethod, UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { ReadMethod, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 
 /** Action name and subject type of the default mapping. @see COAZ, MCP default mappings */

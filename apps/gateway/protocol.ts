@@ -1,12 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import type {
-  EnsureSubmitted,
-  GatedCalls,
-  PolicyDecisionPoint,
-  UpstreamItems,
-  Upstreams,
-} from '../../workflows/domain/ports.ts';
+import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { createArgumentCheck } from '../shared/schemas/schema-check.ts';

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
-import type { GatedCalls, GatedCallView, InvocationResult, Upstreams } from '../../workflows/domain/ports.ts';
+import type { GatedCalls, GatedCallView } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { UpstreamTask } from '../../workflows/domain/relay.ts';
 import { isAbove, type Sensitivity } from '../../workflows/domain/tools/hints.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';

@@ -1,6 +1,6 @@
 import type { McpRequestContext, Server, ServerCapabilities } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import type { UpstreamItems } from '../../workflows/domain/ports.ts';
+import type { UpstreamItems } from '../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../workflows/domain/tools/pins.ts';
 import { callerOf, claimsOf } from './caller.ts';
 import { registerCompletionMethods } from './completions/register.ts';

@@ -23,8 +23,8 @@ import type {
   EnsureSubmitted,
   PolicyDecisionPoint,
   RequestForms,
-  Upstreams,
 } from '../../workflows/domain/ports.ts';
+import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';

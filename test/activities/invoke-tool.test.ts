@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { sha256 } from '../../activities/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
-import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import type { InvocationResult } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';

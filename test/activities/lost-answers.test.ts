@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { sha256 } from '../../activities/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
-import type { InvocationResult } from '../../workflows/domain/ports.ts';
+import type { InvocationResult } from '../../workflows/domain/upstream-ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
-import type { ItemKind } from '../../workflows/domain/ports.ts';
+import type { ItemKind } from '../../workflows/domain/upstream-ports.ts';
 import { ALICE } from '../support/gateway-world.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';

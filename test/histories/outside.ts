@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type {
-  AccessRequestService,
-  InvocationResult,
-  PolicyDecisionPoint,
-  ResolutionStatus,
-  Upstreams,
-} from '../../workflows/domain/ports.ts';
+import type { AccessRequestService, PolicyDecisionPoint, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { arrivalOf } from '../support/arrivals.ts';
 import { anApproval } from '../support/gated-calls.ts';

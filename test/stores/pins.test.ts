@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { createAccepted, createPins } from '../../activities/stores/pins.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { pinOf, type Pin, type PinKind } from '../../workflows/domain/tools/pins.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTool } from '../support/tools.ts';

@@ -1,5 +1,5 @@
 import type { Signature } from '../../apps/gateway/signature/signature.ts';
-import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type { Accepted, Pin } from '../../workflows/domain/tools/pins.ts';
 
 /** Everything is as it was accepted. */

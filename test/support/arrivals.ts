@@ -1,6 +1,6 @@
 import { sha256 } from '../../activities/sha256.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
-import type { Upstreams } from '../../workflows/domain/ports.ts';
+import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';

@@ -7,13 +7,12 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
   GatedCalls,
   GatedCallView,
-  InvocationResult,
   Opening,
   Opened,
   PolicyDecisionPoint,
   TaskAnswer,
-  UpstreamTool,
 } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type {
   RequirementChecks,

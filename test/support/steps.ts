@@ -7,12 +7,8 @@ import { ALL_MET } from './all-met.ts';
 import { NO_FORMS } from './no-forms.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
-import type {
-  AccessRequestService,
-  InvocationResult,
-  ResolutionStatus,
-  UpstreamTool,
-} from '../../workflows/domain/ports.ts';
+import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */

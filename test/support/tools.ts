@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts, type ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 
 /** A tool of the upstream `bank`, as it describes it, with what the operator says of it. */

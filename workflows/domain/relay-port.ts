@@ -1,4 +1,4 @@
-import type { InvocationResult, Unanswered, UpstreamCall, UpstreamCallOptions } from './ports.ts';
+import type { InvocationResult, Unanswered, UpstreamCall, UpstreamCallOptions } from './upstream-ports.ts';
 import type { Principal } from './principal.ts';
 import type { Conversation, UpstreamRound, UpstreamTask } from './relay.ts';
 
@@ -19,12 +19,12 @@ export interface TaskRequest {
 }
 
 /** How one request about a task of an upstream ended. `done`: it was taken note of. */
-export type TaskAnswer =
+export type RelayedTaskAnswer =
   { readonly kind: 'task'; readonly task: UpstreamTask } | { readonly kind: 'done' } | Unanswered;
 
 /** What the upstream MCP servers are asked for somebody who waits. Each sends once, and never repeats. */
 export interface UpstreamRelay {
   /** A call, as `Upstreams.call` makes it, in which the upstream is told what it may ask, and whether it may open a task. */
   relay(call: UpstreamCall & { conversation: Conversation }, options: UpstreamCallOptions): Promise<RelayedAnswer>;
-  task(request: TaskRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<TaskAnswer>;
+  task(request: TaskRequest, options: { signal: AbortSignal; timeoutMs?: number }): Promise<RelayedTaskAnswer>;
 }

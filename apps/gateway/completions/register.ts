@@ -1,7 +1,7 @@
 import type { CompleteResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { UpstreamItem, UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';

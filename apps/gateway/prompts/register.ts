@@ -1,7 +1,7 @@
 import type { GetPromptResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';

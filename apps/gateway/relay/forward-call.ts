@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { InvocationResult, Unanswered, UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { InvocationResult, Unanswered, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import type { Handles } from '../handles.ts';
 import type { Redaction, ToolLookup } from '../redaction.ts';

@@ -1,7 +1,7 @@
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { ReadMethod } from '../../../workflows/domain/ports.ts';
+import type { ReadMethod } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { HandleContent, Handles, HandleScope, OpenedHandle } from '../handles.ts';

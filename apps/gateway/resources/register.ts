@@ -1,5 +1,5 @@
 import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
-import type { UpstreamItems } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
 import { readEvaluation } from '../evaluation-request.ts';

@@ -1,4 +1,4 @@
-import type { UpstreamItems, Upstreams } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { ITEM_KINDS, type Listed } from '../../../workflows/domain/tools/pins.ts';
 
 /** Everything that these upstreams offer now, tools first: where there is no room for all of it, they are pinned before others. */

@@ -1,4 +1,4 @@
-import type { UpstreamItems, Upstreams } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import {
   canBePinned,
   pinNameOf,

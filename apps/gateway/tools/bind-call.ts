@@ -1,6 +1,6 @@
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { evaluationRequest } from '../evaluation-request.ts';

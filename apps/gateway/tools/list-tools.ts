@@ -1,4 +1,4 @@
-import type { Upstreams } from '../../../workflows/domain/ports.ts';
+import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
 import type { Redaction } from '../redaction.ts';
 import { publishedTools } from '../wire/published-tool.ts';

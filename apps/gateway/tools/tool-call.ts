@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { GatedCallView, InvocationResult, LogMessage, Progress } from '../../../workflows/domain/ports.ts';
+import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { InvocationResult, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';

@@ -1,5 +1,5 @@
 import type { LoggingLevel, ServerContext } from '@modelcontextprotocol/server';
-import type { LogMessage, Progress } from '../../../workflows/domain/ports.ts';
+import type { LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Session } from '../session.ts';
 import type { ToolCall } from '../tools/tool-call.ts';
 

@@ -1,5 +1,5 @@
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolHints } from '../../../workflows/domain/tools/hints.ts';
 import type { Redaction } from '../redaction.ts';
 import { HINT_META, OWN_META_PREFIX, PREPROCESSOR_META, REQUIREMENTS_META } from './identifiers.ts';

@@ -1,6 +1,6 @@
 import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/server';
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamAnswer } from '../../../workflows/domain/ports.ts';
+import type { UpstreamAnswer } from '../../../workflows/domain/upstream-ports.ts';
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,

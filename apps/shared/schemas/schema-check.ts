@@ -3,7 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { withinTime } from './within-time.ts';
 
 /** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { UpstreamItem, UpstreamTool } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItem, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import {
   canBePinned,
   descriptionOf,

@@ -1,5 +1,5 @@
 import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
-import type { ItemKind, UpstreamItem, UpstreamTool } from '../ports.ts';
+import type { ItemKind, UpstreamItem, UpstreamTool } from '../upstream-ports.ts';
 
 export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const satisfies readonly ItemKind[];
 export const PIN_KINDS = ['tool', ...ITEM_KINDS] as const;

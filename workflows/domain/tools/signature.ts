@@ -1,7 +1,7 @@
 import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
 import { ownMember } from '../own-member.ts';
-import type { UpstreamTool } from '../ports.ts';
+import type { UpstreamTool } from '../upstream-ports.ts';
 import { isAsPinned, keyOf, pinNameOf, pinOf, type Listed, type Pin, type PinKind, type PinName } from './pins.ts';
 import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
 

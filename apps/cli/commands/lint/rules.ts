@@ -1,4 +1,4 @@
-import type { UpstreamTool } from '../../../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
 import type { Config } from '../../../shared/config/config.ts';
 

@@ -1,5 +1,5 @@
 import type { Json } from '../../../../workflows/domain/canonical-json.ts';
-import type { UpstreamTool } from '../../../../workflows/domain/ports.ts';
+import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 
 export const HEADINGS = [
   ...['TOOL', 'EFFECT', 'READS ONLY', 'DESTROYS', 'OPEN WORLD', 'ASKS', 'IDEMPOTENT', 'RESULT'],
