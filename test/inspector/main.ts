@@ -57,8 +57,8 @@ async function runAll(stack: Stack, home: string): Promise<boolean> {
 async function main(): Promise<boolean> {
   if (chosen !== undefined && !ERAS.some((era) => era === chosen)) throw new Error(`there is no era ${chosen}`);
   say('starting the product …');
-  const home = mkdtempSync(join(tmpdir(), 'countersign-inspector-'));
   const stack = await startStack({ parts: 'together', mcpServers: { everything: EVERYTHING } });
+  const home = mkdtempSync(join(tmpdir(), 'countersign-inspector-'));
   try {
     return await runAll(stack, home);
   } finally {
