@@ -15,8 +15,11 @@ beforeAll(async () => {
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
 
-const open = async (name: string, args: object) =>
-  String((await call({ name: `up__${name}`, arguments: args }, CAN)).body.result?.['taskId']);
+async function open(name: string, args: object): Promise<string> {
+  const { text, body } = await call({ name: `up__${name}`, arguments: args }, CAN);
+  expect(text).toContain('"taskId"');
+  return String(body.result?.['taskId']);
+}
 const listen = async (taskIds: string[], options: object = {}) =>
   subscribe(real, { taskIds }, { token: await real.authority.token({ aud: real.mcpUrl }), ...CAN, ...options });
 const looks = () => upstream.of('tasks/get').length;
