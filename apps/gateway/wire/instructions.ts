@@ -10,12 +10,16 @@ interface InstructionsFor {
   readonly ladder: Pick<LadderSettings, 'waitSeconds'>;
 }
 
+const WITH_TASKS =
+  'With tasks, such a call answers with a task: keep its id, poll tasks/get, and answer by tasks/update what it asks. The tool has ' +
+  'not run until the task says so. Without tasks:';
+
 /** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
 export function instructionsFor({ isModern, rendering, ladder }: InstructionsFor): string {
-  const what = isModern
-    ? 'Such a call answers with a task: keep its id and poll tasks/get. The tool has not run until the task says so.'
-    : withoutTasks(rendering, ladder);
-  return `Some tools need an approval before they run. ${what}`;
+  const needed = 'Some tools need an approval before they run.';
+  const otherwise = withoutTasks(rendering, ladder);
+  // What a request declares is not known here yet.
+  return isModern ? `${needed} ${WITH_TASKS} ${otherwise}` : `${needed} ${otherwise}`;
 }
 
 function withoutTasks(
