@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { UpstreamTask } from '../../workflows/domain/relay.ts';
 import type { InvocationResult, ResultCheck, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 
 const MISFIT: JsonObject = {
@@ -26,4 +27,16 @@ export function withoutMisfit(
   if (fits) return undefined;
   const blocks = [...((content ?? []) as readonly Json[]), MISFIT];
   return { kind: 'result', isError: true, result: { ...rest, content: blocks, isError: true } };
+}
+
+/** The same of the result that a task has come to. */
+export function taskWithoutMisfit(
+  task: UpstreamTask,
+  tool: UpstreamTool | undefined,
+  fitsOutput: ResultCheck,
+): UpstreamTask | undefined {
+  const { result } = task;
+  if (result === undefined) return undefined;
+  const fitted = withoutMisfit({ kind: 'result', isError: result['isError'] === true, result }, tool, fitsOutput);
+  return fitted?.kind === 'result' ? { ...task, result: fitted.result } : undefined;
 }

@@ -13,7 +13,7 @@ import type {
 import type { RelayedAnswer, UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import type { Conversation } from '../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH } from '../../workflows/domain/tools/wire-names.ts';
-import { withoutMisfit } from './fitted-result.ts';
+import { taskWithoutMisfit, withoutMisfit } from './fitted-result.ts';
 import { mirroredHeaders } from './mirrored-headers.ts';
 import type { Mounted } from './mounted.ts';
 import { readToolResult } from './upstream-answer.ts';
@@ -65,10 +65,14 @@ export function createCalls(
   return {
     call: (call, options) => send(call, options, readToolResult),
     relay: (call, options) => send(call, options, readRelayed),
-    task({ upstream, method, upstreamTaskId: taskId, caller, conversation }, options) {
+    async task({ upstream, method, upstreamTaskId: taskId, tool, caller, conversation }, options) {
       const { connection } = upstreams.get(upstream) ?? {};
       const request = { method, params: { taskId }, conversation };
-      return askOnce(connection, request, { ...options, caller }, (raw) => readTaskAnswer(method, raw));
+      const answer = await askOnce(connection, request, { ...options, caller }, (raw) => readTaskAnswer(method, raw));
+      if (answer.kind !== 'task') return answer;
+      const task = taskWithoutMisfit(answer.task, known().get(tool), fitsOutput);
+      if (task !== undefined) log.warn({ upstream, tool }, 'a structured result breaks its output schema');
+      return task === undefined ? answer : { kind: 'task', task };
     },
   };
 }

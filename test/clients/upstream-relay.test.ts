@@ -20,6 +20,7 @@ const CREATED = {
   lastUpdatedAt: NOW,
   ttlMs: 5,
 };
+const ABOUT_TASK = { upstream: 'up', upstreamTaskId: 't', tool: 'up__weather', conversation: { capabilities: {} } };
 const options = () => ({ signal: new AbortController().signal });
 const called = (upstreamTool: string) => ({ upstream: 'up', upstreamTool, arguments: {} });
 const caller = { issuer: 'https://issuer.test', subject: 'alice' };
@@ -58,10 +59,33 @@ describe('an upstream of the present revision', () => {
     });
   });
 
+  it('has the result of a task held against what its tool promises [TOOL-003]', async () => {
+    const outputSchema = { type: 'object', properties: { degrees: { type: 'number' } } };
+    const tools = [{ name: 'weather', inputSchema: { type: 'object' }, outputSchema }];
+    const content = [{ type: 'text', text: 'It is warm.' }];
+    let degrees: unknown = 21;
+    upstream.forge = ({ method }) => {
+      if (method === 'tools/list')
+        return { result: { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools } };
+      const result = { resultType: 'complete', content, structuredContent: { degrees } };
+      const task = { ...CREATED, resultType: 'complete', status: 'completed', result };
+      return method === 'tasks/get' ? { result: task } : undefined;
+    };
+    const upstreams = connect();
+    await upstreams.tools();
+    const ask = () => upstreams.task({ ...ABOUT_TASK, caller, method: 'tasks/get' }, options());
+    expect(await ask()).toMatchObject({ task: { result: { content, structuredContent: { degrees } } } });
+    degrees = 'canary';
+    const misfit = await ask();
+    expect(misfit).toMatchObject({ task: { status: 'completed', result: { isError: true } } });
+    expect(JSON.stringify(misfit)).toMatch(/It is warm.*The tool ran, but/);
+    expect(JSON.stringify(misfit)).not.toMatch(/canary/);
+  });
+
   it('that is away is not asked about its tasks', async () => {
     const upstreams = openUpstreams({ up: { url: 'http://127.0.0.1:9/mcp' } });
     pool = upstreams;
-    const request = { upstream: 'up', upstreamTaskId: 't', caller, conversation: { capabilities: {} } };
+    const request = { ...ABOUT_TASK, caller };
     expect(await upstreams.task({ ...request, method: 'tasks/get' }, options())).toMatchObject({ kind: 'not_sent' });
     const unknown = { ...request, upstream: 'gone', method: 'tasks/cancel' as const };
     expect(await upstreams.task(unknown, options())).toMatchObject({ kind: 'not_sent' });

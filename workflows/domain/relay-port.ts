@@ -14,6 +14,8 @@ export interface TaskRequest {
   readonly method: TaskMethod;
   /** Its own id of the task. */
   readonly upstreamTaskId: string;
+  /** Public name of the tool that was called. */
+  readonly tool: string;
   readonly caller: Principal;
   readonly conversation: Conversation;
 }

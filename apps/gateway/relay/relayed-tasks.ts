@@ -75,7 +75,7 @@ export async function askAboutTask(
   // Only an update brings answers: reading changes nothing.
   const asked = method === 'tasks/update' ? asker : { capabilities, inputResponses: new Map() };
   const answer = await upstreams.task(
-    { upstream, method, upstreamTaskId, caller, conversation: conversationWith(asked) },
+    { upstream, method, upstreamTaskId, tool, caller, conversation: conversationWith(asked) },
     { signal, timeoutMs: settings.executionTimeoutMs },
   );
   if (answer.kind === 'done') return answer;

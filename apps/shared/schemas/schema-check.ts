@@ -27,13 +27,17 @@ type CompiledCheck = (value: Json) => string | undefined;
 
 /**
  * Checks arguments against a tool's input schema in the dialect that the schema names (2020-12 when it names none).
- * A schema that cannot be used lets nothing through.
+ * A schema that cannot be used lets nothing through, the tool's output schema either: the tool would run, and nobody could get
+ * its result.
  */
 export function createArgumentCheck(): ArgumentCheck {
   const checkFor = createChecks('inputSchema');
+  const resultCheckFor = createChecks('outputSchema');
   return (tool, args) => {
     const check = checkFor(tool);
-    return check === undefined ? "the tool's input schema cannot be used" : check(args);
+    if (check === undefined) return "the tool's input schema cannot be used";
+    const promisesInVain = tool.definition['outputSchema'] !== undefined && resultCheckFor(tool) === undefined;
+    return promisesInVain ? "the tool's output schema cannot be used" : check(args);
   };
 }
 

@@ -27,6 +27,16 @@ describe('arguments', () => {
     expect(check(tool, {})).toBe("arguments must have required property 'n'");
   });
 
+  it('fit no tool whose output schema cannot be used: it would run, and nobody could get its result', () => {
+    const promising = (outputSchema: Json) => {
+      const tool = aTool(number);
+      return { ...tool, definition: { ...tool.definition, outputSchema } };
+    };
+    expect(check(promising(number), { n: 1 })).toBeUndefined();
+    const unusable = promising({ $ref: 'https://example.com/schema.json' });
+    expect(check(unusable, { n: 1 })).toBe("the tool's output schema cannot be used");
+  });
+
   it('are neither converted nor filled in', () => {
     const args = { n: '1' };
     const tool = aTool({ type: 'object', properties: { n: { type: 'number' }, m: { default: 5 } } });
