@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { RequestId, Result } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
@@ -86,6 +87,8 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
     await stream.send(notification);
   };
   const asker = { caller, capabilities, inputResponses: new Map(), signal: stream.over };
+  // Each task that is watched waits for it: more than the ten after which Node warns of a leak.
+  setMaxListeners(0, stream.over);
   await Promise.all([
     Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
     watchTasks(deps, {
