@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
+import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
@@ -96,6 +97,14 @@ export const configSchema = z.strictObject({
       ]),
     })
     .prefault({}),
+  directory: z
+    .strictObject({
+      /** Users and groups as a SCIM list in JSON, read again when it changes. Relative to the configuration file. Default: none. */
+      file: z.string().optional(),
+      /** Which attribute of a user is the subject in tokens and requests. */
+      subjectAttribute: z.enum(SUBJECT_ATTRIBUTES).default('userName'),
+    })
+    .prefault({}),
   temporal: z
     .strictObject({
       /** `host:port` of a Temporal frontend, which the worker alone speaks to. Default: the embedded development server. */
@@ -144,6 +153,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     baseDir: at.baseDir,
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
+    directory: { ...file.directory, ...(file.directory.file && { file: resolve(at.baseDir, file.directory.file) }) },
     mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
     signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },
     pdp: { ...file.pdp, policies: resolve(at.baseDir, file.pdp.policies) },

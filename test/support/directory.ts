@@ -1,0 +1,25 @@
+const CORE = 'urn:ietf:params:scim:schemas:core:2.0:';
+
+/** A SCIM user whose `userName` is its id unless told otherwise. */
+export const aUser = (id: string, rest: Readonly<Record<string, unknown>> = {}) => ({
+  schemas: [`${CORE}User`],
+  id,
+  userName: id,
+  ...rest,
+});
+
+/** A SCIM group named by its id, with members by theirs. */
+export const aGroup = (id: string, members: readonly string[]) => ({
+  schemas: [`${CORE}Group`],
+  id,
+  displayName: id,
+  members: members.map((value) => ({ value })),
+});
+
+/** What a directory exports: a SCIM list. */
+export const directoryText = (...resources: object[]): string =>
+  JSON.stringify({
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+    totalResults: resources.length,
+    Resources: resources,
+  });
