@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { bindDenial, type SignBindingToken } from './binding-token.ts';
-import type { Engine } from './cedar/engine.ts';
 import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
-import { answerByPolicy, type PolicyAnswer, type Requestable } from './cedar/requestable.ts';
+import type { PolicyAnswer, Requestable } from './cedar/requestable.ts';
+import type { PolicyEngine } from './policy-engine.ts';
 import type { EvaluationStore } from './stores/evaluation.store.ts';
 
 /** Body of an access evaluation response. */
@@ -12,11 +12,11 @@ export interface DecisionBody {
   readonly context?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers one access evaluation; never throws for want of a signature or a database, it then denies. */
+/** Answers one access evaluation. Never throws for want of a signature or a database, it then denies; but when nothing decides. */
 export type Decide = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
 
 export interface DecideWith {
-  readonly engine: Engine;
+  readonly engine: PolicyEngine;
   readonly verifyApproval: VerifyApproval;
   readonly signBindingToken: SignBindingToken;
   readonly evaluations: EvaluationStore;
@@ -39,12 +39,12 @@ export function createDecide(deps: DecideWith): Decide {
     const bare = { ...request, context };
     // A member that is null counts as left out (AZ-TR-14).
     if (approval === undefined || approval === null) {
-      const answer = ask(deps, bare);
+      const answer = await ask(deps, bare);
       return await answerFirst(deps, answer, { request: bare, requester });
     }
     const visible = deps.engine.contextOf(request.action.name);
     const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
-    const answer = ask(deps, bare, verdict);
+    const answer = await ask(deps, bare, verdict);
     return await answerAgain(deps, { answer, verdict }, { request: bare, requester });
   };
 }
@@ -54,8 +54,12 @@ interface Asked {
   readonly requester: string;
 }
 
-function ask({ engine, log }: DecideWith, request: EvaluationRequest, verdict?: ApprovalVerdict): PolicyAnswer {
-  const answer = answerByPolicy(engine, request, verdict?.kind === 'verified' ? verdict.facts : undefined);
+async function ask(
+  { engine, log }: DecideWith,
+  request: EvaluationRequest,
+  verdict?: ApprovalVerdict,
+): Promise<PolicyAnswer> {
+  const answer = await engine.answer(request, verdict?.kind === 'verified' ? verdict : undefined);
   if (answer.kind === 'failed') {
     const { action, resource } = request;
     log.error(

@@ -10,6 +10,7 @@ import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
 import { createEngine } from './cedar/engine.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
+import { cedarPolicies } from './cedar/policy-engine.ts';
 import { readPolicyFiles } from './cedar/policy-files.ts';
 import { createDecide } from './decide.ts';
 import { createPdpApp } from './http.ts';
@@ -60,7 +61,7 @@ export async function startPdp(
     durable: config.mode === 'production',
   });
   const decide = createDecide({
-    engine,
+    engine: cedarPolicies(engine),
     verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),
     signBindingToken,
     evaluations: createEvaluationStore(pool),

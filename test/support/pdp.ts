@@ -9,6 +9,7 @@ import {
 } from '../../apps/pdp/binding-token.ts';
 import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
 import { createApprovalVerifier } from '../../apps/pdp/cedar/facts.ts';
+import { cedarPolicies } from '../../apps/pdp/cedar/policy-engine.ts';
 import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
 import { createPdpApp } from '../../apps/pdp/http.ts';
@@ -87,7 +88,7 @@ export async function startTestPdp(
   const recorded: BoundDenial[] = [];
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
-    engine,
+    engine: cedarPolicies(engine),
     verifyApproval: createApprovalVerifier({ issuers: new Map([[ACCESS_REQUESTS, keys]]), audience: url }),
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },

@@ -24,7 +24,7 @@ export interface Presented {
   /** The enforcement point that presents it, as the PDP authenticated it. */
   readonly requester: string;
   /** Context members that policies may look at for this action. */
-  readonly visible: ReadonlySet<string>;
+  readonly visible: Pick<ReadonlySet<string>, 'has'>;
 }
 
 export type VerifyApproval = (presented: Presented) => Promise<ApprovalVerdict>;
