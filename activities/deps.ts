@@ -14,7 +14,7 @@ import type { LifecycleStore } from './stores/lifecycle.store.ts';
 /** Everything the activities reach the world through. Durations in milliseconds. */
 export interface ActivityDeps {
   readonly store: LifecycleStore;
-  readonly pdp: PolicyDecisionPoint;
+  readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
   readonly accessRequests: AccessRequestService;
   readonly requestForms: RequestForms;
   readonly ensureSubmitted: EnsureSubmitted;

@@ -25,7 +25,7 @@ const NONSENSE = {
  * Throws `ERR_PDP_UNAVAILABLE` when it does not answer (PRJ-40).
  */
 export async function checkPolicyDecisionPoint(options: {
-  pdp: PolicyDecisionPoint;
+  pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
   pdpUrl: string;
   accessRequestsUrl: string;
 }): Promise<readonly string[]> {

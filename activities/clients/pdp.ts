@@ -1,18 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import * as z from 'zod';
+import type { Approval, Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
-import { sendHttp } from './http.ts';
+import { sendHttp, type HttpAnswer } from './http.ts';
 import { isOurs, readDecision } from './pdp-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 
-/** Where AuthZEN puts the evaluation endpoint below a PDP's address. */
+/** Where AuthZEN puts its endpoints below a PDP's address. */
 export const EVALUATION_PATH = '/access/v1/evaluation';
+export const EVALUATIONS_PATH = '/access/v1/evaluations';
+
+/** Statuses with which a PDP says that it has no batch API. */
+const NO_BATCH = [404, 405, 501];
 
 export interface PdpOptions {
-  /** Address of the PDP; the evaluation endpoint is the one that AuthZEN names below it. */
+  /** Address of the PDP; its endpoints are those that AuthZEN names below it. */
   readonly pdpUrl: string;
   readonly token: string;
   /** The only submission address that an offer may name. */
@@ -22,42 +27,64 @@ export interface PdpOptions {
   readonly timeoutMs?: number;
 }
 
+const batchBody = z.looseObject({ evaluations: z.array(z.unknown()) });
+
 /**
  * Client of an AuthZEN policy decision point. Whatever is not a decision (no connection, no answer in time, a redirect, an
- * error status, a body that cannot be read) is `ERR_PDP_UNAVAILABLE`, never an allow.
+ * error status, a body that cannot be read, more or fewer decisions than questions) is `ERR_PDP_UNAVAILABLE`, never an allow.
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
 export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPoint {
-  const endpoint = options.pdpUrl + EVALUATION_PATH;
+  const { accessRequestsUrl, pdpUrl } = options;
+
+  function read(body: unknown, approval?: Approval): Decision {
+    const decision = readDecision(body, { withApproval: approval !== undefined, accessRequestsUrl, pdpUrl });
+    if (decision.kind === 'deny' && namesForeignAddress(body, options)) {
+      options.log.error('a denial names an address that is none of the configured ones; it is not requestable');
+    }
+    return decision;
+  }
+
+  async function evaluate(request: EvaluationRequest, approval?: Approval): Promise<Decision> {
+    const answer = await post(pdpUrl + EVALUATION_PATH, options, questionOf(request, approval));
+    return read(bodyOf(answer), approval);
+  }
+
   return {
-    async evaluate(request, approval) {
-      const body = await ask(endpoint, options, bodyOf(request, approval));
-      const { accessRequestsUrl, pdpUrl } = options;
-      const decision = readDecision(body, { withApproval: approval !== undefined, accessRequestsUrl, pdpUrl });
-      if (decision.kind === 'deny' && namesForeignAddress(body, options)) {
-        options.log.error('a denial names an address that is none of the configured ones; it is not requestable');
+    evaluate,
+    async evaluateAll(requests) {
+      if (requests.length === 0) throw unavailable('no question was put to the policy decision point');
+      // Each entry says all of it: what the PDP would have to fill in, it could fill in otherwise.
+      const question = {
+        evaluations: requests.map((request) => questionOf(request)),
+        options: { evaluations_semantic: 'execute_all' },
+      };
+      const answer = await post(pdpUrl + EVALUATIONS_PATH, options, question);
+      if (NO_BATCH.includes(answer.status)) return Promise.all(requests.map((request) => evaluate(request)));
+      const { evaluations } = batchBody.safeParse(bodyOf(answer)).data ?? {};
+      if (evaluations?.length !== requests.length) {
+        throw unavailable('the policy decision point did not answer each of the questions');
       }
-      return decision;
+      return evaluations.map((body) => read(body));
     },
   };
 }
 
 /** The request as it was captured; an approval is the one thing added to it (ARAP-REV-02, PRJ-12). */
-function bodyOf(request: EvaluationRequest, approval?: Approval): string {
-  const { subject, action, resource, context } = request;
-  if (approval === undefined) return JSON.stringify({ subject, action, resource, context });
+function questionOf({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {
+  if (approval === undefined) return { subject, action, resource, context };
   const presented = {
     id: approval.id,
     approved_at: approval.approvedAt,
     approved_until: approval.approvedUntil,
     state: approval.state,
   };
-  return JSON.stringify({ subject, action, resource, context: { ...context, approval: presented } });
+  return { subject, action, resource, context: { ...context, approval: presented } };
 }
 
-async function ask(endpoint: string, options: PdpOptions, body: string): Promise<unknown> {
+async function post(endpoint: string, options: PdpOptions, question: object): Promise<HttpAnswer> {
   try {
-    const answer = await sendHttp(endpoint, {
+    return await sendHttp(endpoint, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${options.token}`,
@@ -65,14 +92,20 @@ async function ask(endpoint: string, options: PdpOptions, body: string): Promise
         accept: 'application/json',
         'x-request-id': randomUUID(),
       },
-      body,
+      body: JSON.stringify(question),
       timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     });
-    if (answer.status !== 200) throw unavailable(`the policy decision point answered ${answer.status}`);
-    return JSON.parse(answer.text) as unknown;
   } catch (cause) {
-    if (cause instanceof CountersignError) throw cause;
     throw unavailable('the policy decision point gives no answer', cause);
+  }
+}
+
+function bodyOf({ status, text }: HttpAnswer): unknown {
+  if (status !== 200) throw unavailable(`the policy decision point answered ${status}`);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw unavailable('the policy decision point gave an answer that is no JSON', cause);
   }
 }
 

@@ -67,7 +67,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly dueLooks: ReturnType<typeof createDueLooks>;
   /** Names of the sealing keys there are. */
   readonly sealingKeyIds: readonly string[];
-  readonly pdp: PolicyDecisionPoint;
+  readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
   readonly accessRequests: AccessRequestService;
   readonly requestForms: RequestForms;
   readonly acceptedTools: AcceptedTools;

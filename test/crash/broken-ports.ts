@@ -11,6 +11,8 @@ import { armedIn, type Through } from './failpoints.ts';
 /** The class of the build, which is what the build's code looks for. */
 type ErrorClass = typeof CountersignError;
 
+type Decides = Pick<PolicyDecisionPoint, 'evaluate'>;
+
 /** Failures as the real ports have them. */
 function failures(Failure: ErrorClass) {
   const failing = (code: ErrorCode) => (): never => {
@@ -32,7 +34,7 @@ export function breakableGateway(real: GatewayConnections, through: Through, Fai
   const { pdp, accessRequests } = real;
   return {
     ...real,
-    pdp: { evaluate: (...args) => through('C0', () => pdp.evaluate(...args), fails.pdp) },
+    pdp: { ...pdp, evaluate: (...args) => through('C0', () => pdp.evaluate(...args), fails.pdp) },
     accessRequests: {
       ...accessRequests,
       submit: (submission) => through('C2', () => accessRequests.submit(submission), fails.accessRequests),
@@ -90,7 +92,7 @@ function executionTimeoutIn(folder: string): { executionTimeoutMs?: number } {
  * A policy for which some calls need a second approval: it has no use for their first one, whoever asks and however often.
  * What it says then is what the real one says of a call without an approval.
  */
-function wantingTwo(pdp: PolicyDecisionPoint, folder: string): PolicyDecisionPoint {
+function wantingTwo(pdp: Decides, folder: string): Decides {
   const firsts = join(folder, 'first-approvals');
   mkdirSync(firsts, { recursive: true });
   return {

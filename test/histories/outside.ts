@@ -37,7 +37,7 @@ export interface Outside {
   decide(verdict: 'granted' | 'denied'): void;
   /** Everything is well from now on. */
   calmDown(): void;
-  pdp(fiber: Fiber): PolicyDecisionPoint;
+  pdp(fiber: Fiber): Pick<PolicyDecisionPoint, 'evaluate'>;
   accessRequests(fiber: Fiber): AccessRequestService;
   upstreams(fiber: Fiber): Upstreams;
 }

@@ -101,6 +101,7 @@ export class FakeWorld {
       if (this.decision instanceof CountersignError) throw this.decision;
       return typeof this.decision === 'function' ? this.decision() : this.decision;
     },
+    evaluateAll: (requests) => Promise.all(requests.map((request) => this.pdp.evaluate(request))),
   };
 
   readonly requirements: RequirementChecks = {

@@ -8,6 +8,11 @@ import type { RequestForm } from './submission-input/request-form.ts';
 /** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
 export interface PolicyDecisionPoint {
   evaluate(request: EvaluationRequest, approval?: Approval): Promise<Decision>;
+  /**
+   * One decision for each request, in their order. Whoever asks lets nothing pass unless each of them allows. No request is
+   * no question: it is refused as one that has no answer.
+   */
+  evaluateAll(requests: readonly EvaluationRequest[]): Promise<readonly Decision[]>;
 }
 
 /** What the access request service says about one request. Unknown values are `pending`: not approved, look again. */
