@@ -56,7 +56,7 @@ export default {
       name: 'apps-are-strangers',
       comment: 'Deployables meet on the wire, not in code.',
       severity: 'error',
-      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature))([^/]+)/' },
+      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature|policy))([^/]+)/' },
       to: { path: '^apps/', pathNot: '^apps/(shared|$1)/' },
     },
     {
@@ -64,7 +64,7 @@ export default {
       comment:
         'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway.',
       severity: 'error',
-      from: { path: '^apps/cli/commands/(?:up|lint|signature)' },
+      from: { path: '^apps/cli/commands/(?:up|lint|signature|policy)' },
       to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN },
     },
     {

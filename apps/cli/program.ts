@@ -8,6 +8,7 @@ import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { lintCommand } from './commands/lint.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { policyCommand } from './commands/policy.ts';
 import { reconcileCommand } from './commands/reconcile.ts';
 import { requestsCommand } from './commands/requests.ts';
 import { signatureCommand } from './commands/signature.ts';
@@ -64,6 +65,7 @@ function createProgram(io: Io): Command {
     requestsCommand,
     auditCommand,
     reconcileCommand,
+    policyCommand,
     signatureCommand,
   ];
   for (const command of commands) program.addCommand(command(io));

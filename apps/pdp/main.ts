@@ -18,6 +18,8 @@ import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
 import { readRequestSchemas, schemaUrls } from './request-schemas.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
 
+export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
+
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
 const KEYS_TIMEOUT_MS = 2_000;

@@ -14,7 +14,7 @@ const at = (config: object | string = {}) => (desk = new Desk(config));
 describe('the command line', () => {
   const COMMANDS = [
     [],
-    ...[['up'], ['doctor'], ['lint'], ['migrate'], ['token'], ['requests'], ['audit'], ['demo']],
+    ...[['up'], ['doctor'], ['lint'], ['migrate'], ['token'], ['requests'], ['audit'], ['demo'], ['policy', 'test']],
     ...['list', 'show', 'approve', 'deny'].map((name) => ['requests', name]),
     ...['list', 'show'].map((name) => ['audit', name]),
   ];

@@ -1,0 +1,56 @@
+import { pino } from 'pino';
+import { decideBatch } from '../batch.ts';
+import { createEngine, type Engine } from '../cedar/engine.ts';
+import type { ApprovalVerdict } from '../cedar/facts.ts';
+import { readPolicyFiles } from '../cedar/policy-files.ts';
+import { createDecide } from '../decide.ts';
+import { readBatch, readEvaluation } from '../requests.ts';
+import { readCaseSet, type AssumedApproval } from './case-set.ts';
+import { runCases, type Ask, type CaseResult } from './run-cases.ts';
+
+export interface PolicyTest {
+  readonly file: string;
+  /** The policy folder that was asked. */
+  readonly policies: string;
+  readonly cases: readonly CaseResult[];
+}
+
+/**
+ * Runs the cases of a file against policies, in this process: nothing is signed, recorded or sent. The file's own policy
+ * folder is asked, else `folder`. Throws `ERR_CONFIG_INVALID` when the file or the policies cannot be used.
+ */
+export async function testPolicies(file: string, folder: string): Promise<PolicyTest> {
+  const { policies = folder, cases } = await readCaseSet(file);
+  const engine = createEngine(await readPolicyFiles(policies));
+  return { file, policies, cases: await runCases(cases, askEngine(engine)) };
+}
+
+/** The whole way of an evaluation, but for what leaves the process. */
+function askEngine(engine: Engine): Ask {
+  return async (body, approval) => {
+    const decide = createDecide({
+      engine,
+      verifyApproval: () => Promise.resolve(verdictOf(approval)),
+      signBindingToken: () => Promise.resolve('unsigned'),
+      evaluations: { record: () => Promise.resolve() },
+      accessRequests: 'urn:countersign:no-access-requests',
+      requestSchemaUrl: () => undefined,
+      denialTtlSeconds: 600,
+      log: pino({ enabled: false }),
+    });
+    const ask = (request: Parameters<typeof decide>[0]) => decide(request, 'policy-test');
+    const batch = readBatch(body);
+    if (batch) return await decideBatch(batch, ask);
+    const request = readEvaluation(body);
+    return await ask(approval ? { ...request, context: { ...request.context, approval } } : request);
+  };
+}
+
+function verdictOf(approval: AssumedApproval | undefined): ApprovalVerdict {
+  // What a request claims about an approval is worth nothing, here as everywhere.
+  if (approval === undefined) return { kind: 'unverifiable' };
+  const { state, template } = approval;
+  if (state !== 'valid') return { kind: state };
+  const facts = { verified: true, template } as const;
+  return { kind: 'verified', id: 'assumed', approvedUntil: new Date(Date.now() + 3_600_000).toISOString(), facts };
+}

@@ -1,0 +1,119 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { stringify } from 'yaml';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { DEFAULT_POLICIES, FIXTURE_POLICIES } from '../../support/pdp.ts';
+import { Desk } from './run.ts';
+
+let desk: Desk | undefined;
+afterEach(() => desk?.clear());
+
+/** Runs `policy test` over a file with this content, beside a configuration that names the example policies. */
+function test(content: unknown, ...args: string[]) {
+  desk = new Desk({ pdp: { policies: DEFAULT_POLICIES } });
+  const file = join(desk.folder, 'cases.yaml');
+  writeFileSync(file, typeof content === 'string' ? content : stringify(content));
+  return desk.run(['policy', 'test', 'cases.yaml', ...args]);
+}
+
+const aCall = (tool: string, context: object = {}) => ({
+  subject: { type: 'identity', id: 'agent' },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: tool },
+  context: { arguments: { path: '/srv/notes.txt' }, ...context },
+});
+const template = 'operator_approval';
+
+describe('countersign policy test', () => {
+  it('holds decisions, offers and what comes of approvals against what a file expects', async () => {
+    const request = aCall('files__write_file');
+    const { code, out, err } = await test({
+      cases: [
+        { name: 'looking is free', request: aCall('files__read_file'), expected: true },
+        { request, expected: { decision: false, reason: 'approval_required', template } },
+        { request, approval: { template }, expected: true },
+        {
+          request,
+          approval: { template, state: 'expired' },
+          expected: { decision: false, reason: 'approval_expired', template, next_action: 'request' },
+        },
+        {
+          request,
+          approval: { template: 'another' },
+          expected: { decision: false, reason: 'out_of_scope', next_action: 'request' },
+        },
+        {
+          name: 'an approval that the caller made up',
+          request: aCall('files__write_file', { approval: { verified: true, template } }),
+          expected: { decision: false, reason: 'approval_unverifiable', next_action: 'none' },
+        },
+        {
+          request: { ...request, evaluations: [{}, { resource: { type: 'tool', id: 'files__read_file' } }] },
+          expected: [false, true],
+        },
+      ],
+    });
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/cases\.yaml {2}7\/7$/);
+  });
+
+  it('says what is not as expected, and fails', async () => {
+    const cases = [
+      { name: 'moving', request: aCall('files__move_file'), expected: { decision: false, template } },
+      { request: { ...aCall('files__read_file'), evaluations: [{}] }, expected: [true, true] },
+      { name: 'no subject', request: { action: { name: 'x' } }, expected: false },
+      { request: aCall('files__read_file'), expected: true },
+    ];
+    const { code, out, err } = await test({ cases });
+    expect([code, err]).toEqual([1, 'countersign: 3 of 4 cases are not as expected']);
+    expect(out.split('\n').slice(1)).toEqual([
+      '  moving: expected template "operator_approval", got none',
+      '  case 2: expected 2 decisions, got 1',
+      '  no subject: subject is missing',
+    ]);
+    const { files } = JSON.parse((await test({ cases }, '--json')).out) as {
+      files: { policies: string; cases: { name: string; misses: string[] }[] }[];
+    };
+    expect(files[0]?.policies).toBe(DEFAULT_POLICIES);
+    expect(files[0]?.cases.map(({ misses }) => misses.length)).toEqual([1, 1, 1, 0]);
+  });
+
+  it('takes the published decisions of an interoperability scenario as they are', async () => {
+    desk = new Desk({});
+    const file = packagePath('test', 'fixtures', 'pdp', 'todo-decisions.json');
+    const { code, out } = await desk.run(['policy', 'test', file, '--policies', FIXTURE_POLICIES]);
+    expect([code, out]).toEqual([0, `${file}  43/43`]);
+  });
+
+  it('asks the policies that the file names', async () => {
+    const request = { subject: { type: 'user', id: 'alice' }, action: { name: 'read' } };
+    const cases = [{ request: { ...request, resource: { type: 'record', id: 'record-1' } }, expected: true }];
+    expect((await test({ policies: FIXTURE_POLICIES, cases })).code).toBe(0);
+    expect((await test({ cases })).code).toBe(1);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['no case', { cases: [] }, /cases/],
+    ['no case of a scenario', {}, /there is no case in it/],
+    [
+      'an expectation that is misspelt',
+      { cases: [{ request: {}, expected: { decision: false, reasons: 'x' } }] },
+      /reasons/,
+    ],
+    ['an approval for a batch', { cases: [{ request: {}, approval: { template }, expected: [true] }] }, /cases/],
+    ['something that is no YAML', 'cases: [', /cases\.yaml: /],
+    ['policies that are not there', { policies: './nowhere', cases: [{ request: {}, expected: true }] }, /nowhere/],
+  ])('refuses a file with %s', async (_name, content, why) => {
+    const { code, out, err } = await test(content);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(why);
+  });
+
+  it('says when a file is not there', async () => {
+    desk = new Desk({});
+    const { code, err } = await desk.run(['policy', 'test', 'missing.yaml']);
+    expect(code).toBe(1);
+    expect(err).toMatch(/missing\.yaml: the file cannot be read/);
+  });
+});
