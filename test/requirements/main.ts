@@ -1,36 +1,87 @@
 import { parseArgs } from 'node:util';
-import { findProofs, LEVELS, readGaps, readRows, type Level } from './rows.ts';
+import { findFaults, findProofs, LEVELS, readGaps, readRows, type Level, type Row } from './rows.ts';
 
-const HELP = `Prints the requirements of the MCP side, and which test proves each: it has the id in its title.
+const HELP = `Prints what has to be, on the side of MCP and on that of AuthZEN, and which test proves it: it has the id in its title.
 
-  npm run requirements                every row
-  npm run requirements -- --open      only those that have to be and that no test proves, with the reason
+  npm run requirements                     every row, then how many are proved, by prefix and in all
+  npm run requirements -- --open           only those that have to be and that no test proves, with the reason
+  npm run requirements -- --prefix AZ,PRJ  only rows of these prefixes
+  npm run requirements -- --check          what is wrong with rows, gaps and titles; fails when anything is
 `;
 
-const {
-  values: { open, help },
-} = parseArgs({ options: { open: { type: 'boolean' }, help: { type: 'boolean' } } });
-
+// A reader that has seen enough, such as `head`, closes the pipe.
+process.stdout.on('error', () => process.exit());
 const print = (line: string) => process.stdout.write(`${line}\n`);
+const prefixOf = ({ id }: Row) => id.slice(0, id.indexOf('-'));
 
-function main(): void {
-  const rows = readRows();
-  const proofs = findProofs();
-  const reasons = new Map(readGaps().flatMap(({ reason, rows: ids }) => ids.map((id) => [id, reason] as const)));
-  for (const { id, level, statement } of rows) {
-    const proved = proofs.get(id);
-    if (open === true && (proved !== undefined || !level.startsWith('MUST'))) continue;
-    print(`${proved === undefined ? '  ' : '✔ '}${id.padEnd(15)}${level.padEnd(8)}${statement}`);
-    for (const proof of proved ?? []) print(`${' '.repeat(17)}${proof}`);
-    const reason = reasons.get(id);
-    if (reason !== undefined) print(`${' '.repeat(17)}gap: ${reason}`);
-  }
-  const share = (level: Level) => {
-    const ids = rows.filter((row) => row.level === level).map(({ id }) => id);
-    return `${level} ${ids.filter((id) => proofs.has(id)).length} of ${ids.length}`;
-  };
-  print(`proved: ${LEVELS.map(share).join(', ')}`);
+function printRow(
+  { id, level, statement }: Row,
+  proved: readonly string[] | undefined,
+  reason: string | undefined,
+): void {
+  print(`${proved === undefined ? '  ' : '✔ '}${id.padEnd(15)}${level.padEnd(8)}${statement}`);
+  for (const proof of proved ?? []) print(`${' '.repeat(17)}${proof}`);
+  if (reason !== undefined) print(`${' '.repeat(17)}gap: ${reason}`);
 }
 
-if (help) process.stdout.write(HELP);
-else main();
+/** How many of the rows are proved, level by level, and of those that have to be. */
+function share(rows: readonly Row[], proofs: ReadonlyMap<string, unknown>): string {
+  const count = (name: string, ids: readonly string[]) =>
+    ids.length === 0 ? [] : [`${name} ${ids.filter((id) => proofs.has(id)).length} of ${ids.length}`];
+  const idsOf = (has: (level: Level) => boolean) => rows.filter(({ level }) => has(level)).map(({ id }) => id);
+  const levels = LEVELS.flatMap((name) =>
+    count(
+      name,
+      idsOf((level) => level === name),
+    ),
+  );
+  return [
+    ...levels,
+    ...count(
+      'have to be',
+      idsOf((level) => level.startsWith('MUST')),
+    ),
+  ].join(', ');
+}
+
+function printRows(open: boolean, prefixes: readonly string[] | undefined): void {
+  const rows = readRows().filter((row) => prefixes?.includes(prefixOf(row)) ?? true);
+  if (rows.length === 0)
+    throw new Error(`no row has the prefix ${prefixes?.join(', ')}; without --prefix all are printed`);
+  const proofs = findProofs();
+  const reasons = new Map(readGaps().flatMap(({ reason, rows: ids }) => ids.map((id) => [id, reason] as const)));
+  for (const row of rows) {
+    const proved = proofs.get(row.id);
+    if (open && (proved !== undefined || !row.level.startsWith('MUST'))) continue;
+    printRow(row, proved, reasons.get(row.id));
+  }
+  const total = (name: string, of: readonly Row[]) => {
+    print(`${name.padEnd(17)}${share(of, proofs)}`);
+  };
+  for (const prefix of new Set(rows.map(prefixOf))) {
+    total(
+      prefix,
+      rows.filter((row) => prefixOf(row) === prefix),
+    );
+  }
+  total('proved', rows);
+}
+
+function printFaults(): void {
+  const faults = findFaults();
+  for (const fault of faults) print(fault);
+  if (faults.length > 0) process.exitCode = 1;
+  else print('rows, gaps and titles agree');
+}
+
+const { values } = parseArgs({
+  options: {
+    open: { type: 'boolean', default: false },
+    prefix: { type: 'string' },
+    check: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+});
+if (values.help === true) process.stdout.write(HELP);
+else if (values.check === true) printFaults();
+else printRows(values.open, values.prefix?.split(','));

@@ -4,11 +4,11 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
-/** `MUST°`: no such word stands in the source, but what it says is meant so. */
+/** `MUST°`: no such word stands in the source, but what it says is meant so, or two parties have to agree on it. */
 export const LEVELS = ['MUST', 'MUST°', 'SHOULD', 'MAY'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** One requirement of the MCP side, in our own words. */
+/** One requirement, in our own words. */
 export interface Row {
   readonly id: string;
   readonly level: Level;
@@ -21,7 +21,8 @@ export interface Gap {
   readonly rows: readonly string[];
 }
 
-const ID = '[A-Z]+-\\d+';
+const ID = '[A-Z]+(?:-[A-Z]+)?-\\d+';
+const IDS = `\\[(${ID}(?:, ${ID})*)\\]`;
 const rowForm = new RegExp(`^(${LEVELS.join('|')}) (\\S.*)$`);
 const rowsFile = z.record(z.string().regex(new RegExp(`^${ID}$`)), z.string().regex(rowForm));
 const gapsFile = z.array(
@@ -43,20 +44,39 @@ export function readRows(): Row[] {
 export const readGaps = (): Gap[] => gapsFile.parse(read(here('gaps.yaml')));
 
 /** A title, at the head of a list of arguments, with ids in brackets; not one of a test that is left out. */
-const TITLE = new RegExp(
-  `(?<![.](?:skip|todo))\\(\\s*(['"\`])((?:(?!\\1).)*\\[(${ID}(?:, ${ID})*)\\](?:(?!\\1).)*)\\1`,
-  'g',
-);
+const TITLE = new RegExp(`(?<![.](?:skip|todo))\\(\\s*(['"\`])((?:(?!\\1).)*${IDS}(?:(?!\\1).)*)\\1`, 'g');
 
 /** For each row the tests that say in their title that they prove it, each as file and title. */
 export function findProofs(): Map<string, string[]> {
   const proofs = new Map<string, string[]>();
   for (const file of readdirSync(packagePath('test'), { recursive: true, encoding: 'utf8' }).toSorted()) {
     if (!/[.]test[.]tsx?$/.test(file)) continue;
-    for (const [, , title = '', ids = ''] of readFileSync(packagePath('test', file), 'utf8').matchAll(TITLE)) {
+    for (const [, , title = ''] of readFileSync(packagePath('test', file), 'utf8').matchAll(TITLE)) {
       const words = title.slice(0, title.indexOf('[')).trim();
-      for (const id of ids.split(', ')) proofs.set(id, [...(proofs.get(id) ?? []), `${join('test', file)}: ${words}`]);
+      const ids = [...title.matchAll(new RegExp(IDS, 'g'))].flatMap(([, list = '']) => list.split(', '));
+      for (const id of ids) proofs.set(id, [...(proofs.get(id) ?? []), `${join('test', file)}: ${words}`]);
     }
   }
   return proofs;
+}
+
+/** What is wrong with rows, gaps and titles, each in a sentence that names the row; empty when all is in order. */
+export function findFaults(rows = readRows(), gaps = readGaps(), proofs = findProofs()): string[] {
+  const ids = new Set(rows.map(({ id }) => id));
+  const known = gaps.flatMap((gap) => gap.rows);
+  const twice = (list: readonly string[]) => list.filter((id, index) => list.indexOf(id) !== index);
+  return [
+    ...twice(rows.map(({ id }) => id)).map((id) => `${id} stands twice in the rows: remove one`),
+    ...twice(known).map((id) => `${id} stands twice in gaps.yaml: remove one`),
+    ...known.filter((id) => !ids.has(id)).map((id) => `${id} is in gaps.yaml and is no row: correct or remove it`),
+    ...[...proofs]
+      .filter(([id]) => !ids.has(id))
+      .map(([id, by]) => `${id} is no row, and a title has it: ${by.join('; ')}`),
+    ...known
+      .filter((id) => proofs.has(id))
+      .map((id) => `${id} is proved, so remove it from gaps.yaml: ${proofs.get(id)?.join('; ')}`),
+    ...rows
+      .filter(({ id, level }) => level.startsWith('MUST') && !proofs.has(id) && !known.includes(id))
+      .map(({ id, statement }) => `${id} is not proved and no known gap: ${statement}`),
+  ];
 }
