@@ -54,7 +54,7 @@ describe('the steps of a gated call', () => {
       expect(waitOf(found)).toBeLessThanOrEqual(remainingMs + 2);
     });
 
-    it('asks again soon when the status cannot be read', async () => {
+    it('asks again soon when the status cannot be read [ARAP-STS-20]', async () => {
       const call = await own.fixture.pending();
       const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
       const found = await steps({ status: away }).claimExecution(call);
@@ -63,7 +63,7 @@ describe('the steps of a gated call', () => {
       expect(await stateOf(call.gatedCallId)).toBe('pending');
     });
 
-    it('ends the call at its deadline, whatever the service says', async () => {
+    it('ends the call at its deadline, whatever the service says [ARAP-STS-10, PRJ-23]', async () => {
       const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
@@ -131,21 +131,24 @@ describe('the steps of a gated call', () => {
     it.each([
       ['a denial', { decision: { kind: 'deny', reason: 'policy' } }, 'policy_denied'],
       ['a tool that changed', { tool: { ...TOOL, digest: 'sha-256:other' } }, 'tool_changed'],
-    ] as [string, World, string][])('denies on %s', async (_, world, reason) => {
-      const call = await own.fixture.granted();
-      expect(await steps(world).claimExecution(call)).toEqual({ kind: 'ended' });
-      const row = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
-        call.gatedCallId,
-      ]);
-      expect(row.rows[0]).toEqual({ state: 'denied', reason });
-    });
+    ] as [string, World, string][])(
+      'denies on %s [ARAP-GEN-02, ARAP-REV-01, ARAP-REV-08]',
+      async (_, world, reason) => {
+        const call = await own.fixture.granted();
+        expect(await steps(world).claimExecution(call)).toEqual({ kind: 'ended' });
+        const row = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
+          call.gatedCallId,
+        ]);
+        expect(row.rows[0]).toEqual({ state: 'denied', reason });
+      },
+    );
 
     it.each([
       ['the PDP asks for patience', { decision: { kind: 'retry', retryAfterMs: 2_000 } }, 2_000],
       ['the PDP is away', { decision: unavailable }, 0],
       ['the clocks are too far apart', { clocksAgree: false }, 0],
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
-    ] as [string, World, number][])('waits while %s', async (_, world, atLeast) => {
+    ] as [string, World, number][])('waits while %s [ARAP-NXT-08]', async (_, world, atLeast) => {
       const call = await own.fixture.granted();
       const found = await steps(world).claimExecution(call);
       expect(waitOf(found)).toBeGreaterThanOrEqual(atLeast);
@@ -176,7 +179,7 @@ describe('the steps of a gated call', () => {
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
-    it('denies when the approval is over', async () => {
+    it('denies when the approval is over [ARAP-CMP-07, ARAP-NXT-10]', async () => {
       const approvedUntil = new Date(Date.now() + 150).toISOString();
       const call = await own.fixture.granted(undefined, anApproval({ approvedUntil }));
       let found = await steps({ decision: unavailable }).claimExecution(call);

@@ -51,7 +51,7 @@ describe('a grant', () => {
     ['has a name that no column takes', { id: 'apr_\u0000' }],
     ['has no name', { id: '' }],
     ['has nothing to verify it by', { state: undefined }],
-  ])('that %s is none: the call goes on waiting', async (_case, odd) => {
+  ])('that %s is none: the call goes on waiting [ARAP-TSK-12, PRJ-23]', async (_case, odd) => {
     answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
@@ -60,7 +60,7 @@ describe('a grant', () => {
     ['another mode', { mode: 'token', approval: approval({}) }],
     ['no approval', { mode: 'reevaluate' }],
     ['nothing', undefined],
-  ])('with %s is none', async (_case, result) => {
+  ])('with %s is none [ARAP-CMP-02, ARAP-CMP-03]', async (_case, result) => {
     answer = { task: task(), result };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });
@@ -81,7 +81,7 @@ describe('a grant', () => {
     expect((await lifecycle.load(gatedCallId)).remainingMs).toBeLessThanOrEqual(60_000);
   });
 
-  it.each(['canary', '', 'APPROVED'])('with the status %j is none', async (status) => {
+  it.each(['canary', '', 'APPROVED'])('with the status %j is none [ARAP-STS-03, ARAP-TSK-12]', async (status) => {
     answer = { task: task({ status }), result: { mode: 'reevaluate', approval: approval({}) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
   });

@@ -36,7 +36,7 @@ describe('a policy decision point', () => {
     expect(await check(origin)).toEqual([]);
   });
 
-  it('with a path has its metadata under the well-known path first', async () => {
+  it('with a path has its metadata under the well-known path first [AZ-MD-02]', async () => {
     documents = { '/.well-known/authzen-configuration/t1': metadataOf(`${origin}/t1`) };
     expect(await check(`${origin}/t1`)).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe('a policy decision point', () => {
     expect(await check(origin)).toEqual([expect.stringContaining('cannot be read')]);
   });
 
-  it('that allows nonsense is reported', async () => {
+  it('that allows nonsense is reported [PRJ-40]', async () => {
     expect(await check(origin, { kind: 'allow' })).toEqual([expect.stringContaining('allow anything')]);
   });
 

@@ -53,7 +53,7 @@ const says = (body: unknown, status = 200) => {
 const unavailable = { name: 'CountersignError', code: 'ERR_PDP_UNAVAILABLE' };
 
 describe('the question', () => {
-  it('goes to the evaluation endpoint as it was captured, with a context in any case', async () => {
+  it('goes to the evaluation endpoint as it was captured, with a context in any case [AZ-TR-02, AZ-TR-12, PRJ-30]', async () => {
     says({ decision: true });
     await pdp.evaluate(QUESTION);
     expect(received?.path).toBe('/access/v1/evaluation');
@@ -62,7 +62,7 @@ describe('the question', () => {
     expect(received?.body).toEqual(QUESTION);
   });
 
-  it('has the whole approval added, and nothing else changed', async () => {
+  it('has the whole approval added, and nothing else changed [ARAP-EID-07, ARAP-REV-02, PRJ-12]', async () => {
     says({ decision: true });
     await pdp.evaluate({ ...QUESTION, context: { agent: 'a' } }, APPROVAL);
     expect(received?.body).toEqual({
@@ -102,7 +102,7 @@ describe('an allow', () => {
     ['<html>'],
     ['{"decision":true'],
     [{ decision: true, context: { approval: { approved_until: 'soon' } } }],
-  ])('is not %j: no decision was taken', async (body) => {
+  ])('is not %j: no decision was taken [COAZ-FW-22]', async (body) => {
     says(body);
     await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
   });
@@ -114,13 +114,16 @@ describe('an allow', () => {
 });
 
 describe('no answer', () => {
-  it.each([201, 204, 301, 400, 401, 403, 404, 429, 500, 503])('comes with status %i', async (status) => {
-    answer = (_request, response) => {
-      response.writeHead(status, { 'content-type': 'application/json', location: '/elsewhere' });
-      response.end(status === 204 ? undefined : '{"decision":true}');
-    };
-    await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
-  });
+  it.each([201, 204, 301, 400, 401, 403, 404, 429, 500, 503])(
+    'comes with status %i [AZ-SE-05, COAZ-FW-22]',
+    async (status) => {
+      answer = (_request, response) => {
+        response.writeHead(status, { 'content-type': 'application/json', location: '/elsewhere' });
+        response.end(status === 204 ? undefined : '{"decision":true}');
+      };
+      await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
+    },
+  );
 
   it('comes in time, is cut off, or is endless', async () => {
     answer = () => undefined;
@@ -175,7 +178,7 @@ describe('a denial', () => {
     ['its schema has no address', { access_request: { ...OFFER, request_schema_url: 'x.json' } }],
     ['values have to be chosen from catalogs', { access_request: { ...OFFER, request_catalogs_url: ACCESS_REQUESTS } }],
     ['its address only begins like ours', { access_request: { ...OFFER, endpoint: `${ACCESS_REQUESTS}/../x` } }],
-  ])('is plain when %s', async (_case, members) => {
+  ])('is plain when %s [ARAP-DEN-03, ARAP-SEC-02]', async (_case, members) => {
     says({ decision: false, context: { ...context, ...members } });
     expect(await pdp.evaluate(QUESTION)).toEqual({
       kind: 'deny',
@@ -234,8 +237,11 @@ describe('a denial in spite of an approval', () => {
     ],
     ['the reason is nothing we know', { reason: 'constructor', access_request: OFFER }, { kind: 'requestable' }],
     ['nothing is said', {}, { kind: 'deny' }],
-  ])('when %s', async (_case, context, expected) => {
-    says({ decision: false, context });
-    expect(await pdp.evaluate(QUESTION, APPROVAL)).toMatchObject(expected);
-  });
+  ])(
+    'when %s [ARAP-NXT-03, ARAP-NXT-04, ARAP-NXT-05, ARAP-NXT-06, ARAP-NXT-11, ARAP-NXT-13, ARAP-NXT-14, ARAP-NXT-15, ARAP-NXT-16, ARAP-NXT-17]',
+    async (_case, context, expected) => {
+      says({ decision: false, context });
+      expect(await pdp.evaluate(QUESTION, APPROVAL)).toMatchObject(expected);
+    },
+  );
 });

@@ -33,7 +33,7 @@ describe('kill -9 of parts that run apart', () => {
   };
 
   describe.each(APART)('of $name', ({ parts }) => {
-    it('while the call waits: it is executed once after the approval', async () => {
+    it('while the call waits: it is executed once after the approval [ARAP-GEN-06]', async () => {
       const { taskId, path, request } = await hold();
       await killAndRestart(parts);
       await approve(request);

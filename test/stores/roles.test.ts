@@ -78,7 +78,7 @@ describe.each([
     await db.drop();
   });
 
-  it('sees nothing of the other side', async () => {
+  it('sees nothing of the other side [ARAP-CMP-17]', async () => {
     await expect(pool.query(`SELECT FROM ${foreign}`)).rejects.toMatchObject(DENIED);
   });
 

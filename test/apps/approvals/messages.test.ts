@@ -151,7 +151,7 @@ describe('signed messages', () => {
   describe('callback', () => {
     const received = (id: string) => service.callbacks.filter(({ body }) => body.includes(id));
 
-    it('tells the gateway of the end, signed, with its state and no approval', async () => {
+    it('tells the gateway of the end, signed, with its state and no approval [ARAP-CB-04, ARAP-CB-06, ARAP-CB-08, PRJ-14]', async () => {
       const request = await service.open();
       await service.vote('alice', request, 'approve');
       await waitFor(() => received(request.id).length > 0);
@@ -189,7 +189,7 @@ describe('signed messages', () => {
       expect(received(request.id)).toHaveLength(1);
     });
 
-    it('speaks of the ends that were asked for alone', async () => {
+    it('speaks of the ends that were asked for alone [ARAP-CB-05]', async () => {
       const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests`, events: ['denied'] };
       const quiet = await service.open({ body: { callback } });
       await service.vote('alice', quiet, 'approve');

@@ -21,7 +21,7 @@ describe('submission of an access request', () => {
   const soon = () => new Date((Math.floor(Date.now() / 1_000) + 600) * 1_000);
   const longAgo = () => new Date((Math.floor(Date.now() / 1_000) - 31) * 1_000);
 
-  it('opens a task and answers its handle', async () => {
+  it('opens a task and answers its handle [ARAP-SUB-01, ARAP-SUB-24, ARAP-TSK-01, ARAP-TSK-02, ARAP-TSK-04, ARAP-TSK-05, ARAP-CAN-02]', async () => {
     const answer = await service.submit(await service.submission());
     expect(answer.status).toBe(202);
     const { task } = answer.body;
@@ -37,7 +37,7 @@ describe('submission of an access request', () => {
     expect(JSON.stringify(answer.body)).not.toMatch(/writes-need-approval|hello/);
   });
 
-  it('shows approvers what the requester says apart from what is bound', async () => {
+  it('shows approvers what the requester says apart from what is bound [ARAP-GEN-08]', async () => {
     const members = ['agent', 'arguments', 'call_digest', 'region'];
     const body = await service.submission({ context: { region: 'region-of-the-call' }, members });
     const said = { requester_input: { justification: 'Invoice <b>88</b>' } };
@@ -51,7 +51,7 @@ describe('submission of an access request', () => {
     expect([bound.includes('Invoice'), unbound.includes('region-of-the-call')]).toEqual([false, false]);
   });
 
-  it('answers a repeated submission with the same task, whatever its layout, twenty at once', async () => {
+  it('answers a repeated submission with the same task, whatever its layout, twenty at once [ARAP-IDM-03, ARAP-IDM-05]', async () => {
     const body = await service.submission();
     const before = await count();
     const shuffled = JSON.stringify(Object.fromEntries(Object.entries(body).reverse()), null, 2);
@@ -74,14 +74,14 @@ describe('submission of an access request', () => {
     expect([again.status, again.body.task.id]).toEqual([202, first.body.task.id]);
   });
 
-  it('refuses the key of another body', async () => {
+  it('refuses the key of another body [ARAP-IDM-02, ARAP-IDM-04, ARAP-ERR-05]', async () => {
     const body = await service.submission();
     await service.submit(body, { 'idempotency-key': 'taken' });
     const other = await service.submit({ ...body, extra: 1 }, { 'idempotency-key': 'taken' });
     expect([other.status, other.body.type]).toEqual([409, `${URN}duplicate_request`]);
   });
 
-  it('lets a denial open one task only', async () => {
+  it('lets a denial open one task only [ARAP-BND-06, PRJ-10]', async () => {
     const body = await service.submission();
     const answers = await Promise.all(Array.from({ length: 8 }, () => service.submit(body)));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
@@ -103,6 +103,10 @@ describe('submission of an access request', () => {
     ['another resource type', () => ({ body: { resource: { type: 'door', id: 'files__write_file' } } })],
     ['another action', () => ({ body: { action: { name: 'tools/list' } } })],
     ['an action with more in it', () => ({ body: { action: { name: 'tools/call', properties: { force: true } } } })],
+    [
+      'another member of the context that binds',
+      async () => ({ body: { context: { ...(await service.submission()).context, agent: 'another' } } }),
+    ],
     ['another hash', () => ({ claims: { binding_hash: 'AAAA' } })],
     ['another inline copy', () => ({ claims: { action: { name: 'tools/list' } } })],
     ['nothing bound', () => ({ claims: { binding_hash: undefined, subject: undefined } })],
@@ -110,13 +114,16 @@ describe('submission of an access request', () => {
     ['a digest of other arguments', () => ({ context: { arguments: { path: '/etc/passwd' } } })],
     ['a digest for another tool', () => ({ context: { call_digest: `sha-256:${'0'.repeat(64)}` } })],
     ['a later echo of the expiry', () => ({ body: {}, claims: { denial_expires_at: new Date(0).toISOString() } })],
-  ])('refuses a denial with %s', async (_name, changes) => {
-    const before = await count();
-    expect(await refusal(await changes())).toEqual(INVALID);
-    expect(await count()).toBe(before);
-  });
+  ])(
+    'refuses a denial with %s [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13, ARAP-BND-16, ARAP-BND-20, ARAP-GEN-08, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-05, ARAP-SUB-09, ARAP-ERR-04, PRJ-06, PRJ-07]',
+    async (_name, changes) => {
+      const before = await count();
+      expect(await refusal(await changes())).toEqual(INVALID);
+      expect(await count()).toBe(before);
+    },
+  );
 
-  it('accepts either form of the binding alone', async () => {
+  it('accepts either form of the binding alone [ARAP-BND-02, ARAP-BND-09, PRJ-04]', async () => {
     const parts = { subject: undefined, resource: undefined, action: undefined, context: undefined };
     expect((await service.submit(await service.submission({ claims: parts }))).status).toBe(202);
     expect((await service.submit(await service.submission({ claims: { binding_hash: undefined } }))).status).toBe(202);
@@ -130,7 +137,7 @@ describe('submission of an access request', () => {
     expect([answer.status, answer.body.type]).toEqual([400, `${URN}invalid_denial_binding`]);
   });
 
-  it('refuses tokens that are not signed with ES256, and texts that are no tokens', async () => {
+  it('refuses tokens that are not signed with ES256, and texts that are no tokens [ARAP-BND-01]', async () => {
     const body = await service.submission();
     const [, payload] = body.denial.binding_token.split('.');
     const header = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: 'x' })).toString('base64url');
@@ -142,18 +149,18 @@ describe('submission of an access request', () => {
     expect((await service.submit({ ...body, denial })).body.type).toBe(`${URN}invalid_denial_binding`);
   });
 
-  it('refuses a stale denial, but not within thirty seconds', async () => {
+  it('refuses a stale denial, but not within thirty seconds [ARAP-BND-18, ARAP-ERR-03, ARAP-CLK-01, ARAP-CLK-02]', async () => {
     expect(await refusal({ expiresAt: longAgo() })).toEqual([410, 'expired_denial']);
     const justOver = new Date((Math.floor(Date.now() / 1_000) - 5) * 1_000);
     expect((await service.submit(await service.submission({ expiresAt: justOver }))).status).toBe(202);
   });
 
-  it('takes the earlier of two deadlines', async () => {
+  it('takes the earlier of two deadlines [ARAP-BND-15, PRJ-13]', async () => {
     const exp = Math.floor(longAgo().getTime() / 1_000);
     expect(await refusal({ expiresAt: soon(), claims: { exp } })).toEqual([410, 'expired_denial']);
   });
 
-  it('refuses a denial that was given to another client', async () => {
+  it('refuses a denial that was given to another client [ARAP-SUB-21]', async () => {
     const answer = await service.submit(await service.submission({ claims: { requester: 'another-gateway' } }));
     expect([answer.status, answer.body.type]).toEqual([403, 'about:blank']);
   });
@@ -170,13 +177,16 @@ describe('submission of an access request', () => {
     ['client.actor.id:', { client: { actor: { issuer: 'x' } } }],
     ['resource.id: no control', { resource: { type: 'tool', id: 'a\u0000b' } }],
     ['invalid string', { note: '\ud800' }],
-  ])('answers a malformed request with what is wrong with it: %s', async (detail, change) => {
-    const changed = { ...(await service.submission()), ...(change as object) };
-    const answer = await service.submit(changed);
-    expect(answer.body.detail).toContain(detail);
-    expect(answer.headers.get('content-type')).toMatch('application/problem+json');
-    expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
-  });
+  ])(
+    'answers a malformed request with what is wrong with it: %s [ARAP-CB-02, ARAP-SUB-08, ARAP-SUB-19, PRJ-11, PRJ-14]',
+    async (detail, change) => {
+      const changed = { ...(await service.submission()), ...(change as object) };
+      const answer = await service.submit(changed);
+      expect(answer.body.detail).toContain(detail);
+      expect(answer.headers.get('content-type')).toMatch('application/problem+json');
+      expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
+    },
+  );
 
   it.each<[string, RequestInit, number]>([
     ['no idempotency key', { headers: { 'idempotency-key': '' } }, 400],
@@ -186,7 +196,7 @@ describe('submission of an access request', () => {
     ['a body that is too large', { body: JSON.stringify({ a: 'x'.repeat(5_000_000) }) }, 413],
     ['a body that is nested too deeply', { body: `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}` }, 400],
     ['another method', { method: 'PUT', body: '{}' }, 405],
-  ])('answers %s with its status', async (_name, init, expected) => {
+  ])('answers %s with its status [PRJ-11]', async (_name, init, expected) => {
     const answer = await service.asGateway('/access/v1/requests', {
       method: 'POST',
       body: JSON.stringify(await service.submission()),
@@ -196,7 +206,7 @@ describe('submission of an access request', () => {
     expect([answer.status, answer.body.type]).toEqual([expected, 'about:blank']);
   });
 
-  it('takes nothing from somebody without the credential', async () => {
+  it('takes nothing from somebody without the credential [ARAP-ATH-01, ARAP-ATH-02, ARAP-SUB-20]', async () => {
     const body = JSON.stringify(await service.submission());
     for (const authorization of ['', 'Bearer wrong', `Basic ${service.secrets.accessRequestToken}`]) {
       const headers = {
@@ -212,25 +222,25 @@ describe('submission of an access request', () => {
 
   describe('order of its checks', () => {
     const bad = { claims: { aud: 'elsewhere' } };
-    it('reports a bad credential before a bad body', async () => {
+    it('reports a bad credential before a bad body [PRJ-09]', async () => {
       expect((await service.fetch('/access/v1/requests', { method: 'POST', body: '{' })).status).toBe(401);
     });
-    it('reports a bad shape before a known key', async () => {
+    it('reports a bad shape before a known key [PRJ-09]', async () => {
       const body = await service.submission();
       await service.submit(body, { 'idempotency-key': 'shape' });
       const answer = await service.submit({ ...body, subject: 1 }, { 'idempotency-key': 'shape' });
       expect(answer.status).toBe(400);
     });
-    it('reports a known key before a bad token', async () => {
+    it('reports a known key before a bad token [PRJ-09]', async () => {
       await service.submit(await service.submission(), { 'idempotency-key': 'token' });
       const answer = await service.submit(await service.submission(bad), { 'idempotency-key': 'token' });
       expect(answer.body.type).toBe(`${URN}duplicate_request`);
     });
-    it('reports a bad binding before staleness', async () => {
+    it('reports a bad binding before staleness [PRJ-09]', async () => {
       const body = { subject: { type: 'identity', id: 'mallory' } };
       expect(await refusal({ expiresAt: longAgo(), body })).toEqual(INVALID);
     });
-    it('reports staleness before a used token', async () => {
+    it('reports staleness before a used token [PRJ-09]', async () => {
       const body = await service.submission();
       await service.submit(body);
       const jti = JSON.parse(Buffer.from(body.denial.binding_token.split('.')[1] ?? '', 'base64url').toString()).jti;

@@ -11,7 +11,7 @@ describe('votes', () => {
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
   const cancel = (id: string) => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
 
-  it('has one winner of approve, deny and cancel, 60 times', async () => {
+  it('has one winner of approve, deny and cancel, 60 times [ARAP-STS-04]', async () => {
     const rounds = Array.from({ length: 60 }, async () => {
       const request = await service.open();
       const outcomes = await Promise.all([
@@ -56,7 +56,7 @@ describe('votes', () => {
     expect(await statusOf(request.id)).toBe('pending');
   });
 
-  it('lets nobody decide what they or their agent asked for, by any way', async () => {
+  it('lets nobody decide what they or their agent asked for, by any way [ARAP-APV-02]', async () => {
     const own = await service.open({ subject: 'bob', agent: 'some-agent' });
     const agents = await service.open({ subject: 'somebody', agent: 'bob' });
     for (const request of [own, agents]) {
@@ -87,7 +87,7 @@ describe('votes', () => {
     expect(service.log).toContain('"outcome":"own_request"');
   });
 
-  it('makes of votes what the domain makes of them, with any quorum', async () => {
+  it('makes of votes what the domain makes of them, with any quorum [ARAP-STS-06]', async () => {
     const store = createAccessRequestStore(service.database.pool);
     const people = ['a', 'b', 'a', 'c', 'd'];
     for (const quorum of [1, 2, 3]) {

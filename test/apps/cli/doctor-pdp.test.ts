@@ -39,7 +39,7 @@ async function aPdp({ metadata = {}, decision = false }: { metadata?: object; de
 const statusOf = async (pdp: Awaited<ReturnType<typeof aPdp>>, token: string | undefined = 'a-pdp-token') =>
   Object.fromEntries((await checkPdp(pdp.config, token)).map(({ name, status }) => [name, status]));
 
-describe('checking a policy decision point (PRJ-40)', () => {
+describe('checking a policy decision point [PRJ-40]', () => {
   it('is content with one that knows itself, publishes keys and denies nonsense', async () => {
     const pdp = await aPdp();
     expect(await statusOf(pdp)).toEqual({ pdp: 'ok', 'pdp keys': 'ok', 'pdp probe': 'ok' });

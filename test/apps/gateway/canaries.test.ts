@@ -70,7 +70,7 @@ async function follow(n: number, states: readonly GatedCallState[]) {
   return { shown, texts: [...texts, JSON.stringify(subscriber.messages), JSON.stringify(subscriber.headers)] };
 }
 
-it('no state of a task shows anything of the authority side, read or heard [AT-6, APPR-215]', async () => {
+it('no state of a task shows anything of the authority side, read or heard [AT-6, APPR-215, ARAP-SEC-05]', async () => {
   const lives: GatedCallState[][] = [
     ['pending', 'granted', 'claimed', 'executed'],
     ['pending', 'granted', 'claimed', 'execution_error'],

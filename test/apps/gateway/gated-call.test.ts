@@ -17,7 +17,7 @@ describe('a call that needs an approval', () => {
     world.decision = requestable();
   });
 
-  it('becomes a task with exactly the members of one, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1]', async () => {
+  it('becomes a task with exactly the members of one, after the request was submitted [TASK-010, TASK-013, TASK-015, TASK-016, DENIAL-004, DENIAL-022, ASSOC-003, APPR-210, AT-1, ARAP-GEN-01]', async () => {
     const { status, body } = await call();
     expect(status).toBe(200);
     const { _meta, statusMessage, ...rest } = body.result ?? {};
@@ -40,7 +40,7 @@ describe('a call that needs an approval', () => {
     expect(world.invocations).toEqual([]);
   });
 
-  it('binds the call and repeats every member of the denial in the submission', async () => {
+  it('binds the call and repeats every member of the denial in the submission [ARAP-CB-01, ARAP-DEN-13, ARAP-DLG-01, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-07, ARAP-SUB-10, ARAP-SUB-12, ARAP-SUB-14, PRJ-08]', async () => {
     await call();
     const [opening] = world.openings;
     expect(opening?.submission.endpoint).toBe('http://127.0.0.1:4102/access/v1/requests');
@@ -110,7 +110,7 @@ describe('a call that needs an approval', () => {
     expect(world.evaluations).toHaveLength(2);
   });
 
-  it('is decided on once more when the denial was too old to be submitted', async () => {
+  it('is decided on once more when the denial was too old to be submitted [ARAP-ERR-10]', async () => {
     world.submission = new CountersignError('ERR_DENIAL_EXPIRED', 'late');
     const decisions = [requestable(), { kind: 'deny' } as const];
     world.decision = async () => decisions.shift() ?? requestable();

@@ -212,7 +212,7 @@ describe('a callback', () => {
     return response.status;
   };
 
-  it('that is signed is accepted as a hint about a request', async () => {
+  it('that is signed is accepted as a hint about a request [ARAP-CB-07, PRJ-16]', async () => {
     expect(await callBack(body, signed(body))).toBe(204);
     expect(gateway.world.callbacks).toEqual([
       { webhookId: 'msg_1', accessRequestId: 'arq_1', bodyDigest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/) },
@@ -234,7 +234,7 @@ describe('a callback', () => {
     ['is ten minutes old', body, signed(body, {}, new Date(Date.now() - 600_000))],
     ['has junk after its time', body, signed(body, { 'webhook-timestamp': `${Math.floor(Date.now() / 1_000)}junk` })],
     ['is of ten minutes from now', body, signed(body, {}, new Date(Date.now() + 600_000))],
-  ])('that %s changes nothing', async (_case, text, headers) => {
+  ])('that %s changes nothing [ARAP-CB-09]', async (_case, text, headers) => {
     expect(await callBack(text, headers as Record<string, string>)).toBe(401);
     expect(gateway.world.callbacks).toEqual([]);
   });

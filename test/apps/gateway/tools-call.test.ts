@@ -14,7 +14,7 @@ beforeEach(() => gateway.reset());
 const call = (params = transfer(), options = {}) => send(gateway, 'tools/call', params, options);
 
 describe('an allowed call', () => {
-  it('is evaluated by the default mapping, forwarded, and answered with what the tool said [STATELESS-009]', async () => {
+  it('is evaluated by the default mapping, forwarded, and answered with what the tool said [STATELESS-009, COAZ-DF-02, COAZ-DF-05]', async () => {
     const odd = { content: [{ type: 'hologram', depth: 3 }], structuredContent: { a: 1 }, beyond: true };
     world.invocation = { kind: 'result', isError: false, result: odd };
     const { status, body } = await call();
@@ -116,7 +116,7 @@ describe('an allowed call', () => {
 });
 
 describe('a denied call', () => {
-  it('is answered at once, and nothing is opened [DENIAL-018]', async () => {
+  it('is answered at once, and nothing is opened [DENIAL-018, AZ-IM-10, COAZ-ER-05]', async () => {
     world.decision = { kind: 'deny', reason: 'canary-reason' };
     const { status, text, body } = await call();
     expect(status).toBe(200);

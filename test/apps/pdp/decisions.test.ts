@@ -29,15 +29,18 @@ describe('the decisions of the certification scenario', () => {
     [6, [aUser('bob', { role: 'admin' }), anAction('write'), aRecord('record-2', { status: 'archived' })], true],
     [7, [aUser('alice'), anAction('delete', { soft: true }), aRecord('record-1')], true],
     [8, [aUser('alice'), anAction('delete', { soft: false }), aRecord('record-1')], false],
-  ] as const)('hold for rule %i', async (_rule, [subject, action, resource], expected) => {
-    const request = { subject, action, resource };
-    expect((await pdp.post(request)).body.decision).toBe(expected);
-    expect((await pdp.post({ ...request, context: { time: '2026-11-21T09:00:00Z' } })).body.decision).toBe(expected);
-    const again = await Promise.all([1, 2, 3].map(() => pdp.post(request)));
-    expect(again.map((answer) => answer.body.decision)).toEqual([expected, expected, expected]);
-  });
+  ] as const)(
+    'hold for rule %i [AZ-EV-01, AZ-EV-03, AZ-EV-04, AZ-EV-05, AZ-EV-06, AZ-IM-07]',
+    async (_rule, [subject, action, resource], expected) => {
+      const request = { subject, action, resource };
+      expect((await pdp.post(request)).body.decision).toBe(expected);
+      expect((await pdp.post({ ...request, context: { time: '2026-11-21T09:00:00Z' } })).body.decision).toBe(expected);
+      const again = await Promise.all([1, 2, 3].map(() => pdp.post(request)));
+      expect(again.map((answer) => answer.body.decision)).toEqual([expected, expected, expected]);
+    },
+  );
 
-  it('hold with properties and members that no policy knows', async () => {
+  it('hold with properties and members that no policy knows [AZ-IM-05, AZ-IM-06, AZ-TR-07]', async () => {
     const answer = await pdp.post({
       subject: { ...aUser('alice', { department: 'Sales', role: 'manager' }), nickname: 'al' },
       action: anAction('read', { method: 'GET' }),
@@ -55,7 +58,7 @@ describe('the decisions of the todo scenario', () => {
     expect(todo.evaluations).toHaveLength(3);
   });
   it.each(todo.evaluation.map((each, index) => [index, each] as const))(
-    'hold for evaluation %i',
+    'hold for evaluation %i [AZ-EV-07]',
     async (_index, each) => {
       const answer = await pdp.post(each.request);
       expect([answer.status, answer.body.decision]).toEqual([200, each.expected]);

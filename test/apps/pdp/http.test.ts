@@ -21,7 +21,20 @@ describe('a broken request', () => {
       { ...small(), subject: { type: 'identity', id: 7 } },
       'subject.id is not of type string',
     ],
+    ['a subject without type', { ...small(), subject: { id: 'x' } }, 'subject.type is missing'],
+    [
+      'a subject whose type is a list',
+      { ...small(), subject: { type: [], id: 'x' } },
+      'subject.type is not of type string',
+    ],
     ['a resource without type', { ...small(), resource: { id: 'x' } }, 'resource.type is missing'],
+    ['a resource without id', { ...small(), resource: { type: 'x' } }, 'resource.id is missing'],
+    [
+      'a resource whose id is a number',
+      { ...small(), resource: { type: 'x', id: 1 } },
+      'resource.id is not of type string',
+    ],
+    ['an action without a name', { ...small(), action: {} }, 'action.name is missing'],
     ['an action with a numeric name', { ...small(), action: { name: 1 } }, 'action.name is not of type string'],
     ['a context that is a list', { ...small(), context: [] }, 'context is not of type object'],
     [
@@ -45,23 +58,26 @@ describe('a broken request', () => {
       `{"context":${'['.repeat(1_000)}${']'.repeat(1_000)}}`,
       'the body is nested deeper than 128 levels',
     ],
-  ])('is answered with 400 and a message: %s', async (_name, body, message) => {
-    for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
-      const answer = await pdp.post(body, { path, headers: { 'X-Request-ID': 'id-1' } });
-      expect([answer.status, answer.text]).toEqual([400, message]);
-      expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
-      expect(answer.headers.get('x-request-id')).toBe('id-1');
-    }
-  });
+  ])(
+    'is answered with 400 and a message: %s [AZ-IM-01, AZ-IM-02, AZ-IM-03, AZ-EV-02, AZ-TR-05, AZ-TR-06, AZ-BX-09]',
+    async (_name, body, message) => {
+      for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
+        const answer = await pdp.post(body, { path, headers: { 'X-Request-ID': 'id-1' } });
+        expect([answer.status, answer.text]).toEqual([400, message]);
+        expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
+        expect(answer.headers.get('x-request-id')).toBe('id-1');
+      }
+    },
+  );
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', null])(
-    'is answered with 400 for content type %s',
+    'is answered with 400 for content type %s [AZ-TR-03]',
     async (type) => {
       const answer = await pdp.post(JSON.stringify(small()), { headers: { 'Content-Type': type } });
       expect([answer.status, answer.text]).toEqual([400, 'the content type is not application/json']);
     },
   );
-  it('may name its character set', async () => {
+  it('may name its character set [AZ-TR-02]', async () => {
     const answer = await pdp.post(small(), { headers: { 'Content-Type': 'application/json; charset=utf-8' } });
     expect(answer.body).toEqual({ decision: true });
   });
@@ -80,7 +96,7 @@ describe('a broken request', () => {
     expect([packed.status, packed.text]).toEqual([413, 'the body is too large']);
   });
 
-  it('is answered with 500 and nothing else when the fault is ours', async () => {
+  it('is answered with 500 and nothing else when the fault is ours [AZ-TR-09]', async () => {
     const broken = await startTestPdp({
       decide: { verifyApproval: () => Promise.reject(new Error('a secret detail')) },
     });
@@ -103,7 +119,7 @@ describe('credentials', () => {
       'Bearer a-token-of-the-enforcement',
       `Bearer realm="${PDP_URL}", error="invalid_token"`,
     ],
-  ])('are demanded: 401 for %s', async (_name, authorization, challenge) => {
+  ])('are demanded: 401 for %s [AZ-SE-02, AZ-SE-03, AZ-SE-04]', async (_name, authorization, challenge) => {
     for (const path of ['/access/v1/evaluation', '/access/v1/evaluations']) {
       const answer = await pdp.post('not even JSON', { path, headers: { Authorization: authorization } });
       expect(answer.status).toBe(401);
@@ -118,13 +134,13 @@ describe('credentials', () => {
 });
 
 describe('the request identifier', () => {
-  it('comes back as it was sent', async () => {
+  it('comes back as it was sent [AZ-TR-10]', async () => {
     const answer = await pdp.post(small(), { headers: { 'X-Request-ID': 'bfe9eb29-ab87-4ca3-be83-a1d5d8305716' } });
     expect(answer.headers.get('x-request-id')).toBe('bfe9eb29-ab87-4ca3-be83-a1d5d8305716');
     const refused = await pdp.post(small(), { headers: { 'X-Request-ID': 'r-2', Authorization: null } });
     expect(refused.headers.get('x-request-id')).toBe('r-2');
   });
-  it('may be missing', async () => {
+  it('may be missing [AZ-TR-11]', async () => {
     expect((await pdp.post(small())).status).toBe(200);
   });
 });
@@ -137,7 +153,7 @@ describe('a batch', () => {
   const decisions = async (body: unknown, init: PostOptions = EVALUATIONS) =>
     (await pdp.post(body, init)).body.evaluations?.map((each) => each.decision);
 
-  it('has one answer for each entry, in order', async () => {
+  it('has one answer for each entry, in order [AZ-BX-03, AZ-BX-12, AZ-BX-15, AZ-BX-16]', async () => {
     const answer = await pdp.post(of([10, 50_000, 20]), EVALUATIONS);
     expect(Object.keys(answer.body)).toEqual(['evaluations']);
     expect(answer.body.evaluations?.map((each) => each.decision)).toEqual([true, false, true]);
@@ -149,7 +165,7 @@ describe('a batch', () => {
     ['deny_on_first_deny', [10, 20], [true, true]],
     ['permit_on_first_permit', [50_000, 20, 50_000], [false, true]],
     ['permit_on_first_permit', [50_000, 60_000], [false, false]],
-  ])('runs with %s over %j', async (semantic, amounts, expected) => {
+  ])('runs with %s over %j [AZ-BX-10, AZ-BX-11, AZ-BX-13, AZ-BX-14]', async (semantic, amounts, expected) => {
     expect(await decisions(of(amounts, { options: { evaluations_semantic: semantic, other: 1 } }))).toEqual(expected);
   });
   it('stops at an entry that is no request when it stops at denials', async () => {
@@ -157,7 +173,7 @@ describe('a batch', () => {
     const evaluations = [...body.evaluations.slice(0, 1), 'x', ...body.evaluations];
     expect(await decisions({ ...body, evaluations })).toEqual([true, false]);
   });
-  it('replaces a default as a whole', async () => {
+  it('replaces a default as a whole [AZ-BX-04]', async () => {
     const alice = { type: 'user', id: 'alice' };
     const body = {
       subject: { type: 'user', id: 'bob', properties: { role: 'admin' } },
@@ -167,7 +183,7 @@ describe('a batch', () => {
     };
     expect(await decisions(body)).toEqual([true, false, false]);
   });
-  it('uses the context of the batch for entries without one', async () => {
+  it('uses the context of the batch for entries without one [AZ-BX-17]', async () => {
     const { subject, action, resource } = aTransfer();
     const body = {
       subject,
@@ -178,11 +194,11 @@ describe('a batch', () => {
     };
     expect(await decisions(body)).toEqual([true, false]);
   });
-  it('needs no defaults, and none that is not used has to be whole', async () => {
+  it('needs no defaults, and none that is not used has to be whole [AZ-BX-06]', async () => {
     expect(await decisions({ evaluations: [small()] })).toEqual([true]);
     expect(await decisions({ resource: {}, evaluations: [small()] })).toEqual([true]);
   });
-  it('answers an entry that is no request with a denial of its own', async () => {
+  it('answers an entry that is no request with a denial of its own [AZ-BX-07, AZ-BX-08]', async () => {
     const { subject, resource } = aTransfer();
     const answer = await pdp.post({ subject, resource, evaluations: [small(), { context: {} }, 7] }, EVALUATIONS);
     expect(answer.status).toBe(200);
@@ -195,7 +211,7 @@ describe('a batch', () => {
   it.each<[string, object]>([
     ['no entries', small()],
     ['an empty list', { ...small(), evaluations: [] }],
-  ])('with %s is answered like a single request', async (_name, body) => {
+  ])('with %s is answered like a single request [AZ-BX-02]', async (_name, body) => {
     expect((await pdp.post(body, EVALUATIONS)).body).toEqual({ decision: true });
   });
   it.each<[string, object]>([
@@ -203,13 +219,13 @@ describe('a batch', () => {
     ['an unknown semantic', { ...of([10]), options: { evaluations_semantic: 'first_wins' } }],
     ['options that are no object', { ...of([10]), options: 'x' }],
     ['more entries than we take', of(Array.from({ length: 257 }, () => 10))],
-  ])('is refused as a whole with %s', async (_name, body) => {
+  ])('is refused as a whole with %s [AZ-BX-09, AZ-BX-11]', async (_name, body) => {
     expect((await pdp.post(body, EVALUATIONS)).status).toBe(400);
   });
 });
 
 describe('what is published', () => {
-  it('describes the decision point', async () => {
+  it('describes the decision point [AZ-MD-01, AZ-MD-03, AZ-MD-11, AZ-MD-12, ARAP-DIS-01, ARAP-DIS-03, ARAP-DIS-05]', async () => {
     const response = await fetch(`${pdp.origin}/.well-known/authzen-configuration`);
     expect(response.headers.get('content-type')).toMatch(/^application\/json/);
     expect(response.headers.get('cache-control')).toBe('public, max-age=300');
@@ -222,7 +238,7 @@ describe('what is published', () => {
       capabilities: ['urn:openid:authzen:capability:access-request'],
     });
   });
-  it('puts the path of an identifier that has one after the well-known part', async () => {
+  it('puts the path of an identifier that has one after the well-known part [AZ-MD-02]', async () => {
     const tenant = await startTestPdp({ url: 'https://gate.test/t1' });
     try {
       const response = await fetch(`${tenant.origin}/.well-known/authzen-configuration/t1`);
@@ -236,7 +252,7 @@ describe('what is published', () => {
       await tenant.stop();
     }
   });
-  it('has public keys only', async () => {
+  it('has public keys only [ARAP-DIS-07]', async () => {
     const { keys } = (await (await fetch(`${pdp.origin}/access/v1/jwks`)).json()) as { keys: object[] };
     expect(keys).toHaveLength(2);
     for (const key of keys) {

@@ -69,7 +69,7 @@ describe('the decision point with the example policies', () => {
     expect((await post(config.urls.pdp, aCall('files__read_file'))).body).toEqual({ decision: true });
   });
 
-  it('denies a change, offers a request for it, and has it on record', async () => {
+  it('denies a change, offers a request for it, and has it on record [ARAP-EID-02, ARAP-GEN-07, PRJ-02]', async () => {
     const answer = await post(config.urls.pdp, aCall('files__write_file'));
     const { evaluation_id, access_request } = answer.body.context as {
       evaluation_id: string;
@@ -93,7 +93,7 @@ describe('the decision point with the example policies', () => {
     });
   });
 
-  it('permits it with the approval, by the keys that the access request service publishes', async () => {
+  it('permits it with the approval, by the keys that the access request service publishes [ARAP-CMP-14]', async () => {
     const request = aCall('files__write_file');
     const approval = await approve(request);
     const permit = {
@@ -106,7 +106,7 @@ describe('the decision point with the example policies', () => {
     expect(fetched).toBe(before);
   });
 
-  it('does not permit another path with it, nor one signed by an unknown key', async () => {
+  it('does not permit another path with it, nor one signed by an unknown key [ARAP-REV-04, ARAP-DIS-09]', async () => {
     const request = aCall('files__write_file');
     const other = presenting(aCall('files__write_file', '/srv/other.txt'), await approve(request));
     expect((await post(config.urls.pdp, other)).body).toMatchObject({
@@ -122,13 +122,13 @@ describe('the decision point with the example policies', () => {
     expect(fetched - before).toBeLessThanOrEqual(1);
   });
 
-  it('publishes the keys for approvals beside its own', async () => {
+  it('publishes the keys for approvals beside its own [ARAP-DIS-06, ARAP-DIS-07, ARAP-CMP-20]', async () => {
     const { keys } = (await (await fetch(`${config.urls.pdp}/access/v1/jwks`)).json()) as JSONWebKeySet;
     expect(keys.map((key) => key.kid)).toEqual(['pdp-1', 'ars-1']);
     expect(keys.every((key) => !('d' in key))).toBe(true);
   });
 
-  it('never gives two denials one identifier', async () => {
+  it('never gives two denials one identifier [ARAP-BND-06]', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => post(config.urls.pdp, aCall('files__edit_file'))),
     );

@@ -32,7 +32,7 @@ const another = (reason: string) => ({
 });
 
 describe('an approval for this very request', () => {
-  it('permits, and the answer says until when', async () => {
+  it('permits, and the answer says until when [ARAP-CMP-14, ARAP-GEN-04]', async () => {
     const approval = await approvalFor(aTransfer());
     const answer = await pdp.post(presenting(aTransfer(), approval));
     expect(answer.body).toEqual({
@@ -40,7 +40,7 @@ describe('an approval for this very request', () => {
       context: { approval: { id: approval.id, approved_until: approval.approved_until } },
     });
   });
-  it('permits when members that never bind have changed', async () => {
+  it('permits when members that never bind have changed [ARAP-GEN-11]', async () => {
     const approval = await approvalFor(aTransfer({ time: '09:00' }));
     const later = presenting(aTransfer({ time: '10:00', request_id: '2' }), approval);
     expect((await pdp.post(later)).body.decision).toBe(true);
@@ -48,12 +48,12 @@ describe('an approval for this very request', () => {
   it('permits although something was added that no policy can see', async () => {
     expect(await present({ with: aTransfer({ risk: 'low' }) })).toMatchObject({ decision: true });
   });
-  it('does not lift a forbid that is not requestable', async () => {
+  it('does not lift a forbid that is not requestable [ARAP-REV-08, ARAP-REV-09, ARAP-NXT-15]', async () => {
     const request = aTransfer({ amount: 2_000_000 });
     const answer = await pdp.post(presenting(request, await approvalFor(request)));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'policy_denied', next_action: 'none' } });
   });
-  it('does not help a subject that has been suspended since', async () => {
+  it('does not help a subject that has been suspended since [ARAP-REV-09]', async () => {
     const request = { ...aTransfer(), subject: { type: 'identity', id: 'mallory@example.com' } };
     const answer = await pdp.post(presenting(request, await approvalFor(request)));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'policy_denied', next_action: 'none' } });
@@ -80,10 +80,13 @@ describe('an approval for another request', () => {
     ['another resource', { ...aTransfer(), resource: { ...resource, id: 'acct-992' } }],
     ['a property on the resource', { ...aTransfer(), resource: { ...resource, properties: { a: 1 } } }],
     ['a property on the action', { ...aTransfer(), action: { ...action, properties: { fast: true } } }],
-  ])('does not permit %s', async (_name, request) => {
-    expect(await present({ with: request })).toEqual(another('out_of_scope'));
-  });
-  it('does not permit another call that only differs in what policies do not see', async () => {
+  ])(
+    'does not permit %s [ARAP-REV-04, ARAP-REV-05, ARAP-REV-07, ARAP-SCP-01, ARAP-SCP-02, ARAP-SEC-01, ARAP-NXT-02, ARAP-NXT-13]',
+    async (_name, request) => {
+      expect(await present({ with: request })).toEqual(another('out_of_scope'));
+    },
+  );
+  it('does not permit another call that only differs in what policies do not see [PRJ-17]', async () => {
     const approval = await approvalFor(aTransfer({ call_digest: 'sha-256:1' }));
     const answer = await pdp.post(presenting(aTransfer({ call_digest: 'sha-256:2' }), approval));
     expect(answer.body).toEqual(another('out_of_scope'));
@@ -95,7 +98,7 @@ describe('an approval for another request', () => {
       'with a member list that leaves the amount open',
       { binding_context_members: ['agent'], binding_hash: bindingHash(aTransfer(), ['agent']) },
     ],
-  ])('does not permit when it was given %s', async (_name, claims) => {
+  ])('does not permit when it was given %s [ARAP-REV-05, ARAP-SCP-01]', async (_name, claims) => {
     expect(await present({ claims })).toEqual(another('out_of_scope'));
   });
   it('offers no request where none would help', async () => {
@@ -117,15 +120,15 @@ describe('an approval that cannot be verified', () => {
     ['no id', { claims: { approval_id: undefined } }],
     ['no template', { claims: { template: undefined } }],
     ['no binding', { claims: { binding_hash: undefined } }],
-  ])('is worth nothing with %s', async (_name, of) => {
+  ])('is worth nothing with %s [ARAP-CMP-12, ARAP-CMP-13, ARAP-REV-06, ARAP-REV-17]', async (_name, of) => {
     expect(await present(of)).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when it is shown under another id', async () => {
+  it('is worth nothing when it is shown under another id [ARAP-REV-06, ARAP-REV-07]', async () => {
     expect(await present({ approval: { id: 'apr_swapped' } })).toEqual(UNVERIFIABLE);
   });
 
-  it.each([0, 1, 2])('is worth nothing when part %i of its state was altered', async (part) => {
+  it.each([0, 1, 2])('is worth nothing when part %i of its state was altered [ARAP-REV-17]', async (part) => {
     const approval = await approvalFor(aTransfer());
     const parts = approval.state.split('.');
     const text = parts[part] ?? '';
@@ -134,14 +137,14 @@ describe('an approval that cannot be verified', () => {
     expect(answer.body).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when another key signed it, even one that its header carries', async () => {
+  it('is worth nothing when another key signed it, even one that its header carries [ARAP-CMP-13, PRJ-06]', async () => {
     const key = { ...(await anEs256Key('ars-1')) };
     expect(await present({ key })).toEqual(UNVERIFIABLE);
     const { d: _d, ...jwk } = key;
     expect(await present({ key, header: { jwk } })).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when the decision point itself signed it', async () => {
+  it('is worth nothing when the decision point itself signed it [ARAP-CMP-13]', async () => {
     expect(await present({ key: { ...pdp.pdpKey, kid: 'ars-1' } })).toEqual(UNVERIFIABLE);
   });
 
@@ -182,7 +185,7 @@ describe('an approval that cannot be verified', () => {
 });
 
 describe('an approval that is over', () => {
-  it('does not permit, and another may be asked for', async () => {
+  it('does not permit, and another may be asked for [ARAP-NXT-01, ARAP-NXT-02, ARAP-NXT-12, ARAP-REV-07]', async () => {
     expect(await present({ expiresInSeconds: -1 })).toEqual(another('approval_expired'));
   });
   it('ends the matter when the request is refused for good by now', async () => {
@@ -195,7 +198,7 @@ describe('an approval that is over', () => {
 });
 
 describe('the keys of the access request service', () => {
-  it('make the answer wait while they cannot be fetched, and never permit', async () => {
+  it('make the answer wait while they cannot be fetched, and never permit [ARAP-NXT-07, ARAP-NXT-14]', async () => {
     const cut = await startTestPdp({ keys: () => Promise.reject(new TypeError('fetch failed')) });
     try {
       const approval = await anApprovalFor(aTransfer(), { key: cut.arsKey });

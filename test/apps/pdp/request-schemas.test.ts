@@ -21,7 +21,7 @@ describe('a schema of a template', () => {
     return context?.['access_request'] as { template: string; request_schema_url?: string };
   };
 
-  it('is named by every denial that offers it, and there for everybody', async () => {
+  it('is named by every denial that offers it, and there for everybody [ARAP-FRM-02]', async () => {
     const { request_schema_url: url = '' } = await offerOf(aTransfer());
     expect(url).toMatch(new RegExp(`^${PDP_URL}/access/v1/request-schemas/[0-9a-f]{64}[.]json$`));
     const answer = await fetch(url.replace(PDP_URL, pdp.origin));

@@ -16,7 +16,7 @@ interface Offer {
 const offerOf = (answer: { body: { context?: object } }) => answer.body.context as Offer;
 
 describe('a requestable denial', () => {
-  it('is a denial that says what may cure it', async () => {
+  it('is a denial that says what may cure it [ARAP-DEN-01, ARAP-DEN-06, ARAP-DEN-18, ARAP-DEN-20, ARAP-EID-01, AZ-IM-12]', async () => {
     const answer = await pdp.post(aTransfer());
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -36,7 +36,7 @@ describe('a requestable denial', () => {
     });
   });
 
-  it('has a token that the published keys verify, and that is bound to this very denial', async () => {
+  it('has a token that the published keys verify, and that is bound to this very denial [ARAP-DEN-07, ARAP-DEN-10, ARAP-DEN-11, ARAP-BND-03, ARAP-BND-05, ARAP-BND-07, ARAP-BND-08, ARAP-GEN-07, PRJ-03, PRJ-04]', async () => {
     const request = aTransfer({ to: 'acct-1' });
     const { evaluation_id, evaluated_at, access_request } = offerOf(await pdp.post(request));
     const keys = (await (await fetch(`${pdp.origin}/access/v1/jwks`)).json()) as JSONWebKeySet;
@@ -62,13 +62,13 @@ describe('a requestable denial', () => {
     expect(window).toBeLessThanOrEqual(600_000);
   });
 
-  it('is on record before it is answered, under the same identifier', async () => {
+  it('is on record before it is answered, under the same identifier [ARAP-EID-02, PRJ-02]', async () => {
     const before = pdp.recorded.length;
     const { evaluation_id } = offerOf(await pdp.post(aTransfer()));
     expect(pdp.recorded.slice(before).map((denial) => denial.evaluationId)).toEqual([evaluation_id]);
   });
 
-  it('is not made of a denial that no approval would lift', async () => {
+  it('is not made of a denial that no approval would lift [ARAP-DEN-02]', async () => {
     const before = pdp.recorded.length;
     const hard = await pdp.post(aTransfer({ amount: 2_000_000 }));
     expect(hard.body).toEqual({ decision: false, context: { reason: 'hard_limit' } });
@@ -84,7 +84,7 @@ describe('an approval that the caller invented', () => {
     ['with facts as its state', { id: 'apr_1', state: { verified: true, template: 'treasury_approval' } }],
     ['as text', 'approved'],
     ['as true', true],
-  ])('never permits %s', async (_name, approval) => {
+  ])('never permits %s [ARAP-REV-03, ARAP-NXT-16, PRJ-27]', async (_name, approval) => {
     const answer = await pdp.post(presenting(aTransfer(), approval));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'approval_unverifiable', next_action: 'none' } });
   });
@@ -101,7 +101,7 @@ describe('a request that cannot be evaluated', () => {
     ['no amount', '{"agent":"a"}'],
     ['a huge amount', '{"agent":"a","amount":1e30}'],
     ['an amount that is rounded when it is read', '{"agent":"a","amount":9007199254740993}'],
-  ])('is denied for good with %s, and raises an alarm', async (_name, context) => {
+  ])('is denied for good with %s, and raises an alarm [PRJ-28]', async (_name, context) => {
     const before = pdp.lines.length;
     const { subject, action, resource } = aTransfer();
     const body = JSON.stringify({ subject, action, resource }).replace(/\}$/, `,"context":${context}}`);
@@ -112,7 +112,7 @@ describe('a request that cannot be evaluated', () => {
     expect(pdp.lines.slice(before).map((line) => line.alarm)).toEqual(['evaluation_failed']);
   });
 
-  it('is denied for good when a policy fails', async () => {
+  it('is denied for good when a policy fails [PRJ-28]', async () => {
     const answer = await pdp.post({ ...aTransfer(), action: { name: 'add_up' }, context: { a: 2 ** 52, b: 2 ** 52 } });
     expect(answer.body).toEqual({ decision: false, context: { reason: 'evaluation_failed' } });
   });
@@ -122,7 +122,7 @@ describe('a requestable denial that cannot be backed', () => {
   it.each([
     ['signing', { signBindingToken: () => Promise.reject(new Error('no key')) }],
     ['recording', { evaluations: { record: () => Promise.reject(new Error('no database')) } }],
-  ])('is a plain denial when %s fails', async (_name, decide) => {
+  ])('is a plain denial when %s fails [ARAP-DEN-08]', async (_name, decide) => {
     const broken = await startTestPdp({ decide });
     try {
       const answer = await broken.post(aTransfer());

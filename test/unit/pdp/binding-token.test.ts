@@ -22,10 +22,10 @@ const OFFER: Requestable = {
 describe('the binding hash', () => {
   const members = ['agent', 'amount'];
 
-  it('has the published value for a transfer with its context', () => {
+  it('has the published value for a transfer with its context [ARAP-BND-10]', () => {
     expect(bindingHash(aTransfer(), members)).toBe('1D3AUzxxGix20RNsi3F0diqdPOJ7sP6ZHV3L9p3Tyn8');
   });
-  it('has the published value when no context member is bound', () => {
+  it('has the published value when no context member is bound [ARAP-BND-10]', () => {
     expect(bindingHash(aTransfer(), [])).toBe('iVScull4ZkZejfUf8P5oOnL31hBtxnJvaj4ppRRMy5c');
   });
   it('has the published value for another amount', () => {
@@ -36,7 +36,7 @@ describe('the binding hash', () => {
     const shuffled = { context: { amount: 50_000, agent: 'agent-7' }, resource, action, subject };
     expect(bindingHash(shuffled, ['amount', 'agent'])).toBe(bindingHash(aTransfer(), members));
   });
-  it('leaves out the actor of the subject, and keeps properties that this empties', () => {
+  it('leaves out the actor of the subject, and keeps properties that this empties [ARAP-BND-11, PRJ-04]', () => {
     const withProperties = (properties: Record<string, string>): BoundRequest => ({
       ...aTransfer(),
       subject: { type: 'identity', id: 'alice@example.com', properties },
@@ -45,13 +45,13 @@ describe('the binding hash', () => {
     expect(bindingHash(withProperties({}), members)).not.toBe(bindingHash(aTransfer(), members));
     expect(bindingHash(withProperties({ role: 'x' }), members)).not.toBe(bindingHash(withProperties({}), members));
   });
-  it('tells an absent member from one that is null', () => {
+  it('tells an absent member from one that is null [ARAP-BND-12]', () => {
     expect(bindingHash(aTransfer({ memo: null }), ['memo'])).not.toBe(bindingHash(aTransfer(), ['memo']));
   });
 });
 
 describe('the bound context members', () => {
-  it('are all that the request carried, but neither answers of a PDP nor what changes each time', () => {
+  it('are all that the request carried, but neither answers of a PDP nor what changes each time [ARAP-GEN-10, ARAP-GEN-11]', () => {
     const context = { time: 'now', request_id: '1', evaluation_id: 'e', access_request: {}, approval: {}, reason: 'r' };
     expect(bindingMembers(aTransfer({ ...context, arguments: {}, call_digest: 'sha-256:1' }))).toEqual([
       'agent',
@@ -66,7 +66,7 @@ describe('the binding token', () => {
   const issuer = 'https://gate.example.test';
   const audience = 'https://gate.example.test/access/v1/requests';
 
-  it('verifies with the public key and says what the denial binds', async () => {
+  it('verifies with the public key and says what the denial binds [ARAP-BND-08, PRJ-03]', async () => {
     const key = await anEs256Key('pdp-1');
     const sign = await createBindingTokenSigner({ key, issuer, audience });
     const denial = bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER }, 600);
@@ -102,7 +102,7 @@ describe('the binding token', () => {
     expect(decodeJwt(token)).not.toHaveProperty('context');
   });
 
-  it('never repeats an identifier', () => {
+  it('never repeats an identifier [ARAP-EID-03]', () => {
     const denials = Array.from({ length: 50 }, () =>
       bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER }, 600),
     );

@@ -28,7 +28,7 @@ describe('a request that cannot be turned into Cedar', () => {
     ['a decimal with too many digits', { rate: '1.55555' }, 'evaluation_failed'],
     ['no amount', { amount: undefined }, 'evaluation_failed'],
     ['an amount of null', { amount: null }, 'evaluation_failed'],
-  ])('fails with %s, even where it would be permitted', (_name, context, reason) => {
+  ])('fails with %s, even where it would be permitted [PRJ-28]', (_name, context, reason) => {
     expect(answer({ amount: 10, ...context })).toMatchObject({ kind: 'failed', reason });
   });
 
@@ -82,7 +82,7 @@ describe('the engine', () => {
     });
   });
 
-  it('tells entities of two types apart that have the same id', () => {
+  it('tells entities of two types apart that have the same id [AZ-IM-04]', () => {
     const read = (type: string, id = 'alice') =>
       answerByPolicy(engine, {
         subject: { type, id },
@@ -127,7 +127,7 @@ describe('the engine', () => {
     });
   });
 
-  it('never sees an approval that the caller wrote, however it got there', () => {
+  it('never sees an approval that the caller wrote, however it got there [PRJ-27]', () => {
     const invented = { approval: { verified: true, template: 'treasury_approval' } };
     expect(answer(invented).kind).toBe('requestable');
     expect(

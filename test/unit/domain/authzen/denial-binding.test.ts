@@ -22,11 +22,11 @@ describe('what a denial binds', () => {
       boundParts(transfer({ agent: 'agent-7', amount: 60_000 }), MEMBERS),
       'pSR0yX2Sv4lGvXJRioZ1UuDa1-ph0OSWqvxyp79uAzg',
     ],
-  ])('hashes to the known value with %s', (_name, parts, expected) => {
+  ])('hashes to the known value with %s [ARAP-BND-10]', (_name, parts, expected) => {
     expect(hash(parts)).toBe(expected);
   });
 
-  it('leaves members out that are not named, and those that a PDP answers', () => {
+  it('leaves members out that are not named, and those that a PDP answers [ARAP-GEN-10]', () => {
     const request = transfer({ agent: 'agent-7', amount: 50_000, note: 'x', reason: 'y', approval: 'z' });
     expect(boundParts(request, [...MEMBERS, 'reason', 'approval'])).toEqual(boundParts(transfer(), MEMBERS));
   });
@@ -36,7 +36,7 @@ describe('what a denial binds', () => {
     expect(boundParts(transfer({ gone: null }), ['gone'])['context']).toEqual({ gone: null });
   });
 
-  it('leaves the delegation of the subject out, and an emptied list of properties in', () => {
+  it('leaves the delegation of the subject out, and an emptied list of properties in [ARAP-BND-11]', () => {
     const delegated = { ...transfer(), subject: { type: 'identity', id: 'a', properties: { act: { sub: 'b' } } } };
     expect(boundParts(delegated, [])['subject']).toEqual({ type: 'identity', id: 'a', properties: {} });
   });
@@ -50,7 +50,7 @@ describe('sameness of JSON', () => {
     [[1, 2], [2, 1], false],
     [{ a: null }, {}, false],
     ['é', 'e\u0301', false],
-  ] as const)('of %j and %j is %s', (a, b, same) => {
+  ] as const)('of %j and %j is %s [ARAP-BND-12]', (a, b, same) => {
     expect(isSameJson(a, b)).toBe(same);
   });
 });
