@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
-describe('submission of an access request', () => {
+describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13, ARAP-BND-16, ARAP-BND-20, ARAP-GEN-08, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-05, ARAP-SUB-09, ARAP-ERR-04, PRJ-06, PRJ-07, ARAP-CB-02, ARAP-SUB-08, ARAP-SUB-19, PRJ-11, PRJ-14]', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
@@ -103,10 +103,7 @@ describe('submission of an access request', () => {
     ['another resource type', () => ({ body: { resource: { type: 'door', id: 'files__write_file' } } })],
     ['another action', () => ({ body: { action: { name: 'tools/list' } } })],
     ['an action with more in it', () => ({ body: { action: { name: 'tools/call', properties: { force: true } } } })],
-    [
-      'another member of the context that binds',
-      async () => ({ body: { context: { ...(await service.submission()).context, agent: 'another' } } }),
-    ],
+    ['another member', async () => ({ body: { context: { ...(await service.submission()).context, agent: 'x' } } })],
     ['another hash', () => ({ claims: { binding_hash: 'AAAA' } })],
     ['another inline copy', () => ({ claims: { action: { name: 'tools/list' } } })],
     ['nothing bound', () => ({ claims: { binding_hash: undefined, subject: undefined } })],
@@ -114,14 +111,11 @@ describe('submission of an access request', () => {
     ['a digest of other arguments', () => ({ context: { arguments: { path: '/etc/passwd' } } })],
     ['a digest for another tool', () => ({ context: { call_digest: `sha-256:${'0'.repeat(64)}` } })],
     ['a later echo of the expiry', () => ({ body: {}, claims: { denial_expires_at: new Date(0).toISOString() } })],
-  ])(
-    'refuses a denial with %s [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13, ARAP-BND-16, ARAP-BND-20, ARAP-GEN-08, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-05, ARAP-SUB-09, ARAP-ERR-04, PRJ-06, PRJ-07]',
-    async (_name, changes) => {
-      const before = await count();
-      expect(await refusal(await changes())).toEqual(INVALID);
-      expect(await count()).toBe(before);
-    },
-  );
+  ])('refuses a denial with %s', async (_name, changes) => {
+    const before = await count();
+    expect(await refusal(await changes())).toEqual(INVALID);
+    expect(await count()).toBe(before);
+  });
 
   it('accepts either form of the binding alone [ARAP-BND-02, ARAP-BND-09, PRJ-04]', async () => {
     const parts = { subject: undefined, resource: undefined, action: undefined, context: undefined };
@@ -177,16 +171,13 @@ describe('submission of an access request', () => {
     ['client.actor.id:', { client: { actor: { issuer: 'x' } } }],
     ['resource.id: no control', { resource: { type: 'tool', id: 'a\u0000b' } }],
     ['invalid string', { note: '\ud800' }],
-  ])(
-    'answers a malformed request with what is wrong with it: %s [ARAP-CB-02, ARAP-SUB-08, ARAP-SUB-19, PRJ-11, PRJ-14]',
-    async (detail, change) => {
-      const changed = { ...(await service.submission()), ...(change as object) };
-      const answer = await service.submit(changed);
-      expect(answer.body.detail).toContain(detail);
-      expect(answer.headers.get('content-type')).toMatch('application/problem+json');
-      expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
-    },
-  );
+  ])('answers a malformed request with what is wrong with it: %s', async (detail, change) => {
+    const changed = { ...(await service.submission()), ...(change as object) };
+    const answer = await service.submit(changed);
+    expect(answer.body.detail).toContain(detail);
+    expect(answer.headers.get('content-type')).toMatch('application/problem+json');
+    expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
+  });
 
   it.each<[string, RequestInit, number]>([
     ['no idempotency key', { headers: { 'idempotency-key': '' } }, 400],
