@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { decideBatch } from '../batch.ts';
 import { createEngine, type Engine } from '../cedar/engine.ts';
 import type { ApprovalVerdict } from '../cedar/facts.ts';
+import { cedarPolicies } from '../cedar/policy-engine.ts';
 import { readPolicyFiles } from '../cedar/policy-files.ts';
 import { createDecide } from '../decide.ts';
 import { readBatch, readEvaluation } from '../requests.ts';
@@ -29,7 +30,7 @@ export async function testPolicies(file: string, folder: string): Promise<Policy
 function askEngine(engine: Engine): Ask {
   return async (body, approval) => {
     const decide = createDecide({
-      engine,
+      engine: cedarPolicies(engine),
       verifyApproval: () => Promise.resolve(verdictOf(approval)),
       signBindingToken: () => Promise.resolve('unsigned'),
       evaluations: { record: () => Promise.resolve() },
