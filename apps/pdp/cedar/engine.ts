@@ -1,20 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import {
-  preparsePolicySet,
-  preparseSchema,
   statefulIsAuthorized,
-  validate,
-  type CheckParseAnswer,
   type EntityJson,
   type StatefulAuthorizationCall,
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
-import { describeErrors, readPolicies, type Policies, type Policy } from './policies.ts';
+import { readPolicies, type Policies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-files.ts';
+import type { Problem } from './problems.ts';
 import { ConversionError } from './projection.ts';
 import {
   ACTION_MEMBER,
@@ -24,6 +20,10 @@ import {
   type EntityShape,
   type SchemaShape,
 } from './schema.ts';
+import { slicesOf, type Slice } from './slices.ts';
+import { takeSlot, type Slot } from './slot.ts';
+import { atOnce, stepByStep, type Steps } from './steps.ts';
+import { validatePolicies } from './validate.ts';
 import { keepWasmCallsOutOfLine } from './wasm-calls.ts';
 
 /** Facts about an approval that the host has verified, or assumes in a what-if. */
@@ -34,7 +34,13 @@ export interface ApprovalFacts {
 
 /** A request in Cedar's terms, ready to be evaluated more than once. */
 export type Prepared =
-  | { readonly kind: 'ready'; readonly action: ActionShape; readonly call: StatefulAuthorizationCall }
+  | {
+      readonly kind: 'ready';
+      readonly action: ActionShape;
+      readonly call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>;
+      /** Names of the sets that have every policy which could match. */
+      readonly sets: readonly string[];
+    }
   /** No schema declares the action: no policy can be about it. */
   | { readonly kind: 'unknown_action' }
   | { readonly kind: 'failed'; readonly cause: string };
@@ -48,56 +54,79 @@ export type EngineAnswer =
 /** Cedar with one set of policies, parsed once. Every answer is computed from this process's memory alone. */
 export interface Engine {
   readonly policies: Policies;
-  /** What authors should know and that does not stop the start: Cedar's warnings about the policies. */
-  readonly warnings: readonly string[];
+  /** What authors should know and that does not stop the start. */
+  readonly warnings: readonly Problem[];
   prepare(request: EvaluationRequest): Prepared;
   evaluate(prepared: Extract<Prepared, { kind: 'ready' }>, approval?: ApprovalFacts): EngineAnswer;
   /** Context members that policies may look at for this action; empty for an unknown one. */
   contextOf(action: string): ReadonlySet<string>;
   /** Policies whose scope includes this action. */
   policiesFor(action: ActionShape): readonly Policy[];
+  /** Frees Cedar's memory for another engine: this one may not be asked any more. May be called once. */
+  release(): void;
 }
 
-/** Parses, validates and indexes everything. Throws `ERR_CONFIG_INVALID` with the place of the mistake. */
-export function createEngine(files: Omit<PolicyFiles, 'requestSchemas'>): Engine {
+/** What an engine is made of: a policy folder, and the people that the deployment's directory knows. */
+export type EngineFiles = Omit<PolicyFiles, 'requestSchemas'> & { readonly directory?: Directory | undefined };
+
+/** Parses, validates and indexes everything. Throws `InvalidPolicies` with the places of the mistakes. */
+export function createEngine(files: EngineFiles): Engine {
+  return atOnce(buildEngine(files));
+}
+
+/** The same, in steps between which the process can answer requests. */
+export async function createEngineMeanwhile(files: EngineFiles): Promise<Engine> {
+  return await stepByStep(buildEngine(files));
+}
+
+interface Loaded {
+  readonly shape: SchemaShape;
+  readonly entities: OwnEntities;
+  readonly slices: ReadonlyMap<string, Slice>;
+  readonly schemaName: string;
+}
+
+function* buildEngine(files: EngineFiles): Steps<Engine> {
   keepWasmCallsOutOfLine();
   const shape = readSchema(files.schema);
-  const policies = readPolicies(files.policies);
-  const entities = readEntities(files.entities, { text: files.schema, shape });
-  const warnings = validatePolicies(policies, files.schema);
-
-  // Cedar keeps parsed sets under names that belong to the whole process, hence one that is ours alone.
-  const name = randomUUID();
-  mustParse(preparseSchema(name, files.schema));
-  // Evaluation time grows with the number of policies, so each action has the set of those that can match it.
-  const slices = new Map([...shape.actions.values()].map((action) => [action.name, sliceFor(action, policies)]));
-  for (const [action, slice] of slices) {
-    const staticPolicies = Object.fromEntries(slice.map((policy) => [policy.id, policy.text]));
-    mustParse(preparsePolicySet(`${name} ${action}`, { staticPolicies }));
+  const { policies, warnings } = yield* readPolicies(files.policies);
+  const entities = yield* readEntities(
+    { text: files.entities, directory: files.directory },
+    { text: files.schema, shape },
+  );
+  const cedarWarnings = yield* validatePolicies(policies, files.schema);
+  const slot = takeSlot();
+  try {
+    slot.keepSchema(files.schema);
+    const slices = yield* slicesOf(shape.actions.values(), policies, slot);
+    const loaded = { shape, entities, slices, schemaName: slot.schemaName };
+    return assemble({ policies, warnings: [...warnings, ...cedarWarnings], loaded, slot });
+  } catch (error) {
+    slot.release();
+    throw error;
   }
+}
+
+interface Parts extends Pick<Engine, 'policies' | 'warnings'> {
+  readonly loaded: Loaded;
+  readonly slot: Slot;
+}
+
+function assemble({ policies, warnings, loaded, slot }: Parts): Engine {
   const noContext: ReadonlySet<string> = new Set();
   return {
     policies,
     warnings,
-    prepare: (request) => prepare(request, { name, shape, entities }),
-    evaluate: ({ action, call }, approval) =>
-      evaluate(call, action.context.has(APPROVAL_MEMBER) ? approval : undefined),
-    contextOf: (action) => shape.actions.get(action)?.context ?? noContext,
-    policiesFor: (action) => slices.get(action.name) ?? [],
+    prepare: (request) => prepare(request, loaded),
+    evaluate: (prepared, approval) =>
+      evaluate(prepared, prepared.action.context.has(APPROVAL_MEMBER) ? approval : undefined),
+    contextOf: (action) => loaded.shape.actions.get(action)?.context ?? noContext,
+    policiesFor: (action) => loaded.slices.get(action.name)?.policies ?? [],
+    release: () => slot.release(),
   };
 }
 
-function sliceFor(action: ActionShape, policies: Policies): readonly Policy[] {
-  return [...policies.values()].filter((policy) => policy.actions?.some((name) => action.groups.has(name)) ?? true);
-}
-
-interface Loaded {
-  readonly name: string;
-  readonly shape: SchemaShape;
-  readonly entities: OwnEntities;
-}
-
-function prepare(request: EvaluationRequest, { name, shape, entities }: Loaded): Prepared {
+function prepare(request: EvaluationRequest, { shape, entities, slices, schemaName }: Loaded): Prepared {
   const action = shape.actions.get(request.action.name);
   if (!action) return { kind: 'unknown_action' };
   try {
@@ -107,7 +136,7 @@ function prepare(request: EvaluationRequest, { name, shape, entities }: Loaded):
       toEntity(principal, request.subject, { shape: shape.subject, entities, path: 'subject' }),
       toEntity(resource, request.resource, { shape: shape.resource, entities, path: 'resource' }),
     ];
-    const call: StatefulAuthorizationCall = {
+    const call: Extract<Prepared, { kind: 'ready' }>['call'] = {
       principal,
       action: { type: 'Action', id: action.name },
       resource,
@@ -116,11 +145,10 @@ function prepare(request: EvaluationRequest, { name, shape, entities }: Loaded):
         'context',
       ) as StatefulAuthorizationCall['context'],
       entities: unique([...named, ...entities.around(principal), ...entities.around(resource)]),
-      preparsedPolicySetId: `${name} ${action.name}`,
-      preparsedSchemaName: name,
-      validateRequest: true,
+      preparsedSchemaName: schemaName,
     };
-    return { kind: 'ready', action, call };
+    const sets = slices.get(action.name)?.setsFor(principal.id, resource.id) ?? [];
+    return { kind: 'ready', action, call, sets };
   } catch (error) {
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;
@@ -153,10 +181,33 @@ function unique(entities: readonly EntityJson[]): EntityJson[] {
   return [...byUid.values()];
 }
 
-function evaluate(call: StatefulAuthorizationCall, approval: ApprovalFacts | undefined): EngineAnswer {
+/**
+ * Asks every set and joins the answers as Cedar would for one set of all: a forbid beats every permit. Each is asked, since a
+ * policy that errors in any of them makes the answer worthless.
+ */
+function evaluate(
+  { call, sets }: Extract<Prepared, { kind: 'ready' }>,
+  approval: ApprovalFacts | undefined,
+): EngineAnswer {
   const context = approval ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
+  const answers = sets.map((set, index) =>
+    evaluateSet({ ...call, context, preparsedPolicySetId: set, validateRequest: index === 0 }),
+  );
+  const failed = answers.find(({ kind }) => kind === 'failed');
+  if (failed) return failed;
+  const denying = determining(answers, 'deny');
+  if (denying.length > 0) return { kind: 'deny', policies: denying };
+  const permitting = determining(answers, 'allow');
+  return { kind: permitting.length > 0 ? 'allow' : 'deny', policies: permitting };
+}
+
+function determining(answers: readonly EngineAnswer[], kind: 'allow' | 'deny'): string[] {
+  return answers.flatMap((answer) => (answer.kind === kind ? answer.policies : [])).sort();
+}
+
+function evaluateSet(call: StatefulAuthorizationCall): EngineAnswer {
   try {
-    const answer = statefulIsAuthorized({ ...call, context });
+    const answer = statefulIsAuthorized(call);
     // Cedar's messages may quote values of the request, so only their codes and policies are passed on.
     if (answer.type === 'failure') return { kind: 'failed', cause: 'the request does not fit the schema' };
     const { decision, diagnostics } = answer.response;
@@ -164,26 +215,8 @@ function evaluate(call: StatefulAuthorizationCall, approval: ApprovalFacts | und
       const ids = diagnostics.errors.map((error) => error.policyId).sort();
       return { kind: 'failed', cause: `policies could not be evaluated: ${ids.join(', ')}` };
     }
-    return { kind: decision, policies: [...diagnostics.reason].sort() };
+    return { kind: decision, policies: diagnostics.reason };
   } catch {
     return { kind: 'failed', cause: 'the policy engine threw' };
   }
-}
-
-function validatePolicies(policies: Policies, schema: string): string[] {
-  const staticPolicies = Object.fromEntries([...policies.values()].map((policy) => [policy.id, policy.text]));
-  const answer = validate({ schema, policies: { staticPolicies }, validationSettings: { mode: 'strict' } });
-  if (answer.type === 'failure') throw invalid(describeErrors(answer.errors, ''));
-  const lines = (found: typeof answer.validationErrors) =>
-    found.map(({ policyId, error }) => `${policyId}: ${error.message}${error.help ? ` (${error.help})` : ''}`);
-  if (answer.validationErrors.length > 0) throw invalid(lines(answer.validationErrors).join('; '));
-  return lines(answer.validationWarnings);
-}
-
-function mustParse(answer: CheckParseAnswer): void {
-  if (answer.type === 'failure') throw invalid(describeErrors(answer.errors, ''));
-}
-
-function invalid(message: string): CountersignError {
-  return new CountersignError('ERR_CONFIG_INVALID', `The policies do not fit the schema: ${message}`);
 }

@@ -1,10 +1,17 @@
-import { checkParseEntities, type EntityJson, type TypeAndId } from '@cedar-policy/cedar-wasm/nodejs';
+import {
+  checkParseEntities,
+  type CedarValueJson,
+  type EntityJson,
+  type TypeAndId,
+} from '@cedar-policy/cedar-wasm/nodejs';
 import * as z from 'zod';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { parseEntityId } from './entity-id.ts';
-import { describeErrors } from './policies.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
+import { factsOf } from './directory-facts.ts';
+import { parseEntityId, type Known } from './entity-id.ts';
+import { InvalidPolicies, cedarProblems, endOf, type Problem } from './problems.ts';
 import { isObject } from './projection.ts';
 import type { SchemaShape } from './schema.ts';
+import type { Steps } from './steps.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone; what a request says is kept apart. */
 export interface OwnEntities {
@@ -27,27 +34,41 @@ const fileSchema = z.array(
   }),
 );
 
+const ENTITIES_FILE = 'entities.json';
 /** Attributes of subjects and resources that the host fills in, so entities.json may not. */
 export const HOST_ATTRIBUTES = ['type', 'id', 'properties'] as const;
 const NOTHING: Omit<EntityJson, 'uid'> = { attrs: {}, parents: [] };
+const CHECKED_PER_STEP = 500;
 
-/** Reads entities.json and holds it against the schema. Throws `ERR_CONFIG_INVALID`. */
-export function readEntities(text: string, schema: { text: string; shape: SchemaShape }): OwnEntities {
-  const known = new Map<string, EntityJson & { uid: TypeAndId }>();
-  for (const entity of parseFile(text)) {
+/** Reads entities.json, adds what the directory knows, and holds both against the schema. Throws `InvalidPolicies`. */
+export function* readEntities(
+  files: { text: string; directory?: Directory | undefined },
+  schema: { text: string; shape: SchemaShape },
+): Steps<OwnEntities> {
+  const known = new Map<string, Known>();
+  for (const entity of parseFile(files.text)) {
     const key = keyOf(entity.uid);
     if (known.has(key)) throw invalid(`${key} is there twice. Join the two entries.`);
-    known.set(key, { ...entity, attrs: { ...hostAttributes(entity, schema.shape), ...entity.attrs } } as EntityJson & {
-      uid: TypeAndId;
-    });
+    known.set(key, withHostAttributes(entity as Known, schema.shape));
   }
-  const checked = checkParseEntities({ entities: [...known.values()], schema: schema.text });
-  if (checked.type === 'failure') throw invalid(describeErrors(checked.errors, text));
-
-  const closures = new Map([...known.keys()].map((key) => [key, reachableFrom(key, known)]));
+  // All of the file at once, since groups may be in groups, and none may be in itself.
+  check([...known.values()], schema.text);
+  yield;
+  const people: Known[] = [];
+  for (const person of files.directory?.people ?? []) {
+    const facts = factsOf(person, schema.shape.subject);
+    const own = known.get(keyOf(facts.uid));
+    const merged = own ? merge(own, facts) : withHostAttributes(facts, schema.shape);
+    people.push(merged);
+    known.set(keyOf(facts.uid), merged);
+  }
+  for (let first = 0; first < people.length; first += CHECKED_PER_STEP) {
+    check(people.slice(first, first + CHECKED_PER_STEP), schema.text);
+    yield;
+  }
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
-    around: (uid) => closures.get(keyOf(uid)) ?? [],
+    around: (uid) => reachableFrom(keyOf(uid), known),
   };
 }
 
@@ -58,22 +79,44 @@ function parseFile(text: string): z.infer<typeof fileSchema> {
     return fileSchema.parse(JSON.parse(text));
   } catch (cause) {
     const why = cause instanceof z.ZodError ? z.prettifyError(cause) : 'it is not JSON';
-    throw invalid(`${why}. Write a JSON array of { "uid": { "type", "id" }, "attrs", "parents" }.`, cause);
+    const place = cause instanceof SyntaxError ? placeOf(cause, text) : {};
+    const message = `${why}. Write a JSON array of { "uid": { "type", "id" }, "attrs", "parents" }.`;
+    throw new InvalidPolicies([{ file: ENTITIES_FILE, ...place, message }], cause);
   }
 }
 
-function hostAttributes(entity: z.infer<typeof fileSchema>[number], shape: SchemaShape): Record<string, unknown> {
+/** V8 says where, and quotes what is there: only the first may be told. */
+function placeOf(error: SyntaxError, text: string): Partial<Problem> {
+  const position = /at position (\d+)/.exec(error.message)?.[1];
+  return position === undefined ? {} : endOf(text.slice(0, Number(position)));
+}
+
+/** Two sources for one fact would leave open which of them counts. */
+function merge(own: Known, facts: Known): Known {
+  const twice = Object.keys(facts.attrs).find((attribute) => attribute in own.attrs);
+  if (twice !== undefined)
+    throw invalid(`${keyOf(facts.uid)} sets "${twice}", which the directory says of people. Leave it out.`);
+  return { ...own, attrs: { ...own.attrs, ...facts.attrs }, parents: [...own.parents, ...facts.parents] };
+}
+
+function withHostAttributes(entity: Known, shape: SchemaShape): Known {
   const { type } = entity.uid;
-  if (type !== 'Subject' && type !== 'Resource') return {};
+  if (type !== 'Subject' && type !== 'Resource') return entity;
   const name = parseEntityId(entity.uid.id);
   if (!name) throw invalid(`${keyOf(entity.uid)} is not of the form "type|id", for example "identity|alice".`);
   const taken = HOST_ATTRIBUTES.find((attribute) => attribute in entity.attrs);
   if (taken)
     throw invalid(`${keyOf(entity.uid)} sets "${taken}", which is filled in from each request. Use another name.`);
   const declared = (type === 'Subject' ? shape.subject : shape.resource).attributes;
-  return Object.fromEntries(
-    Object.entries({ ...name, properties: {} }).filter(([attribute]) => declared.has(attribute)),
-  );
+  const filled: Record<string, CedarValueJson> = { ...name, properties: {} };
+  const attrs = Object.fromEntries(Object.entries(filled).filter(([attribute]) => declared.has(attribute)));
+  return { ...entity, attrs: { ...attrs, ...entity.attrs } };
+}
+
+function check(entities: readonly Known[], schema: string): void {
+  const checked = checkParseEntities({ entities: [...entities], schema });
+  if (checked.type === 'failure')
+    throw new InvalidPolicies(cedarProblems(checked.errors, { file: ENTITIES_FILE, text: '' }));
 }
 
 function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): EntityJson[] {
@@ -97,6 +140,6 @@ function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): E
   return found;
 }
 
-function invalid(message: string, cause?: unknown): CountersignError {
-  return new CountersignError('ERR_CONFIG_INVALID', `entities.json: ${message}`, { cause });
+function invalid(message: string): InvalidPolicies {
+  return new InvalidPolicies([{ file: ENTITIES_FILE, message }]);
 }

@@ -1,3 +1,8 @@
+import type { EntityJson, TypeAndId } from '@cedar-policy/cedar-wasm/nodejs';
+
+/** An entity whose name is in one form. */
+export type Known = EntityJson & { uid: TypeAndId };
+
 /**
  * AuthZEN names an entity by type and id, and types may be any text; Cedar types have to be identifiers. Every subject
  * is therefore a Cedar `Subject`, every resource a `Resource`, with `type|id` as id. The separator is escaped in both

@@ -1,20 +1,25 @@
 import {
   policySetTextToParts,
   policyToJson,
-  type DetailedError,
+  type EntityUidJson,
   type PolicyJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyFiles } from './policy-files.ts';
+import { cedarProblems, endOf, InvalidPolicies, within, type Place, type Problem } from './problems.ts';
+import type { Steps } from './steps.ts';
 
 /** One Cedar policy with what its annotations say to the host. */
-export interface Policy {
+export interface Policy extends Place {
   /** `@id`: names the policy in logs, tokens and records. */
   readonly id: string;
+  readonly file: string;
   readonly effect: 'permit' | 'forbid';
   readonly text: string;
   /** Actions and action groups its scope names; undefined when it is for every action. */
   readonly actions: readonly string[] | undefined;
+  /** Entity ids that its scope demands with `==`; undefined where it demands none. */
+  readonly principal: string | undefined;
+  readonly resource: string | undefined;
   /** `@requestable`: template of the access request that may cure a denial this policy has a part in. */
   readonly template: string | undefined;
   /** `@reason`: stable, machine-readable. */
@@ -27,42 +32,112 @@ export interface Policy {
 /** Policies by id, in the order of their ids: answers do not depend on the order of files. */
 export type Policies = ReadonlyMap<string, Policy>;
 
-/** Reads every policy of a folder. Throws `ERR_CONFIG_INVALID` naming file and line. */
-export function readPolicies(files: PolicyFiles['policies']): Policies {
-  const all = files.flatMap(({ file, text }) => readFile(file, text));
+/** What the host reads of a policy. Anything else behind an `@` has no effect, which is mostly a slip of the pen. */
+const ANNOTATIONS: ReadonlySet<string> = new Set(['id', 'requestable', 'reason', 'title', 'description']);
+
+/** Policies of which a step takes so many that it is over in a few milliseconds. */
+const READ_PER_STEP = 50;
+
+/** Reads every policy of a folder, and says what is odd about them. Throws `InvalidPolicies` with all that is wrong. */
+export function* readPolicies(
+  files: PolicyFiles['policies'],
+): Steps<{ policies: Policies; warnings: readonly Problem[] }> {
+  const problems: Problem[] = [];
+  const warnings: Problem[] = [];
+  const all: Policy[] = [];
+  for (const file of files) {
+    yield;
+    let read = 0;
+    for (const piece of piecesOf(file, problems)) {
+      if (++read % READ_PER_STEP === 0) yield;
+      const policy = readPolicy(piece, { problems, warnings });
+      if (policy) all.push(policy);
+    }
+  }
   all.sort((a, b) => (a.id < b.id ? -1 : 1));
   const byId = new Map<string, Policy>();
   for (const policy of all) {
-    if (byId.has(policy.id)) throw invalid(`two policies have @id("${policy.id}"). Give each its own.`);
-    byId.set(policy.id, policy);
+    const { id, file, line, column } = policy;
+    const other = byId.get(id);
+    if (other) {
+      const message = `two policies have @id("${id}"), the other in ${other.file}:${other.line}. Give each its own.`;
+      problems.push({ file, line, column, message });
+    }
+    byId.set(id, policy);
   }
-  return byId;
+  if (problems.length > 0) throw new InvalidPolicies(problems);
+  return { policies: byId, warnings };
 }
 
-function readFile(file: string, text: string): Policy[] {
+/** The text of one policy, and where it begins. */
+interface Piece extends Place {
+  readonly file: string;
+  readonly text: string;
+}
+
+function piecesOf({ file, text }: PolicyFiles['policies'][number], problems: Problem[]): Piece[] {
   const parts = policySetTextToParts(text);
-  if (parts.type === 'failure') throw invalid(`${file}: ${describeErrors(parts.errors, text)}`);
-  if (parts.policy_templates.length > 0)
-    throw invalid(`${file} has a policy with a slot (?principal or ?resource). Name the entity.`);
-  return parts.policies.map((policy) => readPolicy(file, policy));
+  if (parts.type === 'failure') {
+    problems.push(...cedarProblems(parts.errors, { file, text }));
+    return [];
+  }
+  const [slot] = parts.policy_templates;
+  if (slot !== undefined) {
+    const message = 'a policy has a slot (?principal or ?resource). Name the entity.';
+    problems.push({ file, ...endOf(text.slice(0, Math.max(0, text.indexOf(slot)))), message });
+    return [];
+  }
+  const pieces: Piece[] = [];
+  let place: Place = { line: 1, column: 1 };
+  let from = 0;
+  for (const policy of inOrderOfText(parts.policies)) {
+    const at = Math.max(from, text.indexOf(policy, from));
+    place = within(place, endOf(text.slice(from, at)));
+    from = at;
+    pieces.push({ file, text: policy, ...place });
+  }
+  return pieces;
 }
 
-function readPolicy(file: string, text: string): Policy {
+/** Cedar names the policies of a text `policy0`, `policy1`, … and answers them in the order of these names. */
+function inOrderOfText(policies: readonly string[]): string[] {
+  const names = policies.map((_, index) => `policy${index}`).sort();
+  const numbered = policies.map((text, index) => [Number(names[index]?.slice('policy'.length)), text] as const);
+  return numbered.sort(([a], [b]) => a - b).map(([, text]) => text);
+}
+
+function readPolicy(
+  piece: Piece,
+  { problems, warnings }: Record<'problems' | 'warnings', Problem[]>,
+): Policy | undefined {
+  const { file, line, column, text } = piece;
   const parsed = policyToJson(text);
-  if (parsed.type === 'failure') throw invalid(`${file}: ${describeErrors(parsed.errors, text)}`);
-  const { annotations = {}, effect, action } = parsed.json;
+  if (parsed.type === 'failure') {
+    problems.push(...cedarProblems(parsed.errors, { file, text, start: piece }));
+    return undefined;
+  }
+  const { annotations = {}, effect, action, principal, resource } = parsed.json;
   const { id } = annotations;
-  if (!id) throw invalid(`${file} has a policy without @id("…"). Add one; it names the policy in logs and records.`);
+  const found = (message: string): Problem => ({ file, line, column, message });
+  if (!id) {
+    problems.push(found('a policy without @id("…"). Add one; it names the policy in logs and records.'));
+    return undefined;
+  }
   for (const name of ['requestable', 'reason'] as const) {
     // Cedar reads `@requestable` without a value as null.
     if (name in annotations && !annotations[name])
-      throw invalid(`${file}: @${name} of "${id}" has no value. Write @${name}("…").`);
+      problems.push(found(`@${name} of "${id}" has no value. Write @${name}("…").`));
   }
+  const unknown = Object.keys(annotations).find((name) => !ANNOTATIONS.has(name));
+  if (unknown !== undefined)
+    warnings.push(found(`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`));
   return {
+    ...piece,
     id,
     effect,
-    text,
     actions: actionNames(action),
+    principal: demanded(principal),
+    resource: demanded(resource),
     template: annotations['requestable'],
     reason: annotations['reason'],
     title: annotations['title'],
@@ -72,25 +147,16 @@ function readPolicy(file: string, text: string): Policy {
 
 function actionNames(scope: PolicyJson['action']): readonly string[] | undefined {
   if (scope.op === 'All') return undefined;
-  if ('entities' in scope) return scope.entities.map(uidName);
-  if ('entity' in scope) return [uidName(scope.entity)];
+  if ('entities' in scope) return scope.entities.map((uid) => parts(uid).id);
+  if ('entity' in scope) return [parts(scope.entity).id];
   return undefined;
 }
 
-const uidName = (uid: { id: string } | { __entity: { id: string } }) => ('__entity' in uid ? uid.__entity.id : uid.id);
-
-/** Cedar's errors as one line of text, with the line of the source where they point to one. */
-export function describeErrors(errors: readonly DetailedError[], source: string): string {
-  return errors
-    .map((error) => `${atLine(error, source)}${error.message}${error.help ? ` (${error.help})` : ''}`)
-    .join('; ');
+/** The id that a scope demands of its entity, where requests are always of one type: `Subject` or `Resource`. */
+function demanded(scope: PolicyJson['principal'] | PolicyJson['resource']): string | undefined {
+  if (scope.op !== '==' || !('entity' in scope)) return undefined;
+  const { type, id } = parts(scope.entity);
+  return type === 'Subject' || type === 'Resource' ? id : undefined;
 }
 
-function atLine(error: DetailedError, source: string): string {
-  const start = error.sourceLocations?.[0]?.start;
-  return start === undefined ? '' : `line ${Buffer.from(source).subarray(0, start).toString().split('\n').length}: `;
-}
-
-function invalid(message: string): CountersignError {
-  return new CountersignError('ERR_CONFIG_INVALID', `Policies: ${message}`);
-}
+const parts = (uid: EntityUidJson) => ('__entity' in uid ? uid.__entity : uid);

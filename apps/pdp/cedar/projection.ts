@@ -1,6 +1,6 @@
 import type { CedarValueJson } from '@cedar-policy/cedar-wasm/nodejs';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { InvalidPolicies } from './problems.ts';
 
 /** A value that a caller sent does not have the type that the schema declares. The message names the place, never the value. */
 export class ConversionError extends Error {
@@ -25,7 +25,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /**
  * Compiles the projection for a declared type. A record keeps its declared members and drops all others, so that input
  * which no policy can look at never makes an evaluation fail, and Cedar's escape members (`__entity`, `__extn`) are never
- * read from input. Throws `ERR_CONFIG_INVALID` for entity types: callers may not name entities the PDP vouches for.
+ * read from input. Throws `InvalidPolicies` for entity types: callers may not name entities the PDP vouches for.
  */
 export function compileProjection(type: SchemaType, common: CommonTypes): Projection {
   switch (type.type) {
@@ -45,10 +45,8 @@ export function compileProjection(type: SchemaType, common: CommonTypes): Projec
   if (EXTENSION_TYPES.includes(unqualified(type.type))) return toText;
   const named = common.get(type.type);
   if (named) return compileProjection(named, common);
-  throw new CountersignError(
-    'ERR_CONFIG_INVALID',
-    `The Cedar schema declares ${type.type} for a value that callers send. Entities can only come from entities.json.`,
-  );
+  const message = `it declares ${type.type} for a value that callers send. Entities can only come from entities.json.`;
+  throw new InvalidPolicies([{ file: 'schema.cedarschema', message }]);
 }
 
 const toText: Projection = (value, path) =>

@@ -1,6 +1,5 @@
 import { schemaToJsonWithResolvedTypes } from '@cedar-policy/cedar-wasm/nodejs';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { describeErrors } from './policies.ts';
+import { cedarProblems, InvalidPolicies } from './problems.ts';
 import { compileProjection, type CommonTypes, type Projection, type SchemaType } from './projection.ts';
 
 /** What the schema says about one action, made ready for requests. */
@@ -16,6 +15,10 @@ export interface ActionShape {
 /** What the schema declares for the two entity types that requests are mapped to. */
 export interface EntityShape {
   readonly attributes: ReadonlySet<string>;
+  /** Attributes whose value is an entity. */
+  readonly references: ReadonlySet<string>;
+  /** Types of entities that it may be in. */
+  readonly memberOf: ReadonlySet<string>;
   /** Projection of AuthZEN `properties`; absent when the schema declares none. */
   readonly projectProperties: Projection | undefined;
 }
@@ -28,7 +31,7 @@ export interface SchemaShape {
 
 interface ResolvedNamespace {
   readonly commonTypes?: Record<string, SchemaType>;
-  readonly entityTypes: Record<string, { readonly shape?: SchemaType }>;
+  readonly entityTypes: Record<string, { readonly shape?: SchemaType; readonly memberOfTypes?: readonly string[] }>;
   readonly actions: Record<
     string,
     { readonly memberOf?: readonly { id: string }[]; readonly appliesTo?: { readonly context?: SchemaType } }
@@ -40,19 +43,17 @@ export const APPROVAL_MEMBER = 'approval';
 /** Name of the context member that holds the properties of the AuthZEN action. */
 export const ACTION_MEMBER = 'action';
 
-/** Reads a Cedar schema once, so that a request only has to be projected. Throws `ERR_CONFIG_INVALID`. */
+export const SCHEMA_FILE = 'schema.cedarschema';
+
+/** Reads a Cedar schema once, so that a request only has to be projected. Throws `InvalidPolicies`. */
 export function readSchema(text: string): SchemaShape {
   const answer = schemaToJsonWithResolvedTypes(text);
-  if (answer.type === 'failure') {
-    throw new CountersignError('ERR_CONFIG_INVALID', `schema.cedarschema: ${describeErrors(answer.errors, text)}`);
-  }
+  if (answer.type === 'failure') throw new InvalidPolicies(cedarProblems(answer.errors, { file: SCHEMA_FILE, text }));
   const namespaces = answer.json as unknown as Record<string, ResolvedNamespace>;
   const root = namespaces[''];
   if (!root?.entityTypes['Subject'] || !root.entityTypes['Resource']) {
-    throw new CountersignError(
-      'ERR_CONFIG_INVALID',
-      'schema.cedarschema declares no entity Subject or no entity Resource. Every request is mapped to these two.',
-    );
+    const message = 'it declares no entity Subject or no entity Resource. Every request is mapped to these two.';
+    throw new InvalidPolicies([{ file: SCHEMA_FILE, message }]);
   }
   const common = commonTypes(namespaces);
   return {
@@ -75,10 +76,13 @@ function attributesOf(type: SchemaType | undefined, common: CommonTypes): NonNul
 }
 
 function entityShape(root: ResolvedNamespace, name: 'Subject' | 'Resource', common: CommonTypes): EntityShape {
-  const attributes = attributesOf(root.entityTypes[name]?.shape, common);
+  const type = root.entityTypes[name];
+  const attributes = attributesOf(type?.shape, common);
   const { properties } = attributes;
   return {
     attributes: new Set(Object.keys(attributes)),
+    references: new Set(Object.keys(attributes).filter((attribute) => attributes[attribute]?.type === 'Entity')),
+    memberOf: new Set(type?.memberOfTypes),
     projectProperties: properties && compileProjection(properties, common),
   };
 }

@@ -181,8 +181,8 @@ describe('a policy folder', () => {
   const policy = (text: string): PolicyFiles => ({ ...files, policies: [{ file: 'a.cedar', text }] });
 
   it.each([
-    ['a policy without an id', 'permit (principal, action, resource);', /a\.cedar has a policy without @id/],
-    ['a syntax error', '@id("a")\npermit (principal, action, resource', /a\.cedar: line 2: /],
+    ['a policy without an id', 'permit (principal, action, resource);', /^a\.cedar:1:1: a policy without @id/],
+    ['a syntax error', '@id("a")\npermit (principal, action, resource', /^a\.cedar:2:\d+: /],
     [
       'an id twice',
       '@id("a") permit (principal, action, resource); @id("a") forbid (principal, action, resource);',

@@ -1,0 +1,95 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino, type Logger } from 'pino';
+import { decideInForce, type Standing } from '../../apps/pdp/decide-in-force.ts';
+import type { PolicySource } from '../../apps/pdp/versions/source.ts';
+import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { ACCESS_REQUESTS, PDP_URL } from './pdp.ts';
+
+export const SCHEMA = `
+type Approval = { verified: Bool, template: String };
+entity Group;
+entity Subject in [Group] = {
+  type: String, id: String, properties: { active?: Bool, groups?: Set<String>, status?: String },
+  status?: String, active?: Bool, displayName?: String, manager?: Subject,
+};
+entity Resource = { type: String, id: String };
+action "tools/call" appliesTo { principal: Subject, resource: Resource, context: { path?: String, approval?: Approval } };
+`;
+
+/** A policy that permits a tool. */
+export const permitting = (tool: string) =>
+  `@id("permit-${tool}")\npermit (principal, action == Action::"tools/call", resource) when { resource.id == "${tool}" };\n`;
+
+/** A folder of policies that a test changes. Names of files may hold anything that the policy folder may. */
+export class PolicyFolder {
+  readonly #root = mkdtempSync(join(tmpdir(), 'countersign-policies-'));
+  /** What the decision point is told: a link, as deployments have it that change a folder at once. */
+  readonly path = join(this.#root, 'current');
+  #made = 0;
+
+  constructor(files: Record<string, string> = {}) {
+    this.pointTo(this.make(files));
+  }
+
+  /** Another folder with these files, which is in use when it is pointed to. */
+  make(files: Record<string, string>): string {
+    const folder = join(this.#root, `version-${this.#made++}`);
+    mkdirSync(folder);
+    const all = { 'schema.cedarschema': SCHEMA, 'entities.json': '[]', 'a.cedar': permitting('a'), ...files };
+    for (const [name, text] of Object.entries(all)) writeFileSync(join(folder, name), text);
+    return folder;
+  }
+
+  pointTo(folder: string): void {
+    const link = join(this.#root, 'next');
+    symlinkSync(folder, link);
+    renameSync(link, this.path);
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.path, name), text);
+  }
+
+  /** As editors save: into another file, which then takes the place of the old one. */
+  replace(name: string, text: string): void {
+    const other = join(this.#root, 'edited');
+    writeFileSync(other, text);
+    renameSync(other, join(this.path, name));
+  }
+
+  /** A file beside the folder. */
+  beside(name: string, text: string): string {
+    const file = join(this.#root, name);
+    writeFileSync(file, text);
+    return file;
+  }
+
+  clear(): void {
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+export const aCall = (tool: string, subject = 'agent', properties: JsonObject = {}): EvaluationRequest => ({
+  subject: { type: 'identity', id: subject, properties },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: tool },
+  context: {},
+});
+
+/** Decisions of the policies in force, without keys and without a database. */
+export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standing> & { log?: Logger } = {}) {
+  return decideInForce(source, {
+    verifyApproval: () => Promise.resolve({ kind: 'unverifiable' }),
+    signBindingToken: () => Promise.resolve('unsigned'),
+    evaluations: { record: () => Promise.resolve() },
+    accessRequests: ACCESS_REQUESTS,
+    denialTtlSeconds: 600,
+    url: PDP_URL,
+    decisionLog: undefined,
+    log: pino({ enabled: false }),
+    ...of,
+  });
+}

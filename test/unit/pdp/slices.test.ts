@@ -1,0 +1,80 @@
+import { describe, expect, it } from '@jest/globals';
+import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
+import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { takeSlot } from '../../../apps/pdp/cedar/slot.ts';
+import { aCall, SCHEMA } from '../../support/policy-folder.ts';
+
+const engineWith = (...texts: string[]) =>
+  createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: texts.join('\n') }] });
+const asks =
+  (...texts: string[]) =>
+  (tool: string, subject = 'agent') =>
+    answerByPolicy(engineWith(...texts), aCall(tool, subject)).kind;
+
+const PERMIT = '@id("p") permit (principal, action, resource);';
+/** Enough to need several sets. None of them applies. */
+const MANY = Array.from(
+  { length: 260 },
+  (_, index) => `@id("m${index}") permit (principal, action, resource) when { resource.id == "none-${index}" };`,
+);
+
+describe('policies that name a tool or a subject in their scope', () => {
+  it('apply to it, and to no other', () => {
+    const ask = asks('@id("a") permit (principal, action, resource == Resource::"tool|a");');
+    expect([ask('a'), ask('b')]).toEqual(['permit', 'deny']);
+    const own = asks('@id("a") permit (principal == Subject::"identity|alice", action, resource);');
+    expect([own('x', 'alice'), own('x', 'bob')]).toEqual(['permit', 'deny']);
+    const both = asks(
+      '@id("a") permit (principal == Subject::"identity|alice", action, resource == Resource::"tool|a");',
+    );
+    expect([both('a', 'alice'), both('b', 'alice'), both('a', 'bob')]).toEqual(['permit', 'deny', 'deny']);
+  });
+
+  it.each([
+    ['a tool', 'forbid (principal, action, resource == Resource::"tool|a");'],
+    ['a subject', 'forbid (principal == Subject::"identity|agent", action, resource);'],
+    ['an action', 'forbid (principal, action == Action::"tools/call", resource);'],
+    ['nothing', 'forbid (principal, action, resource);'],
+  ])('forbid what others permit when they name %s', (_what, forbid) => {
+    const tools = '@id("t") permit (principal, action, resource == Resource::"tool|a");';
+    for (const texts of [[PERMIT], [tools], [PERMIT, ...MANY], [...MANY, tools]])
+      expect(asks(...texts, `@id("f") ${forbid}`)('a')).toBe('deny');
+  });
+
+  it('make the answer worthless when one of them cannot be evaluated, in whichever set it is', () => {
+    const error = 'when { 9223372036854775807 + (if resource.id == "a" then 1 else 0) > 0 };';
+    for (const scope of [
+      '(principal, action, resource == Resource::"tool|a")',
+      '(principal == Subject::"identity|agent", action, resource)',
+      '(principal, action, resource)',
+    ]) {
+      const ask = asks(PERMIT, ...MANY, `@id("zz") forbid ${scope} ${error}`);
+      expect(ask('a')).toBe('failed');
+    }
+  });
+
+  it('determine an answer together, in the order of their names', () => {
+    const engine = engineWith(
+      '@id("c") permit (principal, action, resource);',
+      ...MANY,
+      '@id("b") permit (principal, action, resource == Resource::"tool|a");',
+      '@id("a") permit (principal == Subject::"identity|agent", action, resource);',
+    );
+    expect(answerByPolicy(engine, aCall('a'))).toEqual({ kind: 'permit', policies: ['a', 'b', 'c'] });
+  });
+
+  it('are refused with the line at which they begin, in files with comments and other policies before', () => {
+    const text = `// é is two bytes\n${PERMIT} ${PERMIT.replace('"p"', '"q"')}\n\n  // words\n  @id("r") permit (principal, action, resource) when { resource.rank };`;
+    expect(() => engineWith(text)).toThrow(/^a\.cedar:5:\d+: .*rank/);
+  });
+});
+
+describe('names in the memory of Cedar', () => {
+  it('go round, so that reloading does not fill it', () => {
+    const first = takeSlot();
+    const second = takeSlot();
+    expect(second.schemaName).not.toBe(first.schemaName);
+    first.release();
+    expect(takeSlot().schemaName).toBe(first.schemaName);
+  });
+});
