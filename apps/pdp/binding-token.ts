@@ -56,6 +56,8 @@ export interface BoundDenial {
   readonly bindingHash: string;
   readonly inline: JsonObject | undefined;
   readonly offer: Requestable;
+  /** Id of the policies that made it. */
+  readonly policyVersion: string;
   readonly evaluatedAt: Date;
   /** Whole seconds, so that the token's `exp` is the same instant. */
   readonly expiresAt: Date;
@@ -63,7 +65,7 @@ export interface BoundDenial {
 
 /** Fixes what a denial binds and how long it can be answered. Throws a `RangeError` when the request has no canonical form. */
 export function bindDenial(
-  denial: { request: BoundRequest; requester: string; offer: Requestable },
+  denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'policyVersion'>,
   ttlSeconds: number,
 ): BoundDenial {
   const members = bindingMembers(denial.request);

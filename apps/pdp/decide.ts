@@ -15,8 +15,20 @@ export interface DecisionBody {
 /** Answers one access evaluation. Never throws for want of a signature or a database, it then denies; but when nothing decides. */
 export type Decide = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
 
+/** How one request was answered, for whoever keeps a log of it. */
+export interface Decided {
+  /** Without `context.approval`, which is a credential. */
+  readonly request: EvaluationRequest;
+  readonly requester: string;
+  readonly answer: PolicyAnswer;
+  /** Template of the approval that was presented and verified. */
+  readonly approvedFor: string | undefined;
+}
+
 export interface DecideWith {
   readonly engine: PolicyEngine;
+  /** Id of the version that the engine is of. */
+  readonly policyVersion: string;
   readonly verifyApproval: VerifyApproval;
   readonly signBindingToken: SignBindingToken;
   readonly evaluations: EvaluationStore;
@@ -26,6 +38,8 @@ export interface DecideWith {
   readonly requestSchemaUrl: (template: string) => string | undefined;
   readonly denialTtlSeconds: number;
   readonly log: Logger;
+  /** Told of every evaluation, before it is answered; may neither throw nor wait. */
+  readonly note?: (decided: Decided) => void;
 }
 
 /** What a PEP is told to wait while something that the answer needs is away. */
@@ -37,15 +51,14 @@ export function createDecide(deps: DecideWith): Decide {
   return async (request, requester) => {
     const { approval, ...context } = request.context;
     const bare = { ...request, context };
+    const asked = { request: bare, requester };
     // A member that is null counts as left out (AZ-TR-14).
     if (approval === undefined || approval === null) {
-      const answer = await ask(deps, bare);
-      return await answerFirst(deps, answer, { request: bare, requester });
+      return await answerFirst(deps, await ask(deps, asked), asked);
     }
     const visible = deps.engine.contextOf(request.action.name);
     const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
-    const answer = await ask(deps, bare, verdict);
-    return await answerAgain(deps, { answer, verdict }, { request: bare, requester });
+    return await answerAgain(deps, { answer: await ask(deps, asked, verdict), verdict }, asked);
   };
 }
 
@@ -54,12 +67,11 @@ interface Asked {
   readonly requester: string;
 }
 
-async function ask(
-  { engine, log }: DecideWith,
-  request: EvaluationRequest,
-  verdict?: ApprovalVerdict,
-): Promise<PolicyAnswer> {
-  const answer = await engine.answer(request, verdict?.kind === 'verified' ? verdict : undefined);
+async function ask(deps: DecideWith, { request, requester }: Asked, verdict?: ApprovalVerdict): Promise<PolicyAnswer> {
+  const { engine, log, note } = deps;
+  const approval = verdict?.kind === 'verified' ? verdict : undefined;
+  const answer = await engine.answer(request, approval);
+  note?.({ request, requester, answer, approvedFor: approval?.facts.template });
   if (answer.kind === 'failed') {
     const { action, resource } = request;
     log.error(
@@ -122,7 +134,8 @@ async function makeOffer(
   asked: Asked,
 ): Promise<Record<string, unknown> | undefined> {
   try {
-    const denial = bindDenial({ ...asked, offer: answer }, deps.denialTtlSeconds);
+    const { policyVersion, denialTtlSeconds } = deps;
+    const denial = bindDenial({ ...asked, offer: answer, policyVersion }, denialTtlSeconds);
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
     const display = {
       ...(answer.title && { title: answer.title }),

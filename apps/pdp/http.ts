@@ -1,7 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerOnly } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
@@ -12,7 +11,10 @@ import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts'
 import { BadRequest, checkDepth, readBatch, readEvaluation } from './requests.ts';
 
 export interface PdpHttp {
-  readonly decide: Decide;
+  /** Does what one HTTP request wants with the policies in force, of which none changes meanwhile. */
+  readonly withPolicies: <T>(work: (policies: { decide: Decide }) => Promise<T>) => Promise<T>;
+  /** What operators may know of it beside that it runs. */
+  readonly status?: () => object;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
   readonly requestSchemas: Pick<RequestSchemas, 'find'>;
@@ -32,7 +34,9 @@ export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders(), echoRequestId);
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.get('/healthz', (_request, response) => {
+    response.json({ status: 'ok', ...http.status?.() });
+  });
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });
@@ -43,7 +47,6 @@ export function createPdpApp(http: PdpHttp): Express {
 }
 
 function createApi(http: PdpHttp): express.Router {
-  const decide = (request: EvaluationRequest) => http.decide(request, http.requester);
   const guarded = [
     authenticate(http),
     requireJson,
@@ -60,11 +63,17 @@ function createApi(http: PdpHttp): express.Router {
     response.set('Cache-Control', PUBLIC_DOCUMENT).type('application/schema+json').send(schema);
   });
   api.post(EVALUATION_PATH, guarded, async (request: express.Request, response: Response) => {
-    sendDecision(response, await decide(readEvaluation(request.body)));
+    const asked = readEvaluation(request.body);
+    sendDecision(response, await http.withPolicies(({ decide }) => decide(asked, http.requester)));
   });
   api.post(EVALUATIONS_PATH, guarded, async (request: express.Request, response: Response) => {
-    const batch = readBatch(request.body);
-    sendDecision(response, batch ? await decideBatch(batch, decide) : await decide(readEvaluation(request.body)));
+    const { requester } = http;
+    const answer = await http.withPolicies(async ({ decide }) => {
+      const batch = readBatch(request.body);
+      if (!batch) return await decide(readEvaluation(request.body), requester);
+      return await decideBatch(batch, (one) => decide(one, requester));
+    });
+    sendDecision(response, answer);
   });
   return api;
 }

@@ -8,15 +8,13 @@ import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
-import { createEngine } from './cedar/engine.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
-import { cedarPolicies } from './cedar/policy-engine.ts';
-import { readPolicyFiles } from './cedar/policy-files.ts';
-import { createDecide } from './decide.ts';
+import { decideInForce } from './decide-in-force.ts';
+import { openDecisionLog } from './decision-log.ts';
 import { createPdpApp } from './http.ts';
 import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
-import { readRequestSchemas, schemaUrls } from './request-schemas.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
+import { openPolicies } from './versions/source.ts';
 
 export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
 
@@ -30,12 +28,10 @@ const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 const approvalKeys = ({ approvals }: Config['urls']) =>
   createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
 
-/** Throws `ERR_CONFIG_INVALID` when what is in the folder does not fit together. */
-async function loadPolicies(folder: string, log: Logger) {
-  const files = await readPolicyFiles(folder);
-  const engine = createEngine(files);
-  for (const warning of engine.warnings) log.warn({ warning }, 'Cedar warns about a policy');
-  return { engine, requestSchemas: readRequestSchemas(files.requestSchemas, engine.policies) };
+/** The decision point, and what reads everything anew that can change while it runs. */
+export interface RunningPdp extends Running {
+  /** Reads policies and directory now, and goes on in a new decision log when the old one was moved away. */
+  reload(): Promise<void>;
 }
 
 /**
@@ -46,37 +42,33 @@ export async function startPdp(
   config: Config,
   secrets: Pick<Secrets, (typeof SECRETS)[number]>,
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
-): Promise<Running> {
+): Promise<RunningPdp> {
   const { urls } = config;
-  const { engine, requestSchemas } = await loadPolicies(config.pdp.policies, log);
   const ownKey = publicKey(secrets.pdpSigningKey);
-  const remoteKeys = approvalKeys(urls);
   const signBindingToken = await createBindingTokenSigner({
     key: secrets.pdpSigningKey,
     issuer: urls.pdp,
     audience: urls.accessRequests,
   });
+  const parts = await openParts(config, { log, databaseUrl });
+  const { source, decisionLog, pool } = parts;
+  const remoteKeys = approvalKeys(urls);
   const issuers = new Map([[urls.accessRequests, remoteKeys]]);
-  const pool = createPool(databaseUrl, {
-    applicationName: 'countersign pdp',
-    role: 'countersign_authority',
-    durable: config.mode === 'production',
-  });
-  const decide = createDecide({
-    engine: cedarPolicies(engine),
-    verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),
-    signBindingToken,
-    evaluations: createEvaluationStore(pool),
-    accessRequests: urls.accessRequests,
-    requestSchemaUrl: schemaUrls(requestSchemas, urls.pdp),
-    denialTtlSeconds: config.pdp.denialTtlSeconds,
-    log,
-  });
   const app = createPdpApp({
-    decide,
+    withPolicies: decideInForce(source, {
+      verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),
+      signBindingToken,
+      evaluations: createEvaluationStore(pool),
+      accessRequests: urls.accessRequests,
+      denialTtlSeconds: config.pdp.denialTtlSeconds,
+      url: urls.pdp,
+      decisionLog,
+      log,
+    }),
+    status: () => source.status(),
     metadata: pdpMetadata(urls),
     keys: () => publishedKeys(ownKey, remoteKeys),
-    requestSchemas,
+    requestSchemas: { find: (name) => source.findRequestSchema(name) },
     url: urls.pdp,
     token: secrets.pdpToken,
     requester: PEP_CLIENT_ID,
@@ -85,14 +77,44 @@ export async function startPdp(
   });
   try {
     const server = await listen(app, { host: config.host, port: config.pdp.port });
-    log.info({ url: urls.pdp, policies: engine.policies.size }, 'the policy decision point is listening');
-    return { name: 'pdp', stop: () => server.close().finally(() => pool.end()) };
+    log.info({ url: urls.pdp }, 'the policy decision point is listening');
+    const reload = async () => {
+      decisionLog?.reopen();
+      await source.reload();
+    };
+    return { name: 'pdp', reload, stop: () => server.close().finally(() => parts.close()) };
   } catch (error) {
-    await pool.end();
+    await parts.close();
     throw error;
   }
 }
 
+/** What has to be closed again. */
+async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {
+  const { policies, decisionLog: file } = config.pdp;
+  const decisionLog = file === undefined ? undefined : openDecisionLog(file, log);
+  const source = await openPolicies({ folder: policies, directory: config.directory }, { log }).catch(
+    async (error: unknown) => {
+      await decisionLog?.close();
+      throw error;
+    },
+  );
+  const pool = createPool(databaseUrl, {
+    applicationName: 'countersign pdp',
+    role: 'countersign_authority',
+    durable: config.mode === 'production',
+  });
+  const close = async () => {
+    await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
+  };
+  return { source, decisionLog, pool, close };
+}
+
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('pdp', SECRETS, ({ config, secrets, ...deps }) => startPdp(config, secrets, deps));
+  await runDeployable('pdp', SECRETS, async ({ config, secrets, ...deps }) => {
+    const pdp = await startPdp(config, secrets, deps);
+    // Only in a process of its own: elsewhere this signal says that the terminal was closed.
+    process.on('SIGHUP', () => void pdp.reload());
+    return pdp;
+  });
 }

@@ -21,7 +21,7 @@ function aDenial(of: Partial<BoundDenial> = {}): BoundDenial {
     policies: ['transfer-large'],
   } as const;
   const request = aTransfer({ arguments: { secret: 'hunter2' } });
-  return { ...bindDenial({ request, requester: 'mcp-gateway', offer }, 600), ...of };
+  return { ...bindDenial({ request, requester: 'mcp-gateway', offer, policyVersion: 'sha-256:00' }, 600), ...of };
 }
 
 describe('the record of requestable denials', () => {
@@ -41,6 +41,7 @@ describe('the record of requestable denials', () => {
       template: 'treasury_approval',
       reason: 'approval_required',
       policies: ['transfer-large'],
+      policyVersion: 'sha-256:00',
       evaluatedAt: denial.evaluatedAt,
       expiresAt: denial.expiresAt,
     });

@@ -89,6 +89,7 @@ export async function startTestPdp(
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
     engine: cedarPolicies(engine),
+    policyVersion: 'sha-256:00',
     verifyApproval: createApprovalVerifier({ issuers: new Map([[ACCESS_REQUESTS, keys]]), audience: url }),
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
@@ -99,7 +100,7 @@ export async function startTestPdp(
     ...of.decide,
   });
   const app = createPdpApp({
-    decide,
+    withPolicies: (work) => work({ decide }),
     metadata: pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS }),
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
     requestSchemas: schemas,

@@ -31,6 +31,7 @@ function askEngine(engine: Engine): Ask {
   return async (body, approval) => {
     const decide = createDecide({
       engine: cedarPolicies(engine),
+      policyVersion: 'not in force',
       verifyApproval: () => Promise.resolve(verdictOf(approval)),
       signBindingToken: () => Promise.resolve('unsigned'),
       evaluations: { record: () => Promise.resolve() },

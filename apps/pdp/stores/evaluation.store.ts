@@ -9,8 +9,9 @@ export interface EvaluationStore {
 
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
-    binding_context_members, binding_hash, template, reason, policies, evaluated_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+    binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at,
+    expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
 export function createEvaluationStore(pool: Pool): EvaluationStore {
   return {
@@ -31,6 +32,7 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
           offer.template,
           offer.reason,
           offer.policies,
+          denial.policyVersion,
           denial.evaluatedAt,
           denial.expiresAt,
         ],

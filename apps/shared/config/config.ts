@@ -60,6 +60,11 @@ export const configSchema = z.strictObject({
       policies: z.string().default('./policies'),
       /** Lifetime of a requestable denial: how long a submission may follow it. At most 600 (PRJ-03). */
       denialTtlSeconds: seconds.max(600).default(600),
+      /**
+       * File that gets a line for every decision, with the request and so the arguments of calls. Relative to the configuration
+       * file. Default: none.
+       */
+      decisionLog: z.string().optional(),
     })
     .prefault({}),
   approvals: z
@@ -156,7 +161,11 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     directory: { ...file.directory, ...(file.directory.file && { file: resolve(at.baseDir, file.directory.file) }) },
     mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
     signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },
-    pdp: { ...file.pdp, policies: resolve(at.baseDir, file.pdp.policies) },
+    pdp: {
+      ...file.pdp,
+      policies: resolve(at.baseDir, file.pdp.policies),
+      ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
+    },
     urls: {
       gateway,
       mcp: `${gateway}/mcp`,

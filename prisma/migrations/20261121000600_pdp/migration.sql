@@ -15,6 +15,7 @@ CREATE TABLE pdp.evaluation (
   template                text NOT NULL,
   reason                  text NOT NULL,
   policies                text[] NOT NULL,
+  policy_version          text NOT NULL,
   evaluated_at            timestamptz NOT NULL,
   expires_at              timestamptz NOT NULL,
   -- A denial can be answered with a submission for ten minutes at most.

@@ -69,7 +69,10 @@ describe('the binding token', () => {
   it('verifies with the public key and says what the denial binds [ARAP-BND-08, PRJ-03]', async () => {
     const key = await anEs256Key('pdp-1');
     const sign = await createBindingTokenSigner({ key, issuer, audience });
-    const denial = bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER }, 600);
+    const denial = bindDenial(
+      { request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
+      600,
+    );
     const { payload, protectedHeader } = await jwtVerify(
       await sign(denial),
       createLocalJWKSet({ keys: [publicKey(key)] }),
@@ -96,7 +99,9 @@ describe('the binding token', () => {
   it('binds by hash alone when the copies would be large', async () => {
     const sign = await createBindingTokenSigner({ key: await anEs256Key('pdp-1'), issuer, audience });
     const request = aTransfer({ arguments: { content: 'x'.repeat(100_000) } });
-    const token = await sign(bindDenial({ request, requester: 'mcp-gateway', offer: OFFER }, 600));
+    const token = await sign(
+      bindDenial({ request, requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' }, 600),
+    );
     expect(token.length).toBeLessThan(2_000);
     expect(decodeJwt(token)).toMatchObject({ binding_hash: bindingHash(request, bindingMembers(request)) });
     expect(decodeJwt(token)).not.toHaveProperty('context');
@@ -104,7 +109,7 @@ describe('the binding token', () => {
 
   it('never repeats an identifier [ARAP-EID-03]', () => {
     const denials = Array.from({ length: 50 }, () =>
-      bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER }, 600),
+      bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' }, 600),
     );
     expect(new Set(denials.map((denial) => denial.evaluationId)).size).toBe(50);
     expect(new Set(denials.map((denial) => denial.tokenId)).size).toBe(50);

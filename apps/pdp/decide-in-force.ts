@@ -1,0 +1,42 @@
+import { cedarPolicies } from './cedar/policy-engine.ts';
+import { createDecide, type Decide, type DecideWith, type DecisionBody } from './decide.ts';
+import type { DecisionLog } from './decision-log.ts';
+import { schemaUrls } from './request-schemas.ts';
+import type { PolicySource } from './versions/source.ts';
+import { shortVersion, type PolicyVersion } from './versions/version.ts';
+
+/**
+ * Member of every decision's context that names the version it was made by. It tells nothing but whether two decisions come of
+ * the same texts: ids of policies stay inside (ARAP-DEN-19). The name is of the reverse-DNS form that ARAP demands (ARAP-EXT-02).
+ */
+export const POLICY_VERSION_MEMBER = 'dev.countersign.policy_version';
+
+/** What decisions need beside the policies, and what stays the same when these change. */
+export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 'requestSchemaUrl' | 'note'> {
+  /** Address of the PDP. */
+  readonly url: string;
+  readonly decisionLog: DecisionLog | undefined;
+}
+
+/** Work with the policies in force; all that it decides is decided by one version. */
+export type WithPolicies = <T>(work: (policies: { decide: Decide }) => Promise<T>) => Promise<T>;
+
+export function decideInForce(source: Pick<PolicySource, 'use'>, standing: Standing): WithPolicies {
+  return (work) => source.use((version) => work({ decide: decideBy(version, standing) }));
+}
+
+function decideBy({ id, engine, requestSchemas }: PolicyVersion, { url, decisionLog, ...standing }: Standing): Decide {
+  const decide = createDecide({
+    ...standing,
+    engine: cedarPolicies(engine),
+    policyVersion: id,
+    requestSchemaUrl: schemaUrls(requestSchemas, url),
+    log: standing.log.child({ policyVersion: shortVersion(id) }),
+    ...(decisionLog && { note: (decided) => decisionLog.note(id, decided) }),
+  });
+  return async (request, requester) => stamped(await decide(request, requester), id);
+}
+
+function stamped(body: DecisionBody, version: string): DecisionBody {
+  return { ...body, context: { ...body.context, [POLICY_VERSION_MEMBER]: version } };
+}

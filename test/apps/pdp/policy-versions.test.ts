@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
+import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { readPolicyTexts } from '../../../apps/pdp/versions/version.ts';
+import { aUser, directoryText } from '../../support/directory.ts';
+import { recordingLog } from '../../support/pdp.ts';
+import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
+const OFTEN = 10;
+
+let folder: PolicyFolder;
+let source: PolicySource | undefined;
+let { lines, log } = recordingLog();
+beforeEach(() => {
+  folder = new PolicyFolder();
+  ({ lines, log } = recordingLog());
+});
+afterEach(async () => {
+  await source?.close();
+  folder.clear();
+});
+
+const open = async (directory: { file?: string } = {}, lookEveryMs = OFTEN) => {
+  const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
+  return (source = await openPolicies(places, { log, lookEveryMs }));
+};
+const versionNow = () => source?.status().policy_version;
+const decide = (tool: string, opened: PolicySource) =>
+  decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'));
+const alarms = () => lines.filter(({ alarm }) => alarm === 'policies_rejected');
+
+describe('policies that change while they are in force', () => {
+  it.each([
+    ['is written in place', () => folder.write('a.cedar', permitting('b'))],
+    ['is replaced, as editors do', () => folder.replace('a.cedar', permitting('b'))],
+    ['is in another folder that the link now names', () => folder.pointTo(folder.make({ 'a.cedar': permitting('b') }))],
+    ['is added', () => folder.write('b.cedar', permitting('b'))],
+  ])('are followed when a file %s', async (_how, change) => {
+    const opened = await open();
+    const before = await decide('b', opened);
+    expect(before).toEqual({
+      decision: false,
+      context: { reason: 'not_permitted', [POLICY_VERSION_MEMBER]: versionNow() },
+    });
+    change();
+    const after = await waitFor(async () => {
+      const answer = await decide('b', opened);
+      return answer.decision ? answer : undefined;
+    });
+    expect(after.context?.[POLICY_VERSION_MEMBER]).not.toBe(before.context?.[POLICY_VERSION_MEMBER]);
+    expect(after.context?.[POLICY_VERSION_MEMBER]).toMatch(/^sha-256:[0-9a-f]{64}$/);
+  });
+
+  it('have one name for the same texts, and another for each other text, of whichever file', async () => {
+    const directory = NO_DIRECTORY;
+    const idOf = async (files: Record<string, string>, file?: string) =>
+      (await readPolicyTexts({ folder: folder.make(files), directory: { ...directory, file } })).id;
+    const [alice, bob] = ['alice', 'bob'].map((id) => directoryText(aUser(id)));
+    const ids = await Promise.all([
+      idOf({}),
+      idOf({ 'a.cedar': permitting('b') }),
+      idOf({ 'entities.json': '[ ]' }),
+      idOf({ 'schema.cedarschema': '// empty' }),
+      idOf({ 'x.request.json': '{}' }),
+      idOf({}, folder.beside('alice.json', alice ?? '')),
+      idOf({}, folder.beside('bob.json', bob ?? '')),
+    ]);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(await idOf({})).toBe(ids[0]);
+  });
+
+  it('stay in force when an edit is broken, which an alarm tells with the place and once', async () => {
+    const opened = await open();
+    const good = versionNow();
+    folder.write(
+      'a.cedar',
+      `${permitting('b')}\n@id("x") permit (principal, action, resource) when { principal.rank };`,
+    );
+    await waitFor(() => opened.status().policies_rejected_since);
+    expect(versionNow()).toBe(good);
+    expect((await decide('a', opened)).decision).toBe(true);
+    expect(alarms()).toMatchObject([
+      {
+        level: 50,
+        problems: [expect.stringMatching(/^a\.cedar:4:54: .*rank.*/)],
+        msg: expect.stringContaining('correct'),
+      },
+    ]);
+    await opened.reload();
+    expect(alarms()).toHaveLength(2);
+
+    folder.write('a.cedar', permitting('b'));
+    await waitFor(() => versionNow() !== good);
+    expect(opened.status()).not.toHaveProperty('policies_rejected_since');
+    expect((await decide('b', opened)).decision).toBe(true);
+    expect(alarms()).toHaveLength(2);
+  });
+
+  it('stay in force when the folder goes, and are no longer called broken when it is back as it was', async () => {
+    const opened = await open();
+    const good = folder.make({});
+    folder.pointTo('/does/not/exist');
+    await waitFor(() => opened.status().policies_rejected_since);
+    expect((await decide('a', opened)).decision).toBe(true);
+    folder.pointTo(good);
+    await waitFor(() => opened.status().policies_rejected_since === undefined);
+    expect(alarms()).toHaveLength(1);
+  });
+
+  it('are not put in force by halves: policies wait for the schema that they need', async () => {
+    const opened = await open();
+    const good = versionNow();
+    const text = '@id("fly") permit (principal, action == Action::"fly", resource);';
+    folder.write('b.cedar', text);
+    await waitFor(() => opened.status().policies_rejected_since);
+    expect(versionNow()).toBe(good);
+    folder.write(
+      'schema.cedarschema',
+      'entity Subject; entity Resource; action fly, "tools/call" appliesTo { principal: Subject, resource: Resource };',
+    );
+    folder.write('a.cedar', '@id("a") permit (principal, action == Action::"tools/call", resource);');
+    await waitFor(() => versionNow() !== good && opened.status().policies_rejected_since === undefined);
+  });
+
+  it('are read on demand, though nothing is looked for', async () => {
+    const opened = await open({}, 3_600_000);
+    folder.write('a.cedar', permitting('b'));
+    await opened.reload();
+    expect((await decide('b', opened)).decision).toBe(true);
+  });
+
+  it('keep the schemas that earlier denials name', async () => {
+    const schema =
+      '{"type":"object","properties":{"context":{"type":"object","properties":{"why":{"type":"string"}}}}}';
+    const requestable = permitting('a').replace('\n', '\n@requestable("t")\n');
+    folder.pointTo(folder.make({ 'a.cedar': requestable, 't.request.json': schema }));
+    const opened = await open();
+    const name = await opened.use(({ requestSchemas }) => Promise.resolve([...requestSchemas.texts.keys()][0] ?? ''));
+    folder.pointTo(folder.make({}));
+    await opened.reload();
+    expect(opened.findRequestSchema(name)).toBe(schema);
+    expect(opened.findRequestSchema('other.json')).toBeUndefined();
+  });
+});
+
+describe('a decision', () => {
+  it('ends on the version it began with, however many come into force meanwhile', async () => {
+    const opened = await open();
+    const { pause, go } = aGate();
+    const held = opened.use(async ({ engine }) => {
+      await pause;
+      return [answerByPolicy(engine, aCall('a')).kind, answerByPolicy(engine, aCall('b')).kind];
+    });
+    for (const tool of ['b', 'c', 'd', 'b']) {
+      folder.pointTo(folder.make({ 'a.cedar': permitting(tool) }));
+      await opened.reload();
+    }
+    go();
+    expect(await held).toEqual(['permit', 'deny']);
+    expect((await decide('b', opened)).decision).toBe(true);
+  });
+
+  it('is one of exactly the version it names, in 10,000 while the folder flips between two', async () => {
+    const folders = ['a', 'b'].map((tool) => folder.make({ 'a.cedar': permitting(tool) }));
+    const [a, b] = await Promise.all(
+      folders.map(async (path) => (await readPolicyTexts({ folder: path, directory: NO_DIRECTORY })).id),
+    );
+    folder.pointTo(folders[0] ?? '');
+    const opened = await open();
+    const seen = new Map<unknown, number>();
+    const wrong: unknown[] = [];
+    let left = 10_000;
+    const work = decidingBy(opened);
+    const caller = async () => {
+      while (left > 0) {
+        left -= 2;
+        // Two questions of one request, as a batch has them.
+        const answers = await work(async ({ decide: ask }) => {
+          const first = await ask(aCall('a'), 'pep');
+          await new Promise(setImmediate);
+          return [first, await ask(aCall('b'), 'pep')];
+        });
+        const [version, other] = answers.map(({ context }) => context?.[POLICY_VERSION_MEMBER]);
+        const decisions = answers.map(({ decision }) => decision);
+        const right = version === other && [a, b].includes(version as string);
+        if (!right || decisions[0] !== (version === a) || decisions[1] !== (version === b)) wrong.push(answers);
+        seen.set(version, (seen.get(version) ?? 0) + 2);
+        await new Promise(setImmediate);
+      }
+    };
+    let flips = 0;
+    const flip = async () => {
+      while (left > 0) {
+        folder.pointTo(folders[++flips % 2] ?? '');
+        await opened.reload();
+        const next = left - 100;
+        while (left > Math.max(0, next)) await new Promise(setImmediate);
+      }
+    };
+    await Promise.all([caller(), caller(), caller(), caller(), flip()]);
+    expect(wrong).toEqual([]);
+    expect([...seen.values()].reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(10_000);
+    expect(seen.size).toBe(2);
+    expect(flips).toBeGreaterThan(20);
+    expect(alarms()).toEqual([]);
+  });
+});
+
+function aGate() {
+  let go = () => undefined as void;
+  const pause = new Promise<void>((resolve) => (go = resolve));
+  return { pause, go: () => go() };
+}
