@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { importJWK, SignJWT, type JWK } from 'jose';
+import type { JWK } from 'jose';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { createSigner } from '../shared/auth/signing-key.ts';
 import type { Requestable } from './cedar/requestable.ts';
 
 /** A request without `context.approval`. What is bound is taken from it exactly as it arrived, unknown members too. */
@@ -63,6 +64,9 @@ export interface BoundDenial {
   readonly expiresAt: Date;
 }
 
+/** What of it is signed: the request is there by its hash, and by the inline copies where there are any. */
+export type SignedDenial = Omit<BoundDenial, 'request'>;
+
 /** Fixes what a denial binds and how long it can be answered. Throws a `RangeError` when the request has no canonical form. */
 export function bindDenial(
   denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'policyVersion'>,
@@ -85,28 +89,27 @@ export function bindDenial(
 }
 
 /** Signs binding tokens. `issuer` is the PDP's identifier, `audience` the submission URL (PRJ-03). */
-export type SignBindingToken = (denial: BoundDenial) => Promise<string>;
+export type SignBindingToken = (denial: SignedDenial) => Promise<string>;
 
-/** Takes a private ES256 key. Throws when it is not one. */
+/** Takes a private key. Throws `ERR_CONFIG_INVALID` when it can sign nothing here. */
 export async function createBindingTokenSigner(of: {
   key: JWK;
   issuer: string;
   audience: string;
 }): Promise<SignBindingToken> {
-  const key = await importJWK(of.key, 'ES256');
-  const header = { alg: 'ES256', typ: 'JWT', ...(of.key.kid && { kid: of.key.kid }) };
+  const sign = await createSigner(of.key);
   return async (denial) =>
-    await new SignJWT(claimsOf(denial))
-      .setProtectedHeader(header)
-      .setIssuer(of.issuer)
-      .setAudience(of.audience)
-      .setIssuedAt(denial.evaluatedAt)
-      .setExpirationTime(denial.expiresAt)
-      .setJti(denial.tokenId)
-      .sign(key);
+    await sign({
+      ...claimsOf(denial),
+      iss: of.issuer,
+      aud: of.audience,
+      iat: Math.floor(denial.evaluatedAt.getTime() / 1_000),
+      exp: denial.expiresAt.getTime() / 1_000,
+      jti: denial.tokenId,
+    });
 }
 
-function claimsOf(denial: BoundDenial): Record<string, unknown> {
+function claimsOf(denial: SignedDenial): Record<string, unknown> {
   const { template, reason, title, description, policies } = denial.offer;
   const display = { ...(title && { title }), ...(description && { description }) };
   return {

@@ -31,7 +31,7 @@ export interface DecideWith {
   readonly policyVersion: string;
   readonly verifyApproval: VerifyApproval;
   readonly signBindingToken: SignBindingToken;
-  readonly evaluations: EvaluationStore;
+  readonly evaluations: Pick<EvaluationStore, 'record'>;
   /** Submission URL of the access request service. */
   readonly accessRequests: string;
   /** Where it says what a request of this template needs beside the call; undefined when it needs nothing. */
@@ -115,7 +115,7 @@ async function answerAgain(
   if (verdict.kind === 'undecided') {
     deps.log.error(
       { alarm: 'keys_unavailable' },
-      'the keys of the access request service cannot be fetched; is it running?',
+      'keys or revocations of the access request service cannot be fetched; is it running?',
     );
     return deny('grant_pending', { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
   }

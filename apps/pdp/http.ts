@@ -7,6 +7,7 @@ import { bodyFaultOf } from '../shared/http/body-fault.ts';
 import { decideBatch } from './batch.ts';
 import type { Decide } from './decide.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
+import { RECORDED_DENIALS_PATH } from './recorded-denials.ts';
 import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts';
 import { BadRequest, checkDepth, readBatch, readEvaluation } from './requests.ts';
 
@@ -18,6 +19,8 @@ export interface PdpHttp {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
   readonly requestSchemas: Pick<RequestSchemas, 'find'>;
+  /** What is on record of denials, for the access request service. */
+  readonly recordedDenials?: express.Router;
   /** The PDP's identifier, which is also the realm of its credentials. */
   readonly url: string;
   /** Bearer token of the one enforcement point, and the name it is known by. */
@@ -62,6 +65,7 @@ function createApi(http: PdpHttp): express.Router {
     if (schema === undefined) return next();
     response.set('Cache-Control', PUBLIC_DOCUMENT).type('application/schema+json').send(schema);
   });
+  if (http.recordedDenials) api.use(RECORDED_DENIALS_PATH, http.recordedDenials);
   api.post(EVALUATION_PATH, guarded, async (request: express.Request, response: Response) => {
     const asked = readEvaluation(request.body);
     sendDecision(response, await http.withPolicies(({ decide }) => decide(asked, http.requester)));

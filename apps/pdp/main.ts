@@ -1,4 +1,4 @@
-import { createRemoteJWKSet } from 'jose';
+import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -13,6 +13,8 @@ import { decideInForce } from './decide-in-force.ts';
 import { openDecisionLog } from './decision-log.ts';
 import { createPdpApp } from './http.ts';
 import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
+import { recordedDenialsRouter } from './recorded-denials.ts';
+import { createRevokedApprovals } from './revocations.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
 import { openPolicies } from './versions/source.ts';
 
@@ -24,9 +26,33 @@ const KEYS_TIMEOUT_MS = 2_000;
 /** All that this part may know: neither side's other keys and tokens. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
-/** The keys that approvals are signed with. */
+/** As long as the access request service says that its keys may be kept. */
+const KEYS_KEPT_MS = 300_000;
+
+/** The keys that approvals are signed with. For one that is unknown they are read anew, at most twice a minute (ARAP-DIS-09). */
 const approvalKeys = ({ approvals }: Config['urls']) =>
-  createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
+  createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), {
+    timeoutDuration: KEYS_TIMEOUT_MS,
+    cacheMaxAge: KEYS_KEPT_MS,
+  });
+
+/** How approvals are believed: signed by the access request service, and not taken back by it since. */
+function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
+  const issuer = urls.accessRequests;
+  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys });
+  return createApprovalVerifier({
+    issuers: new Map([[issuer, keys]]),
+    audience: urls.pdp,
+    revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
+  });
+}
+
+const ownPool = ({ mode }: Config, databaseUrl: string) =>
+  createPool(databaseUrl, {
+    applicationName: 'countersign pdp',
+    role: 'countersign_authority',
+    durable: mode === 'production',
+  });
 
 /** The decision point, and what reads everything anew that can change while it runs. */
 export interface RunningPdp extends Running {
@@ -44,7 +70,7 @@ export async function startPdp(
   { log, databaseUrl }: { log: Logger; databaseUrl: string },
 ): Promise<RunningPdp> {
   const { urls } = config;
-  const ownKey = publicKey(secrets.pdpSigningKey);
+  const ownKeys = [publicKey(secrets.pdpSigningKey), ...config.pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await createBindingTokenSigner({
     key: secrets.pdpSigningKey,
     issuer: urls.pdp,
@@ -53,12 +79,12 @@ export async function startPdp(
   const parts = await openParts(config, { log, databaseUrl });
   const { source, decisionLog, pool } = parts;
   const remoteKeys = approvalKeys(urls);
-  const issuers = new Map([[urls.accessRequests, remoteKeys]]);
+  const evaluations = createEvaluationStore(pool);
   const app = createPdpApp({
     withPolicies: decideInForce(source, {
-      verifyApproval: createApprovalVerifier({ issuers, audience: urls.pdp }),
+      verifyApproval: approvalVerifier(config, remoteKeys),
       signBindingToken,
-      evaluations: createEvaluationStore(pool),
+      evaluations,
       accessRequests: urls.accessRequests,
       denialTtlSeconds: config.pdp.denialTtlSeconds,
       url: urls.pdp,
@@ -67,8 +93,14 @@ export async function startPdp(
     }),
     status: () => source.status(),
     metadata: pdpMetadata(urls),
-    keys: () => publishedKeys(ownKey, remoteKeys),
+    keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
+    recordedDenials: recordedDenialsRouter({
+      evaluations,
+      signBindingToken,
+      reader: { issuer: urls.accessRequests, keys: remoteKeys },
+      url: urls.pdp,
+    }),
     url: urls.pdp,
     token: secrets.pdpToken,
     requester: PEP_CLIENT_ID,
@@ -99,11 +131,7 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
       throw error;
     },
   );
-  const pool = createPool(databaseUrl, {
-    applicationName: 'countersign pdp',
-    role: 'countersign_authority',
-    durable: config.mode === 'production',
-  });
+  const pool = ownPool(config, databaseUrl);
   const close = async () => {
     await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
   };

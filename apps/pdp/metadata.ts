@@ -1,5 +1,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { publicKeys } from '../shared/auth/signing-key.ts';
+
+export { publicKey } from '../shared/auth/signing-key.ts';
 
 export const EVALUATION_PATH = '/access/v1/evaluation';
 export const EVALUATIONS_PATH = '/access/v1/evaluations';
@@ -27,18 +29,6 @@ export function basePath(pdpUrl: string): string {
   return new URL(pdpUrl).pathname.replace(/\/+$/, '');
 }
 
-/** The half of an ES256 key that everybody may see. Throws `ERR_CONFIG_INVALID` when it is no such key. */
-export function publicKey(key: JWK): JWK {
-  const { kty, crv, x, y, kid } = key;
-  if (kty !== 'EC' || crv !== 'P-256' || !x || !y || !kid) {
-    throw new CountersignError(
-      'ERR_CONFIG_INVALID',
-      'The signing key is not an EC P-256 key with a kid. Make a new one.',
-    );
-  }
-  return { kty, crv, x, y, kid, use: 'sig', alg: 'ES256' };
-}
-
 /** Keys of another signer, as its own endpoint publishes them: what `createRemoteJWKSet` of jose gives. */
 export interface RemoteKeys {
   readonly fresh: boolean;
@@ -48,11 +38,12 @@ export interface RemoteKeys {
 }
 
 /**
- * The published set: keys that verify our binding tokens and keys that verify approvals (ARAP-DIS-06). While the access
- * request service cannot be reached the set has what was last seen of it.
+ * The published set: keys that verify our binding tokens, the one that signs first, and keys that verify approvals
+ * (ARAP-DIS-06). While the access request service cannot be reached the set has what was last seen of it.
  */
-export async function publishedKeys(own: JWK, remote: RemoteKeys): Promise<JSONWebKeySet> {
+export async function publishedKeys(own: readonly JWK[], remote: RemoteKeys): Promise<JSONWebKeySet> {
   if (!remote.fresh && !remote.coolingDown) await remote.reload().catch(() => undefined);
-  const others = (remote.jwks()?.keys ?? []).filter((key) => key.kty === 'EC' && key.crv === 'P-256' && key.kid);
-  return { keys: [own, ...others.filter((key) => key.kid !== own.kid).map(publicKey)] };
+  const known = new Set(own.map(({ kid }) => kid));
+  const others = publicKeys(remote.jwks()?.keys ?? []);
+  return { keys: [...own, ...others.filter(({ kid }) => !known.has(kid))] };
 }

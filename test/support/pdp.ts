@@ -8,7 +8,7 @@ import {
   type BoundDenial,
 } from '../../apps/pdp/binding-token.ts';
 import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
-import { createApprovalVerifier } from '../../apps/pdp/cedar/facts.ts';
+import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/cedar/facts.ts';
 import { cedarPolicies } from '../../apps/pdp/cedar/policy-engine.ts';
 import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
@@ -76,6 +76,8 @@ export async function startTestPdp(
     policies?: string;
     url?: string;
     decide?: Partial<DecideWith>;
+    /** How approvals are believed, where it is not as usual. */
+    approvals?: Partial<ApprovalTrust>;
     keys?: JWTVerifyGetKey;
     requestSchemas?: Parameters<typeof readRequestSchemas>[0];
   } = {},
@@ -90,7 +92,12 @@ export async function startTestPdp(
   const decide = createDecide({
     engine: cedarPolicies(engine),
     policyVersion: 'sha-256:00',
-    verifyApproval: createApprovalVerifier({ issuers: new Map([[ACCESS_REQUESTS, keys]]), audience: url }),
+    verifyApproval: createApprovalVerifier({
+      issuers: new Map([[ACCESS_REQUESTS, keys]]),
+      audience: url,
+      revoked: () => Promise.resolve(new Set()),
+      ...of.approvals,
+    }),
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
     accessRequests: ACCESS_REQUESTS,
@@ -191,4 +198,18 @@ export async function anApprovalFor(
 /** The same request again, with an approval. */
 export function presenting(request: EvaluationRequest, approval: unknown): EvaluationRequest {
   return { ...request, context: { ...request.context, approval } as EvaluationRequest['context'] };
+}
+
+/** The list of revocations as the access request service signs it; `claims` and `typ` replace what it would say. */
+export async function aRevocationList(of: {
+  key: JWK;
+  issuer: string;
+  revoked: readonly string[];
+  claims?: Record<string, unknown>;
+  typ?: string;
+}): Promise<string> {
+  const now = Math.floor(Date.now() / 1_000);
+  return new SignJWT({ iss: of.issuer, iat: now, exp: now + 30, revoked: of.revoked, ...of.claims })
+    .setProtectedHeader({ alg: 'ES256', typ: of.typ ?? 'revocations+jwt', kid: of.key.kid ?? '' })
+    .sign(of.key);
 }

@@ -1,16 +1,20 @@
-import { decodeJwt, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
+import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
+import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { bindingHash, isBindable, type BoundRequest } from '../binding-token.ts';
+import type { RevokedApprovals } from '../revocations.ts';
 import type { ApprovalFacts } from './engine.ts';
 
 /** What an approval that came with a request is worth. Everything but `verified` counts as no approval (ARAP-REV-07). */
 export type ApprovalVerdict =
   | { readonly kind: 'verified'; readonly id: string; readonly approvedUntil: string; readonly facts: ApprovalFacts }
+  /** Its time has passed, or it was taken back before. */
   | { readonly kind: 'expired' }
   /** Genuine, but for another request, another requester or a scope we do not know. */
   | { readonly kind: 'out_of_scope' }
   | { readonly kind: 'unverifiable' }
-  /** The signer's keys cannot be had at the moment: nothing can be said yet. */
+  /** The signer's keys, or what it has revoked, cannot be had at the moment: nothing can be said yet. */
   | { readonly kind: 'undecided' };
 
 /** Verification keys by issuer. What is not in here is not trusted, whatever a token's header says (PRJ-06). */
@@ -41,10 +45,19 @@ const claimsSchema = z.looseObject({
 });
 type Claims = z.infer<typeof claimsSchema>;
 
-const KEYS_UNAVAILABLE = new Set(['ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID', 'ERR_JOSE_GENERIC']);
+/** How far ahead the signer's clock may be. An approval's own end is kept to the second (ARAP-CLK-04). */
+const SKEW_SECONDS = 30;
 
-/** @param audience The PDP's identifier: an approval made out to another PDP is worth nothing here. */
-export function createApprovalVerifier(of: { issuers: TrustedIssuers; audience: string }): VerifyApproval {
+export interface ApprovalTrust {
+  readonly issuers: TrustedIssuers;
+  /** The PDP's identifier: an approval made out to another PDP is worth nothing here. */
+  readonly audience: string;
+  /** Ids of approvals that were taken back. */
+  readonly revoked: RevokedApprovals;
+  readonly now?: () => number;
+}
+
+export function createApprovalVerifier(of: ApprovalTrust): VerifyApproval {
   return async (presented) => {
     const approval = approvalSchema.safeParse(presented.approval);
     if (!approval.success) return { kind: 'unverifiable' };
@@ -55,6 +68,10 @@ export function createApprovalVerifier(of: { issuers: TrustedIssuers; audience: 
     if (!claims.success || claims.data.approval_id !== approval.data.id) return { kind: 'unverifiable' };
     if (checked.expired) return { kind: 'expired' };
     if (!isApplicable(claims.data, presented)) return { kind: 'out_of_scope' };
+    // Last, so that nobody makes us ask by showing what would not be permitted anyway.
+    const revoked = await of.revoked().catch(() => undefined);
+    if (revoked === undefined) return { kind: 'undecided' };
+    if (revoked.has(approval.data.id)) return { kind: 'expired' };
     return {
       kind: 'verified',
       id: approval.data.id,
@@ -67,7 +84,8 @@ export function createApprovalVerifier(of: { issuers: TrustedIssuers; audience: 
 type Checked =
   { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
 
-async function checkSignature(state: string, of: { issuers: TrustedIssuers; audience: string }): Promise<Checked> {
+async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
+  const now = of.now?.() ?? Date.now();
   const issuer = claimedIssuer(state);
   const keys = issuer === undefined ? undefined : of.issuers.get(issuer);
   if (issuer === undefined || !keys) return { kind: 'unverifiable' };
@@ -75,21 +93,25 @@ async function checkSignature(state: string, of: { issuers: TrustedIssuers; audi
     const { payload } = await jwtVerify(state, keys, {
       issuer,
       audience: of.audience,
-      algorithms: ['ES256'],
+      algorithms: [...SIGNING_ALGORITHMS],
+      currentDate: new Date(now),
+      clockTolerance: SKEW_SECONDS,
     });
-    return { claims: payload, expired: false };
+    const isFromTheFuture = (payload.iat ?? 0) * 1_000 > now + SKEW_SECONDS * 1_000;
+    if (isFromTheFuture) return { kind: 'unverifiable' };
+    return { claims: payload, expired: (payload.exp ?? 0) * 1_000 <= now };
   } catch (error) {
     // jose reports expiry last, so signature, issuer and audience have held by then.
     if (error instanceof errors.JWTExpired && error.claim === 'exp') return { claims: error.payload, expired: true };
-    if (!(error instanceof errors.JOSEError) || KEYS_UNAVAILABLE.has(error.code)) return { kind: 'undecided' };
+    if (!(error instanceof errors.JOSEError) || KEYS_UNREACHABLE.has(error.code)) return { kind: 'undecided' };
     return { kind: 'unverifiable' };
   }
 }
 
-/** Only says where to look for keys; whether it is true comes out when the signature is checked. */
+/** Only says where to look for keys; whether it is true comes out when the signature is checked. One that names no key has none. */
 function claimedIssuer(state: string): string | undefined {
   try {
-    return decodeJwt(state).iss;
+    return decodeProtectedHeader(state).kid === undefined ? undefined : decodeJwt(state).iss;
   } catch {
     return undefined;
   }

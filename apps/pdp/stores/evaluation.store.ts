@@ -1,11 +1,29 @@
 import type { Pool } from 'pg';
-import type { BoundDenial } from '../binding-token.ts';
+import type { BoundDenial, SignedDenial } from '../binding-token.ts';
 
 /** Where requestable denials are put on record before they are answered. */
 export interface EvaluationStore {
   /** Throws when the row is not durable; the denial may then not be offered for a request (ARAP-DEN-08). */
   record(denial: BoundDenial): Promise<void>;
+  /** The denial of this evaluation; undefined when there is none. */
+  find(evaluationId: string): Promise<SignedDenial | undefined>;
 }
+
+interface EvaluationRow {
+  readonly token_id: string;
+  readonly requester: string;
+  readonly binding_context_members: string[];
+  readonly binding_hash: string;
+  readonly template: string;
+  readonly reason: string;
+  readonly policies: string[];
+  readonly evaluated_at: Date;
+  readonly expires_at: Date;
+}
+
+const SELECT = `
+  SELECT token_id, requester, binding_context_members, binding_hash, template, reason, policies, evaluated_at, expires_at
+  FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
@@ -38,5 +56,32 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
         ],
       });
     },
+
+    async find(evaluationId) {
+      // What comes out of an address may hold anything, even what no text column can.
+      if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
+      const { rows } = await pool.query<EvaluationRow>({
+        name: 'pdp-find-evaluation',
+        text: SELECT,
+        values: [evaluationId],
+      });
+      const [row] = rows;
+      return row && denialFrom(evaluationId, row);
+    },
+  };
+}
+
+function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
+  const { template, reason, policies } = row;
+  return {
+    evaluationId,
+    tokenId: row.token_id,
+    requester: row.requester,
+    members: row.binding_context_members,
+    bindingHash: row.binding_hash,
+    inline: undefined,
+    offer: { kind: 'requestable', template, reason, policies },
+    evaluatedAt: row.evaluated_at,
+    expiresAt: row.expires_at,
   };
 }

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
+import { accessRequestSettings, publishedKeys } from './access-request-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
@@ -65,6 +66,12 @@ export const configSchema = z.strictObject({
        * file. Default: none.
        */
       decisionLog: z.string().optional(),
+      /**
+       * Whether the access request service is asked, each time an approval is presented, if it took it back. Without its list
+       * nothing is permitted; false is for another service that has none and takes no approval back.
+       */
+      checkRevocations: z.boolean().default(true),
+      publishedKeys,
     })
     .prefault({}),
   approvals: z
@@ -80,6 +87,7 @@ export const configSchema = z.strictObject({
        * development. Nobody by default: in production each has to be named.
        */
       webhookApprovers: z.array(z.string().min(1)).default([]),
+      ...accessRequestSettings,
     })
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),
@@ -166,6 +174,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       policies: resolve(at.baseDir, file.pdp.policies),
       ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
     },
+    approvals: { ...file.approvals, clients: withAbsoluteFiles(file.approvals.clients, at.baseDir) },
     urls: {
       gateway,
       mcp: `${gateway}/mcp`,

@@ -4,6 +4,8 @@ import { isLoopbackHttp } from '../http/loopback.ts';
 export const port = z.number().int().min(1).max(65_535);
 /** A duration, at least one second. */
 export const seconds = z.number().int().positive();
+/** A secret as it is written, or a file whose content it is. */
+export const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
 /** @see RFC 6749, section 3.3 */
 export const scope = z
   .string()

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { withAbsoluteFiles } from './files.ts';
-import { isTrustworthy, scope } from './units.ts';
+import { isTrustworthy, scope, secret } from './units.ts';
 import { requirementSettings, toolFactSettings } from './tool-settings.ts';
 
 const name = '[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}';
@@ -40,8 +40,6 @@ const stdioUpstream = z.strictObject({
   cwd: z.string().optional(),
   limits,
 });
-/** A secret as it is written, or a file whose content it is, read whenever it is used. */
-const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
 /** How access tokens for the upstream are got. @see RFC 6749, section 4.4; RFC 8693 */
 const auth = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
 import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
@@ -13,6 +13,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import {
   anApprovalFor,
   anEs256Key,
+  aRevocationList,
   DEFAULT_POLICIES,
   PDP_TOKEN,
   post,
@@ -30,11 +31,16 @@ let config: Config;
 let secrets: Pick<Secrets, 'pdpToken' | 'pdpSigningKey'>;
 let pdp: Running;
 
+/** As the access request service signs it; a test may have it say something else. */
+let revoked: string[] = [];
+let revocations = () => aRevocationList({ key: arsKey, issuer: config.urls.accessRequests, revoked });
+
 beforeAll(async () => {
   database = await createTestDatabase();
   arsKey = await anEs256Key('ars-1');
   keyServer = await listen(
     (request, response) => {
+      if (request.url === '/access/v1/revocations') return void revocations().then((list) => response.end(list));
       fetched += 1;
       const known = request.url === '/access/v1/jwks' ? { keys: [publicKey(arsKey)] } : { keys: [] };
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify(known));
@@ -172,6 +178,71 @@ describe('the decision point with the example policies', () => {
       return decodeJwt(token).jti;
     });
     expect(new Set(ids).size).toBe(20);
+  });
+});
+
+describe('an approval that was taken back', () => {
+  const present = async () => {
+    const request = aCall('files__write_file');
+    const approval = await approve(request);
+    revoked = ['apr_another'];
+    const answer = async () => (await post(config.urls.pdp, presenting(request, approval))).body;
+    return { id: approval.id, answer };
+  };
+  const listed = (claims: Record<string, unknown>, typ?: string) =>
+    aRevocationList({
+      key: arsKey,
+      issuer: config.urls.accessRequests,
+      revoked: [],
+      claims,
+      ...(typ !== undefined && { typ }),
+    });
+  const honest = revocations;
+  afterEach(() => {
+    revoked = [];
+    revocations = honest;
+  });
+
+  it('permits nothing from the next question on, and another may be asked for [PRJ-38] [ARAP-REV-10] [ARAP-NXT-12]', async () => {
+    const { id, answer } = await present();
+    expect(await answer()).toMatchObject({ decision: true });
+    revoked.push(id);
+    expect(await answer()).toMatchObject({
+      decision: false,
+      context: { reason: 'approval_expired', next_action: 'request', access_request: expect.anything() },
+    });
+  });
+
+  it.each<[string, () => Promise<string>]>([
+    ['is not there', () => Promise.resolve('')],
+    ['is of another signer', async () => aRevocationList({ ...OF_ARS(), key: await anEs256Key('ars-1') })],
+    ['is of another issuer', () => listed({ iss: config.urls.pdp })],
+    ['is old', () => listed({ iat: Math.floor(Date.now() / 1_000) - 61, exp: Math.floor(Date.now() / 1_000) + 60 })],
+    ['is another token of its signer', () => listed({}, 'JWT')],
+    ['lists nothing', () => listed({ revoked: undefined })],
+  ])('waits, and permits nothing, while the list %s [PRJ-38]', async (_name, list) => {
+    const { answer } = await present();
+    revocations = list;
+    expect(await answer()).toEqual({
+      decision: false,
+      context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5 },
+    });
+  });
+
+  const OF_ARS = () => ({ issuer: config.urls.accessRequests, revoked: [] as string[] });
+
+  it('is not asked after where the access request service takes none back', async () => {
+    const pdpPort = await freePort();
+    const own = { ...config, pdp: { ...config.pdp, port: pdpPort, checkRevocations: false } };
+    const trusting = await startPdp(own, secrets, { log: recordingLog().log, databaseUrl: database.url });
+    try {
+      revocations = () => Promise.resolve('');
+      const request = aCall('files__write_file');
+      const answer = await post(`http://127.0.0.1:${pdpPort}`, presenting(request, await approve(request)));
+      expect(answer.body.decision).toBe(true);
+    } finally {
+      await trusting.stop();
+    }
   });
 });
 

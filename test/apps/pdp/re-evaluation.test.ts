@@ -159,16 +159,19 @@ describe('an approval that cannot be verified', () => {
     expect((await pdp.post(presenting(aTransfer(), { ...approval, state }))).body).toEqual(UNVERIFIABLE);
   });
 
-  it('is worth nothing when it is signed with another algorithm, even by a trusted key', async () => {
+  it('holds with an Ed25519 key, and a key verifies with its own algorithm alone [PRJ-03]', async () => {
     const { publicKey, privateKey } = await generateKeyPair('EdDSA', { extractable: true });
-    const keys = createLocalJWKSet({ keys: [{ ...(await exportJWK(publicKey)), kid: 'ed-1' }] });
-    const trusting = await startTestPdp({ keys });
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'ed-1' };
+    const trusting = await startTestPdp({ keys: createLocalJWKSet({ keys: [{ ...jwk, alg: 'EdDSA' }] }) });
+    const pinned = await startTestPdp({ keys: createLocalJWKSet({ keys: [{ ...jwk, alg: 'ES256' }] }) });
     try {
       const key = { ...(await exportJWK(privateKey)), kid: 'ed-1' };
       const approval = await anApprovalFor(aTransfer(), { key, header: { alg: 'EdDSA' } });
-      expect((await trusting.post(presenting(aTransfer(), approval))).body).toEqual(UNVERIFIABLE);
+      expect((await trusting.post(presenting(aTransfer(), approval))).body.decision).toBe(true);
+      expect((await pinned.post(presenting(aTransfer(), approval))).body).toEqual(UNVERIFIABLE);
     } finally {
       await trusting.stop();
+      await pinned.stop();
     }
   });
 
