@@ -1,7 +1,5 @@
-import { createRemoteJWKSet } from 'jose';
 import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
-import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -11,13 +9,12 @@ import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
-import { createApprovalState, publicKey } from './access-requests/approval-state.ts';
-import { accessRequestRouter } from './access-requests/router.ts';
-import { createSubmit } from './access-requests/submit.ts';
+import { createAccessRequests } from './access-requests/create.ts';
+import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
-import { startExpiry } from './expiry.ts';
+import { startExpiry, startForgetting } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
@@ -25,12 +22,7 @@ import { configuredApprovers } from './webhooks/directory.ts';
 import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const COOKIE_NAME = 'countersign_approvals';
-/** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
-const ENVELOPE_BYTES = 512 * 1024;
-const KEYS_TIMEOUT_MS = 5_000;
 const CALLBACKS_AT_ONCE = 4;
-/** Approvals a request needs. */
-const QUORUM = 1;
 
 /** The secrets that this part uses, and no others. */
 const SECRETS = [
@@ -46,6 +38,7 @@ export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 interface Parts {
   readonly store: AccessRequestStore;
   readonly castVote: CastVote;
+  readonly clients: readonly AccessRequestClient[];
   readonly log: Logger;
 }
 
@@ -80,7 +73,7 @@ export async function startApprovals(
   try {
     const store = createAccessRequestStore(pool);
     const castVote = createCastVote({ store, approvalTtlMs: config.approvals.approvalTtlSeconds * 1_000, log });
-    const parts = { store, castVote, log };
+    const parts = { store, castVote, clients: await accessRequestClients(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
@@ -88,8 +81,12 @@ export async function startApprovals(
       log,
     });
     const server = await listen(app, { host: config.host, port: config.approvals.port });
-    running.push({ name: 'http', stop: () => server.close() }, startExpiry({ store, log }));
-    running.push(await startCallbacks({ pool, databaseUrl, config, secrets, ...parts }));
+    running.push(
+      { name: 'http', stop: () => server.close() },
+      startExpiry({ store, log }),
+      startForgetting({ store, log }),
+    );
+    running.push(await startCallbacks({ pool, databaseUrl, config, ...parts }));
   } catch (error) {
     await stop();
     throw error;
@@ -98,25 +95,11 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-async function createRouters(config: Config, secrets: ApprovalsSecrets, { store, castVote, log }: Parts) {
-  const { urls, identity, approvals, gateway } = config;
-  const pdpKeys = createRemoteJWKSet(new URL(`${urls.pdp}/access/v1/jwks`), { timeoutDuration: KEYS_TIMEOUT_MS });
-  const trust = { issuers: new Map([[urls.pdp, pdpKeys]]), audience: urls.accessRequests, now: Date.now };
-  const key = secrets.accessRequestSigningKey;
+async function createRouters(config: Config, secrets: ApprovalsSecrets, { store, castVote, clients, log }: Parts) {
+  const { urls, identity } = config;
   const rolesClaim = identity.rolesClaim;
   return {
-    accessRequests: accessRequestRouter({
-      store,
-      submit: createSubmit({ store, trust, requestTtlMs: approvals.requestTtlSeconds * 1_000, quorum: QUORUM }),
-      approvalState: await createApprovalState({ key, issuer: urls.accessRequests, audience: urls.pdp, store }),
-      publicKey: publicKey(key),
-      urls,
-      token: secrets.accessRequestToken,
-      clientId: PEP_CLIENT_ID,
-      callbackEndpoint: `${urls.gateway}/callbacks/access-requests`,
-      maxBodyBytes: gateway.maxBodyBytes + ENVELOPE_BYTES,
-      log,
-    }),
+    accessRequests: await createAccessRequests(config, secrets.accessRequestSigningKey, { store, clients, log }),
     decisions: decisionWebhookRouter({
       store,
       castVote,
@@ -145,10 +128,9 @@ type CallbackParts = Parts & {
   readonly pool: Parameters<typeof startOutbox>[0]['pool'];
   readonly databaseUrl: string;
   readonly config: Config;
-  readonly secrets: ApprovalsSecrets;
 };
 
-function startCallbacks({ pool, databaseUrl, config, secrets, store, log }: CallbackParts): Promise<Running> {
+function startCallbacks({ pool, databaseUrl, config, store, clients, log }: CallbackParts): Promise<Running> {
   return startOutbox({
     pool,
     listenUrl: databaseUrl,
@@ -157,7 +139,7 @@ function startCallbacks({ pool, databaseUrl, config, secrets, store, log }: Call
     handlers: {
       callback: createCallbackSender({
         store,
-        secret: secrets.callbackSecret,
+        clients,
         statusEndpointOf: (id) => statusEndpoint(id, config.urls),
         log,
       }),

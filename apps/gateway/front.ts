@@ -2,7 +2,7 @@ import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelconte
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { callerOf } from './caller.ts';
 import type { Subscriptions } from './listen/subscriptions.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { RateLimit } from '../shared/http/rate-limit.ts';
 import { isAboutTasks } from './wire/error-codes.ts';
 import { LISTEN } from './wire/identifiers.ts';
 import { withStatusFor } from './wire/mirrored-headers.ts';

@@ -6,7 +6,7 @@ import { newSubmission, type SubmissionSettings } from '../../workflows/domain/g
 import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../workflows/domain/ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { randomText } from '../shared/random-text.ts';
-import type { RateLimit } from './rate-limit.ts';
+import type { RateLimit } from '../shared/http/rate-limit.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {

@@ -11,7 +11,7 @@ import { createFront, type Front } from './front.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
 import type { TaskChanges } from './listen/task-changes.ts';
 import { createPlaces } from './places.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from '../shared/http/rate-limit.ts';
 import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import type { ReadDocument } from './signature/document.ts';

@@ -72,7 +72,11 @@ describe('the access request service over a database that fails now and then', (
         ...{ approvalId: `apr_${randomUUID()}`, approvalTtlMs: 60_000 },
       };
       expect(['counted', 'repeated']).toContain(await repeated(() => store.castVote(vote)));
-      expect(await repeated(() => store.cancel(request.id, 'mcp-gateway'))).toBe('final');
+      expect(
+        await repeated(() =>
+          store.cancel(request.id, { clientId: 'mcp-gateway', note: { by: { client: 'mcp-gateway' } } }),
+        ),
+      ).toBe('final');
       expect((await repeated(() => store.find(request.id)))?.status).toBe('approved');
     });
     expect(shaky.failures()).toBeGreaterThan(5);

@@ -3,9 +3,10 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { JWK } from 'jose';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
-import { publicKey } from '../../apps/approvals/access-requests/approval-state.ts';
+import { publicKey } from '../../apps/shared/auth/signing-key.ts';
 import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
@@ -41,6 +42,10 @@ export class ApprovalsUnderTest {
   /** What the gateway answers to the next callbacks; 204 when there is nothing left. */
   readonly callbackAnswers: number[] = [];
   log = '';
+  /** What the PDP publishes, what it has on record by evaluation, and what it was asked. */
+  readonly pdpKeys: JWK[] = [];
+  readonly recorded = new Map<string, { readonly status: number; readonly body: unknown }>();
+  readonly pdpAsked: { readonly path: string; readonly authorization: string | undefined }[] = [];
   #keys!: DevelopmentSecrets;
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
   readonly #running: Running[] = [];
@@ -82,9 +87,15 @@ export class ApprovalsUnderTest {
   }
 
   async #startStrangers(): Promise<void> {
-    const keys = JSON.stringify({ keys: [publicKey(this.secrets.pdpSigningKey)] });
-    const pdp: RequestListener = (_request, response) =>
-      void response.setHeader('Content-Type', 'application/json').end(keys);
+    this.pdpKeys.push(publicKey(this.secrets.pdpSigningKey));
+    const pdp: RequestListener = ({ url = '', headers }, response) => {
+      this.pdpAsked.push({ path: url, authorization: headers.authorization });
+      const { status, body } =
+        url === '/access/v1/jwks'
+          ? { status: 200, body: { keys: this.pdpKeys } }
+          : (this.recorded.get(url.replace('/access/v1/denials/', '')) ?? { status: 404, body: {} });
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    };
     const gateway: RequestListener = (request, response) =>
       void text(request).then((body) => {
         this.callbacks.push({ headers: request.headers, body });

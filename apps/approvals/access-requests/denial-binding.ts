@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
-import { decodeJwt, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { boundParts, isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
 import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
+import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { Problem } from './problem.ts';
 import type { Submission } from './submission.ts';
 import { sha256 } from '../../shared/sha256.ts';
 
 /** How far the clocks of PDP and access request service may be apart (PRJ-13). */
 const SKEW_MS = 30_000;
-/** Members without which an approval would not stand for the call that approvers saw. */
-const BOUND_CALL = 'call_digest';
-
 const claimsSchema = z.looseObject({
   jti: z.string().min(1),
   exp: z.number(),
+  iat: z.number().optional(),
   evaluation_id: z.string().optional(),
   denial_expires_at: z.iso.datetime({ offset: true }).optional(),
   requester: z.string().optional(),
@@ -44,6 +44,8 @@ export interface VerifiedDenial {
   readonly policies: readonly string[];
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
+  /** Digest of what approvers look at: of the call where it is one, else of all that was submitted for evaluation. */
+  readonly callDigest: string;
 }
 
 export interface DenialTrust {
@@ -51,6 +53,11 @@ export interface DenialTrust {
   readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
   /** Our submission URL: a token made for another service is refused. */
   readonly audience: string;
+  /**
+   * The binding token of a denial that is only named by its evaluation, as the PDP has it on record. Undefined when it
+   * has none. Throws a `Problem`.
+   */
+  readonly recorded: (evaluationId: string) => Promise<string | undefined>;
   readonly now: () => number;
 }
 
@@ -61,29 +68,40 @@ export interface DenialTrust {
  */
 export async function verifyDenial(submission: Submission, trust: DenialTrust): Promise<VerifiedDenial> {
   const { denial } = submission;
-  // An evaluation id alone binds only where PDP and service share their state, which these two do not.
-  if (denial.binding_token === undefined) throw invalid('denial.binding_token is missing');
-  const claims = claimsSchema.safeParse(await verifyToken(denial.binding_token, trust)).data;
+  const token = denial.binding_token ?? (await tokenOnRecord(denial.evaluation_id, trust));
+  const claims = claimsSchema.safeParse(await verifyToken(token, trust)).data;
   if (claims === undefined) throw invalid('the token says too little');
+  if (claims.iat !== undefined && claims.iat * 1_000 > trust.now() + SKEW_MS)
+    throw invalid('the token is from the future');
   const evaluationId = claims.evaluation_id ?? denial.evaluation_id;
   if (evaluationId === undefined || (denial.evaluation_id ?? evaluationId) !== evaluationId) {
     throw invalid('denial.evaluation_id is not the one of the token');
   }
   const bindingHash = compareBinding(submission, claims);
-  compareCall(submission, claims.binding_context_members);
-  checkFreshness(denial.expires_at, claims, trust.now());
+  const shown = digestOfWhatIsShown(submission, claims.binding_context_members);
+  // What the PDP has on record is what holds; the echo of it came through the enforcement point (ARAP-BND-19).
+  checkFreshness(denial.binding_token === undefined ? undefined : denial.expires_at, claims, trust.now());
   return {
     evaluationId,
     tokenId: claims.jti,
     requester: claims.requester,
-    template: claims.template ?? denial.template,
+    // The echo in the denial is nobody's word: it may not choose what an approval is good for (ARAP-SUB-26).
+    template: claims.template,
     reason: claims.reason ?? denial.reason,
     title: claims.display?.title,
     description: claims.display?.description,
     policies: claims.policies,
     bindingHash,
     bindingContextMembers: claims.binding_context_members,
+    callDigest: shown,
   };
+}
+
+async function tokenOnRecord(evaluationId: string | undefined, { recorded }: DenialTrust): Promise<string> {
+  if (evaluationId === undefined) throw invalid('denial has neither binding_token nor evaluation_id');
+  const token = await recorded(evaluationId);
+  if (token === undefined) throw invalid('denial.binding_token is missing, and the evaluation is not on record');
+  return token;
 }
 
 async function verifyToken(token: string, { issuers, audience, now }: DenialTrust): Promise<JWTPayload> {
@@ -91,7 +109,7 @@ async function verifyToken(token: string, { issuers, audience, now }: DenialTrus
   const keys = issuers.get(issuer);
   if (keys === undefined) throw invalid('the token is from an issuer that is not trusted here');
   const options = {
-    algorithms: ['ES256'],
+    algorithms: [...SIGNING_ALGORITHMS],
     audience,
     issuer,
     clockTolerance: SKEW_MS / 1_000,
@@ -107,12 +125,10 @@ async function verifyToken(token: string, { issuers, audience, now }: DenialTrus
   }
 }
 
-/** Codes that say nothing about the token: the key set did not arrive, or what arrived is none. */
-const KEYS_UNREACHABLE: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID']);
-
+/** Whose token it says it is. Without the name of a key it is nobody's: a set of one key would stand for any (ARAP-BND-01). */
 function issuerOf(token: string): string | undefined {
   try {
-    return decodeJwt(token).iss;
+    return decodeProtectedHeader(token).kid === undefined ? undefined : decodeJwt(token).iss;
   } catch {
     return undefined;
   }
@@ -131,21 +147,29 @@ function compareBinding(submission: Submission, claims: z.infer<typeof claimsSch
   return hash;
 }
 
-/** The digest stands for the arguments that are shown: approvers see the bytes that will run (PRJ-17). */
-function compareCall({ resource, context }: Submission, members: readonly string[]): void {
-  if (!members.includes(BOUND_CALL)) throw invalid('the denial does not bind the call digest');
-  const args = context.arguments as Record<string, Json>;
-  if (callDigest({ tool: resource.id, arguments: args }, sha256) !== context.call_digest) {
-    throw invalid('context.call_digest is not the digest of tool and arguments');
+/**
+ * Approvers see the bytes that will run: arguments count only when the denial binds them, themselves or by the digest
+ * of the call (PRJ-17). Answers what an approver's decision names.
+ */
+function digestOfWhatIsShown({ subject, action, resource, context }: Submission, members: readonly string[]): string {
+  const { arguments: args, call_digest: digest } = context;
+  if (args === undefined) {
+    return `sha-256:${sha256(canonicalJson({ subject, action, resource, context } as Json))}`;
   }
+  if (!members.includes(digest === undefined ? 'arguments' : 'call_digest')) {
+    throw invalid('the denial does not bind the arguments');
+  }
+  const actual = callDigest({ tool: resource.id, arguments: args as Record<string, Json> }, sha256);
+  if ((digest ?? actual) !== actual) throw invalid('context.call_digest is not the digest of tool and arguments');
+  return actual;
 }
 
-/** The earliest of all deadlines holds; an echoed one has to be the one that was signed (ARAP-BND-16, 17). */
-function checkFreshness(echoed: string, claims: z.infer<typeof claimsSchema>, now: number): void {
-  const echo = Date.parse(echoed);
+/** The earliest of all deadlines holds; an echoed one has to be the one that was signed (ARAP-BND-15 to 17). */
+function checkFreshness(echoed: string | undefined, claims: z.infer<typeof claimsSchema>, now: number): void {
   const exp = claims.exp * 1_000;
-  const protectedUntil = claims.denial_expires_at === undefined ? undefined : Date.parse(claims.denial_expires_at);
-  if (protectedUntil === undefined ? exp > echo : protectedUntil !== echo) {
+  const signed = claims.denial_expires_at === undefined ? undefined : Date.parse(claims.denial_expires_at);
+  const echo = echoed === undefined ? (signed ?? exp) : Date.parse(echoed);
+  if (signed === undefined ? exp > echo : signed !== echo) {
     throw invalid('denial.expires_at is not the one of the denial');
   }
   if (Math.min(echo, exp) + SKEW_MS <= now) throw new Problem('expired_denial', 'evaluate again for a fresh denial');

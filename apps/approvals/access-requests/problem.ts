@@ -1,14 +1,13 @@
 import type { Response } from 'express';
 
-/**
- * The problems that ARAP names, with status and title. `not_requestable` is not among them: a PDP signs nothing for a
- * denial that cannot be requested, so that one fails its binding. @see ARAP, Error Responses
- */
+/** The problems that ARAP names, with status and title. @see ARAP, Error Responses */
 const NAMED = {
+  not_requestable: [400, 'What was denied cannot be requested'],
   invalid_denial_binding: [400, 'The request does not belong to the denial'],
   expired_denial: [410, 'The denial is no longer fresh'],
   duplicate_request: [409, 'The idempotency key stands for another request'],
   unknown_task: [404, 'There is no such task'],
+  task_expired: [410, 'The task ended long ago and is kept no longer'],
   invalid_task_state: [409, 'The task has ended'],
 } as const;
 
@@ -21,6 +20,7 @@ const TITLES = {
   405: 'The method is not supported',
   413: 'The body is too large',
   415: 'The body has to be uncompressed JSON',
+  429: 'Too many requests',
   500: 'Something went wrong here',
   503: 'Not available at the moment; try again',
 } as const;
@@ -32,6 +32,8 @@ export class Problem extends Error {
   readonly type: string;
   readonly status: number;
   readonly title: string;
+  /** Seconds before the next try, where waiting helps. */
+  retryAfter?: number;
 
   constructor(kind: keyof typeof NAMED | keyof typeof TITLES, detail?: string) {
     super(detail ?? '');
@@ -47,7 +49,8 @@ export class Problem extends Error {
   }
 }
 
-export function sendProblem(response: Response, { type, title, status, message }: Problem): void {
+export function sendProblem(response: Response, { type, title, status, message, retryAfter }: Problem): void {
+  if (retryAfter !== undefined) response.set('Retry-After', String(retryAfter));
   response
     .status(status)
     .type('application/problem+json')

@@ -5,14 +5,20 @@ import express, {
   type Response,
   type Router,
 } from 'express';
+import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { bearerOnly } from '../../shared/http/bearer.ts';
+import type { ClientRight } from '../../shared/config/access-request-settings.ts';
+import { bearerAmong, bearerHolderOf } from '../../shared/http/bearer.ts';
 import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
 import { noStore } from '../../shared/http/page-headers.ts';
+import type { RateLimit } from '../../shared/http/rate-limit.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { ApprovalStateOf } from './approval-state.ts';
+import { readCancellation } from './cancellation.ts';
+import type { AccessRequestClient } from './clients.ts';
 import { Problem, sendProblem } from './problem.ts';
+import { REVOCATIONS_TYPE } from './revocations.ts';
 import { readIdempotencyKey, readSubmission } from './submission.ts';
 import type { createSubmit } from './submit.ts';
 import { statusBody, statusEndpoint, type JustOpened, type TaskUrls } from './task.ts';
@@ -21,30 +27,38 @@ export interface AccessRequestHttp {
   readonly store: AccessRequestStore;
   readonly submit: ReturnType<typeof createSubmit>;
   readonly approvalState: ApprovalStateOf;
-  /** The key that verifies what we sign, as a JWK without its private half. */
-  readonly publicKey: Readonly<Record<string, string>>;
+  /** Public keys that verify what we sign. */
+  readonly keys: JSONWebKeySet;
+  /** The signed list of approvals that were taken back. */
+  readonly revocations: () => Promise<string>;
   readonly urls: TaskUrls;
-  /** Bearer token of the one enforcement point, and the name it is known by. */
-  readonly token: string;
-  readonly clientId: string;
-  /** The one address that callbacks may go to. */
-  readonly callbackEndpoint: string;
+  readonly clients: readonly AccessRequestClient[];
+  /** How many requests one client may make in a second. */
+  readonly rate: RateLimit;
   readonly maxBodyBytes: number;
   readonly log: Logger;
 }
+
+/** Seconds before a client looks again at what is not decided: at least as long as anybody needs to decide. */
+const LOOK_AGAIN_SECONDS = 5;
+const MAX_CANCELLATION = '16kb';
 
 /** The access request service as enforcement points use it, below `/access/v1`. @see ARAP */
 export function accessRequestRouter(http: AccessRequestHttp): Router {
   const router = express.Router();
   const api = { base: '/requests', one: '/requests/:id', cancel: '/requests/:id/cancel' };
   router.get('/jwks', (_request, response) => {
-    response.set('Cache-Control', 'public, max-age=300').json({ keys: [http.publicKey] });
+    response.set('Cache-Control', 'public, max-age=300').json(http.keys);
   });
-  router.use('/requests', authenticate(http), noStore);
-  router.post(api.base, requireJson, express.json({ limit: http.maxBodyBytes, inflate: false }), submit(http));
-  router.get(api.one, async (request, response) => sendStatus(http, response, await ownTask(http, request)));
-  // A reason in the body is allowed and not kept, so it is not read either.
-  router.post(api.cancel, cancel(http));
+  router.get('/revocations', noStore, async (_request, response) => {
+    response.type(REVOCATIONS_TYPE).send(await http.revocations());
+  });
+  router.use('/requests', authenticate(http), noStore, limitRate(http));
+  const body = (limit: number | string) => [requireJson, express.json({ limit, inflate: false })];
+  router.post(api.base, mayDo('submit'), body(http.maxBodyBytes), submit(http));
+  router.get(api.one, mayDo('status'), show(http));
+  router.post(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
+  router.delete(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   router.all([api.base, api.one, api.cancel], (_request, _response, next) => next(new Problem(405)));
   router.use((_request, _response, next) => next(new Problem(404)));
   router.use(asProblem(http.log));
@@ -53,27 +67,44 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
 
 function submit(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
+    const client = clientOf(response);
     const idempotencyKey = readIdempotencyKey(request.get('Idempotency-Key'));
-    const shaped = readSubmission(request.body, http.callbackEndpoint);
-    const opened = await http.submit({ ...shaped, clientId: http.clientId, idempotencyKey });
+    const shaped = readSubmission(request.body, client);
+    const opened = await http.submit({ ...shaped, client, idempotencyKey });
     response.location(statusEndpoint(opened.id, http.urls));
     await sendStatus(http, response.status(isEnded(opened.status) ? 201 : 202), opened);
   };
 }
 
-function cancel(http: AccessRequestHttp) {
+function show(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
-    const task = await ownTask(http, request);
-    const outcome = await http.store.cancel(task.id, http.clientId);
-    if (outcome === 'final') throw new Problem('invalid_task_state');
-    await sendStatus(http, response, await ownTask(http, request));
+    await sendStatus(http, response, await ownTask(http, request, clientOf(response)));
   };
 }
 
-/** Somebody else's task and no such task are the same answer. */
-async function ownTask({ store, clientId }: AccessRequestHttp, request: Request): Promise<AccessRequest> {
+function cancel(http: AccessRequestHttp) {
+  return async (request: Request, response: Response) => {
+    const client = clientOf(response);
+    const why = readCancellation(request.body);
+    const task = await ownTask(http, request, client);
+    const note = { by: { client: client.name }, ...why };
+    const outcome = await http.store.cancel(task.id, { clientId: client.actsFor, note });
+    if (outcome === 'final') throw new Problem('invalid_task_state');
+    await sendStatus(http, response, await ownTask(http, request, client));
+  };
+}
+
+const clientOf = (response: Response) => bearerHolderOf<AccessRequestClient>(response);
+
+/** Somebody else's task, one that the client may not have to do with, and no such task are the same answer. */
+async function ownTask(
+  { store }: AccessRequestHttp,
+  request: Request,
+  { actsFor, covers }: AccessRequestClient,
+): Promise<AccessRequest> {
   const task = await store.find(String(request.params['id']));
-  if (task === undefined || task.clientId !== clientId) throw new Problem('unknown_task');
+  if (task === undefined || task.clientId !== actsFor || !covers(task)) throw new Problem('unknown_task');
+  if (task.pastRetention === true) throw new Problem('task_expired');
   return task;
 }
 
@@ -82,16 +113,40 @@ async function sendStatus(
   response: Response,
   request: AccessRequest | JustOpened,
 ): Promise<void> {
-  const state = request.status === 'approved' ? await http.approvalState(request) : undefined;
-  response.json(statusBody(request, state, http.urls));
+  const { rights } = clientOf(response);
+  const shown = request.status === 'approved' && rights.has('result');
+  if (request.status === 'pending') response.set('Retry-After', String(LOOK_AGAIN_SECONDS));
+  const state = shown ? await http.approvalState(request) : undefined;
+  response.json(statusBody(request, { state, mayCancel: rights.has('cancel') }, http.urls));
 }
 
-function authenticate({ token, urls }: AccessRequestHttp): RequestHandler {
-  return bearerOnly({ token, realm: urls.accessRequests }, (_why, _response, next) => next(new Problem(401)));
+function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {
+  return bearerAmong({ holders: clients, realm: urls.accessRequests }, (_why, _response, next) =>
+    next(new Problem(401)),
+  );
 }
 
+/** Which operation it is decides, and no task: the answer is the same for every id, known or not. */
+function mayDo(right: ClientRight): RequestHandler {
+  return (_request, response, next) => {
+    next(clientOf(response).rights.has(right) ? undefined : new Problem(403, `this client lacks the right “${right}”`));
+  };
+}
+
+function limitRate({ rate }: AccessRequestHttp): RequestHandler {
+  return async (_request, response, next) => {
+    const waitMs = await rate.take(clientOf(response).name);
+    if (waitMs === undefined) return next();
+    const problem = new Problem(429, 'this client asks too often');
+    problem.retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
+    next(problem);
+  };
+}
+
+/** A request without a body needs no type for it: whether one is needed is for what reads it. */
 const requireJson: RequestHandler = (request, _response, next) => {
-  next(request.is('application/json') ? undefined : new Problem(415));
+  const isEmpty = request.get('Content-Length') === '0' || request.is('*/*') === null;
+  next(isEmpty || request.is('application/json') ? undefined : new Problem(415));
 };
 
 /** Where the title says it all there is no detail. */

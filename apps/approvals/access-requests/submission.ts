@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { AccessRequestClient } from './clients.ts';
 import { Problem } from './problem.ts';
 
 // eslint-disable-next-line no-control-regex -- it is what is looked for
@@ -14,26 +15,46 @@ const instant = z.iso.datetime({ offset: true });
 const properties = z.record(z.string(), z.unknown()).optional();
 const callDigest = z.string().regex(/^sha-256:[0-9a-f]{64}$/, 'sha-256: and 64 hex digits');
 
+/** One more hop of a delegation chain, in the form that tokens have. @see RFC 8693, section 4.1 */
+interface Hop {
+  readonly sub: string;
+  readonly iss?: string | undefined;
+  readonly act?: Hop | undefined;
+}
+const hop: z.ZodType<Hop> = z.looseObject({
+  sub: name,
+  iss: name.optional(),
+  get act() {
+    return hop.optional();
+  },
+});
+
 /** Statuses that a callback can be asked for. `partial` exists for bulk requests, which are not offered. */
 const EVENTS = ['approved', 'denied', 'expired', 'cancelled', 'failed', 'partial'] as const;
 
 /**
- * What a submission has to look like. Unknown members stay: they may be bound by the denial. Beyond ARAP, `context`
- * carries the complete call, because approvers decide on what will run and on nothing else.
+ * What a submission has to look like. Unknown members stay: they may be bound by the denial. A `context` that has the
+ * arguments of a call in it has to have them whole.
  * @see ARAP, Submission
  */
 const submissionSchema = z.looseObject({
   subject: z.looseObject({ type: name, id: name, properties }),
   resource: z.looseObject({ type: name, id: name, properties }),
   action: z.looseObject({ name, properties }),
-  context: z.looseObject({ arguments: z.record(z.string(), z.unknown()), call_digest: callDigest }),
+  context: z
+    .looseObject({ arguments: z.record(z.string(), z.unknown()).optional(), call_digest: callDigest.optional() })
+    .refine((context) => context.call_digest === undefined || context.arguments !== undefined, {
+      path: ['arguments'],
+      message: 'missing, although their digest is there',
+    })
+    .default({}),
   requested_access: z
     .looseObject({ requested_until: instant.optional(), emergency: z.boolean().optional() })
     .optional(),
   client: z
     .looseObject({
       id: name.optional(),
-      actor: z.looseObject({ id: name, issuer: name.optional() }).optional(),
+      actor: z.looseObject({ id: name, issuer: name.optional(), act: hop.optional() }).optional(),
       source: z.looseObject({ generation: z.int32().min(1).optional() }).optional(),
     })
     .optional(),
@@ -63,7 +84,7 @@ export interface ShapedSubmission {
 }
 
 /** Throws a `Problem` (400) that names the members at fault, never their values. */
-export function readSubmission(body: unknown, allowedCallback: string): ShapedSubmission {
+export function readSubmission(body: unknown, { callbacks }: Pick<AccessRequestClient, 'callbacks'>): ShapedSubmission {
   const parsed = submissionSchema.safeParse(body);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
@@ -72,7 +93,7 @@ export function readSubmission(body: unknown, allowedCallback: string): ShapedSu
   const submission = parsed.data;
   if ('items' in submission) throw new Problem(400, 'items: bulk requests are not offered');
   // Only what was registered: a free address would let a submitter make this service call whatever it can reach.
-  if (submission.callback !== undefined && submission.callback.endpoint !== allowedCallback) {
+  if (submission.callback !== undefined && callbacks?.endpoints.has(submission.callback.endpoint) !== true) {
     throw new Problem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
   }
   return { submission, body: body as JsonObject };

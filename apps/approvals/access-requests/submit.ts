@@ -1,8 +1,11 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
+import { verifiedAgent } from './actors.ts';
+import type { AccessRequestClient } from './clients.ts';
 import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
 import { Problem } from './problem.ts';
 import type { ShapedSubmission } from './submission.ts';
@@ -13,13 +16,14 @@ export interface SubmitOptions {
   readonly store: AccessRequestStore;
   readonly trust: DenialTrust;
   readonly requestTtlMs: number;
+  /** How long a request can be read after its end. */
+  readonly keepMs: number;
   /** Approvals that a request needs. */
   readonly quorum: number;
 }
 
 export interface AuthenticSubmission extends ShapedSubmission {
-  /** The enforcement point, as its credential says. */
-  readonly clientId: string;
+  readonly client: AccessRequestClient;
   readonly idempotencyKey: string;
 }
 
@@ -27,12 +31,12 @@ export interface AuthenticSubmission extends ShapedSubmission {
  * Opens an access request, or finds the one that the same key and body opened before. A repeated submission never fails
  * for the age or the use of its denial (PRJ-09). Throws a `Problem`.
  */
-export function createSubmit({ store, trust, requestTtlMs, quorum }: SubmitOptions) {
+export function createSubmit({ store, trust, requestTtlMs, keepMs, quorum }: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<AccessRequest | JustOpened> => {
     const bodyDigest = digestOf(submitted.body);
-    const denial = await verified(submitted, trust).catch((problem: unknown) => problem as Error);
-    if (denial instanceof Error) return repeated(store, { ...submitted, bodyDigest }, denial);
-    const request = { ...newRequest(submitted, denial), bodyDigest, quorum, ttlMs: requestTtlMs };
+    const verified = await verify(submitted, { store, trust }).catch((problem: unknown) => problem as Error);
+    if (verified instanceof Error) return repeated(store, { ...submitted, bodyDigest }, verified);
+    const request = { ...newRequest(submitted, verified), bodyDigest, quorum, ttlMs: requestTtlMs, keepMs };
     const created = await store.create(request);
     switch (created.outcome) {
       case 'created':
@@ -42,24 +46,47 @@ export function createSubmit({ store, trust, requestTtlMs, quorum }: SubmitOptio
       case 'conflict':
         throw new Problem('duplicate_request');
       case 'replayed':
-        throw new Problem('invalid_denial_binding', 'the denial was used before');
+        throw usedBefore();
     }
   };
 }
 
-async function verified({ submission, clientId }: AuthenticSubmission, trust: DenialTrust): Promise<VerifiedDenial> {
-  const denial = await verifyDenial(submission, trust);
-  if (denial.requester === undefined || denial.requester === clientId) return denial;
-  throw new Problem(403, 'the denial was given to another client');
+interface Verified {
+  readonly denial: VerifiedDenial;
+  /** The agent that it comes from, where that is known for certain. */
+  readonly agent: string | undefined;
 }
+
+/** The denial, then its first use, then who submits it (PRJ-09). The first use is fenced by the row that is created. */
+async function verify(submitted: AuthenticSubmission, { store, trust }: Pick<SubmitOptions, 'store' | 'trust'>) {
+  const denial = await verifyDenial(submitted.submission, trust);
+  try {
+    return { denial, agent: authorized(submitted, denial) };
+  } catch (refused) {
+    throw (await store.isUsed(denial)) ? usedBefore() : refused;
+  }
+}
+
+/** Throws a `Problem` (403) for a client that may not submit this. */
+function authorized({ submission, client }: AuthenticSubmission, denial: VerifiedDenial): string | undefined {
+  if (denial.requester !== undefined && denial.requester !== client.actsFor) {
+    throw new Problem(403, 'the denial was given to another client');
+  }
+  if (!client.covers(submission as unknown as EvaluationRequest)) {
+    throw new Problem(403, 'this client may not ask for this subject, action or resource');
+  }
+  return verifiedAgent(submission, { members: denial.bindingContextMembers, issuers: client.issuers });
+}
+
+const usedBefore = () => new Problem('invalid_denial_binding', 'the denial was used before');
 
 /** What the same key opened before; `otherwise` is thrown when it opened nothing. */
 async function repeated(
   store: AccessRequestStore,
-  { clientId, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
+  { client, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
   otherwise: Error,
 ): Promise<AccessRequest> {
-  const known = await store.findByKey(clientId, idempotencyKey);
+  const known = await store.findByKey(client.actsFor, idempotencyKey);
   if (known === undefined) throw otherwise;
   if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
   return existing(store, known.id);
@@ -82,25 +109,31 @@ function digestOf(body: JsonObject): string {
 }
 
 function newRequest(
-  { submission, clientId, idempotencyKey }: AuthenticSubmission,
-  denial: VerifiedDenial,
-): Omit<NewAccessRequest, 'bodyDigest' | 'quorum' | 'ttlMs'> {
-  const { subject, action, resource, context, client, callback } = submission;
+  { submission, client: submitter, idempotencyKey }: AuthenticSubmission,
+  { denial, agent }: Verified,
+): Omit<NewAccessRequest, 'bodyDigest' | 'quorum' | 'ttlMs' | 'keepMs'> {
+  const { subject, action, resource, context, client, callback, requested_access: wanted } = submission;
+  const { binding_token: _token, ...echo } = submission.denial;
   return {
     ...denial,
     // 128 random bits: the handle cannot be guessed.
     id: `arq_${randomText(16)}`,
-    clientId,
+    clientId: submitter.actsFor,
+    submittedBy: submitter.name,
     idempotencyKey,
     subject: canonicalJson(subject as Json),
     action: canonicalJson(action as Json),
     resource: canonicalJson(resource as Json),
     context: canonicalJson(context as Json),
+    claimed: canonicalJson({
+      ...(client && { client }),
+      ...(wanted && { requested_access: wanted }),
+      denial: echo,
+    } as Json),
     tool: resource.id,
-    requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: client?.actor?.id },
+    requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: agent },
     generation: client?.source?.generation ?? 1,
-    callDigest: context.call_digest,
-    requestedUntil: submission.requested_access?.requested_until,
+    requestedUntil: wanted?.requested_until,
     callback: callback && { endpoint: callback.endpoint, state: callback.state, events: callback.events },
   };
 }

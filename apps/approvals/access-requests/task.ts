@@ -24,7 +24,7 @@ export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'vot
 export type JustOpened = TaskFacts & { readonly status: 'pending' };
 
 /** The task handle as the enforcement point may see it: no approver, no reason, no argument. @see ARAP, Response */
-export function taskOf(request: TaskFacts, urls: TaskUrls) {
+export function taskOf(request: TaskFacts, mayCancel: boolean, urls: TaskUrls) {
   const endpoint = statusEndpoint(request.id, urls);
   const { approvals } = tally(request.votes, request.quorum);
   return {
@@ -35,7 +35,7 @@ export function taskOf(request: TaskFacts, urls: TaskUrls) {
     progress: { current_step: Math.min(approvals + 1, request.quorum), total_steps: request.quorum },
     display: { title: TITLES[request.status] },
     links: {
-      ...(!isEnded(request.status) && { cancel: `${endpoint}/cancel` }),
+      ...(mayCancel && !isEnded(request.status) && { cancel: `${endpoint}/cancel` }),
       ticket: `${urls.approvals}/requests/${request.id}`,
     },
   };
@@ -45,9 +45,15 @@ export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'
   return `${urls.accessRequests}/${id}`;
 }
 
-/** Body of every answer about a task; with the approval exactly when there is one. @see ARAP, Completed Task */
-export function statusBody(request: TaskFacts, state: string | undefined, urls: TaskUrls) {
-  const task = taskOf(request, urls);
+/** What of an answer depends on who asks: the signed proof, and whether they could cancel. */
+export interface Entitled {
+  readonly state: string | undefined;
+  readonly mayCancel: boolean;
+}
+
+/** Body of every answer about a task; with the approval for whoever is entitled to it. @see ARAP, Completed Task */
+export function statusBody(request: TaskFacts, { state, mayCancel }: Entitled, urls: TaskUrls) {
+  const task = taskOf(request, mayCancel, urls);
   const { approval } = request;
   if (approval === undefined || state === undefined) return { task };
   const { id, approvedAt: approved_at, approvedUntil: approved_until } = approval;

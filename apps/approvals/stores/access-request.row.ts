@@ -37,6 +37,11 @@ export interface AccessRequestRow {
   readonly approved_at: Date | null;
   readonly approved_until: Date | null;
   readonly approval_state: string | null;
+  readonly revoked_at: Date | null;
+  readonly revoked_by: string | null;
+  readonly revoked_because: string | null;
+  /** It ended so long ago that its task is shown to no client any more. */
+  readonly past_retention: boolean;
   /** Pending although its deadline has passed, by the database's clock. */
   readonly overdue: boolean;
   readonly votes: readonly {
@@ -55,11 +60,13 @@ const select = (context: string) => `
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.quorum, r.created_at, r.expires_at, r.ended_at,
     r.approval_id, r.approved_at, r.approved_until, r.approval_state,
+    o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
+    r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
     r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
       SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
-  FROM approvals.access_request r`;
+  FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id`;
 
 export const SELECT_WHOLE = select('r.context');
 export const SELECT_SUMMARY = select("''");
@@ -102,6 +109,7 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
     ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),
+    ...(row.past_retention && { pastRetention: true }),
     ...approvalFrom(row),
   };
 }
@@ -120,6 +128,13 @@ function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {
       approvedAt: approved_at.toISOString(),
       approvedUntil: approved_until.toISOString(),
       ...(approval_state !== null && { state: approval_state }),
+      ...revocationFrom(row),
     },
   };
+}
+
+function revocationFrom({ revoked_at, revoked_by, revoked_because }: AccessRequestRow) {
+  if (revoked_at === null || revoked_by === null) return {};
+  const reason = revoked_because ?? undefined;
+  return { revoked: { at: revoked_at.toISOString(), by: revoked_by, ...(reason !== undefined && { reason }) } };
 }

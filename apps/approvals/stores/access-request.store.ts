@@ -1,4 +1,4 @@
-import type { Pool, QueryResultRow } from 'pg';
+import type { Pool } from 'pg';
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
 import {
   accessRequestFrom,
@@ -8,7 +8,9 @@ import {
   type AccessRequestRow,
   type AccessRequestSummary,
 } from './access-request.row.ts';
+import { ending } from './ending.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows.ts';
+import { one, outcomeOf, queryOf, type Query } from './query.ts';
 
 export type VoteOutcome = 'counted' | 'repeated' | 'already_voted' | 'final' | 'mismatch' | 'own_request' | 'not_found';
 
@@ -18,6 +20,8 @@ export interface PendingCallback {
   readonly state: string | undefined;
   readonly status: AccessRequestStatus;
   readonly endedAt: string;
+  /** Name of the credential that asked for it. */
+  readonly client: string;
 }
 
 type Created =
@@ -29,20 +33,11 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
-  const query: Query = async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) =>
-    (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
-  return { ...reading(query), ...changing(query), ...completing(query) };
+  const query = queryOf(pool);
+  return { ...reading(query), ...changing(query), ...ending(query), ...completing(query) };
 }
 
 const ID = /^arq_[A-Za-z0-9_-]{1,64}$/;
-
-type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
-
-async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
-  const [row] = await rows;
-  if (row === undefined) throw new Error('a statement that always gives a row gave none');
-  return row;
-}
 
 function reading(query: Query) {
   /** The request, never pending past its deadline: it is expired before it is shown. */
@@ -66,6 +61,12 @@ function reading(query: Query) {
       return row && { id: row.id, bodyDigest: row.body_digest };
     },
 
+    /** Whether a request was opened with this denial. */
+    async isUsed({ tokenId, evaluationId }: Pick<NewAccessRequest, 'tokenId' | 'evaluationId'>): Promise<boolean> {
+      const text = 'SELECT FROM approvals.access_request WHERE token_jti = $1 OR evaluation_id = $2 LIMIT 1';
+      return (await query('used', text, [tokenId, evaluationId])).length > 0;
+    },
+
     /** Those with one of the statuses: pending ones by age, ended ones with the latest end first. */
     async list(statuses: readonly AccessRequestStatus[], limit: number): Promise<AccessRequestSummary[]> {
       await query('expire-due', 'SELECT approvals.expire_due(1000)');
@@ -80,8 +81,6 @@ function reading(query: Query) {
 }
 
 function changing(query: Query) {
-  const outcomeOf = async <Outcome extends string>(name: string, call: string, values: unknown[]) =>
-    (await one(query<{ outcome: Outcome }>(name, `SELECT ${call} AS outcome`, values))).outcome;
   return {
     create: (request: NewAccessRequest) =>
       one(
@@ -91,22 +90,19 @@ function changing(query: Query) {
       ),
 
     castVote: (vote: NewVote) =>
-      outcomeOf<VoteOutcome>('cast-vote', 'approvals.cast_vote($1)', [JSON.stringify(voteRow(vote))]),
+      outcomeOf<VoteOutcome>(query, {
+        name: 'cast-vote',
+        text: 'approvals.cast_vote($1)',
+        values: [JSON.stringify(voteRow(vote))],
+      }),
 
     /** Counts the vote in a signed message, once for each message. `conflict`: the id was used for another message. */
     acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) =>
-      outcomeOf<VoteOutcome | 'conflict'>('accept-decision', 'approvals.accept_decision($1, $2, $3, $4)', [
-        message.source,
-        message.webhookId,
-        message.bodyDigest,
-        JSON.stringify(voteRow(vote)),
-      ]),
-
-    cancel: (id: string, clientId: string) =>
-      outcomeOf<'cancelled' | 'final' | 'not_found'>('cancel', 'approvals.cancel_access_request($1, $2)', [
-        id,
-        clientId,
-      ]),
+      outcomeOf<VoteOutcome | 'conflict'>(query, {
+        name: 'accept-decision',
+        text: 'approvals.accept_decision($1, $2, $3, $4)',
+        values: [message.source, message.webhookId, message.bodyDigest, JSON.stringify(voteRow(vote))],
+      }),
 
     /** Ends requests past their deadline; answers how many. */
     expireDue: async (limit: number) =>
@@ -138,15 +134,16 @@ function completing(query: Query) {
         state: string | null;
         status: AccessRequestStatus;
         ended_at: Date;
+        client: string;
       }>(
         'callback',
-        `SELECT callback_endpoint AS endpoint, callback_state AS state, status, ended_at FROM approvals.access_request
+        `SELECT callback_endpoint AS endpoint, callback_state AS state, status, ended_at, submitted_by AS client FROM approvals.access_request
          WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`,
         [id],
       );
       if (row === undefined) return undefined;
-      const { endpoint, state, status, ended_at } = row;
-      return { endpoint, state: state ?? undefined, status, endedAt: ended_at.toISOString() };
+      const { endpoint, state, status, ended_at, client } = row;
+      return { endpoint, state: state ?? undefined, status, endedAt: ended_at.toISOString(), client };
     },
   };
 }

@@ -4,6 +4,8 @@ import type { Verdict, VoteChannel } from '../../../workflows/domain/access-requ
 export interface NewAccessRequest {
   readonly id: string;
   readonly clientId: string;
+  /** Name of the credential that it came with. */
+  readonly submittedBy: string;
   readonly idempotencyKey: string;
   readonly bodyDigest: string;
   readonly evaluationId: string;
@@ -12,6 +14,8 @@ export interface NewAccessRequest {
   readonly action: string;
   readonly resource: string;
   readonly context: string;
+  /** The rest of the submission. */
+  readonly claimed: string;
   readonly tool: string;
   readonly template: string | undefined;
   readonly policies: readonly string[];
@@ -29,6 +33,7 @@ export interface NewAccessRequest {
   readonly bindingContextMembers: readonly string[];
   readonly quorum: number;
   readonly ttlMs: number;
+  readonly keepMs: number;
   readonly requestedUntil: string | undefined;
   readonly callback:
     | { readonly endpoint: string; readonly state: string | undefined; readonly events: readonly string[] | undefined }
@@ -55,6 +60,7 @@ export function newRow(request: NewAccessRequest) {
   return {
     id: request.id,
     client_id: request.clientId,
+    submitted_by: request.submittedBy,
     idempotency_key: request.idempotencyKey,
     body_digest: request.bodyDigest,
     evaluation_id: request.evaluationId,
@@ -63,6 +69,7 @@ export function newRow(request: NewAccessRequest) {
     action: request.action,
     resource: request.resource,
     context: request.context,
+    claimed: request.claimed,
     tool: request.tool,
     template: request.template,
     policies: request.policies,
@@ -82,6 +89,7 @@ export function newRow(request: NewAccessRequest) {
     callback_state: request.callback?.state,
     callback_events: request.callback?.events,
     ttl_ms: request.ttlMs,
+    keep_ms: request.keepMs,
   };
 }
 

@@ -12,22 +12,41 @@ export function challenge(response: Response, realm: string, problem?: 'invalid_
   response.set('WWW-Authenticate', `Bearer realm="${realm}"${error}`);
 }
 
+type Refuse = (why: 'missing' | 'invalid', response: Response, next: NextFunction) => void;
+
 /**
  * Lets requests with this one bearer token through. Everybody else is challenged, and `refuse` answers them with 401 in
  * the form of its service.
  */
-export function bearerOnly(
-  { token, realm }: { token: string; realm: string },
-  refuse: (why: 'missing' | 'invalid', response: Response, next: NextFunction) => void,
+export function bearerOnly({ token, realm }: { token: string; realm: string }, refuse: Refuse): RequestHandler {
+  return bearerAmong({ holders: [{ token }], realm }, refuse);
+}
+
+/** The same for several tokens; whose it was that came is in `bearerHolderOf`. */
+export function bearerAmong<Holder extends { readonly token: string }>(
+  { holders, realm }: { holders: readonly Holder[]; realm: string },
+  refuse: Refuse,
 ): RequestHandler {
-  const expected = sha256(token);
+  const expected = holders.map((holder) => ({ holder, digest: sha256(holder.token) }));
   return (request, response, next) => {
     const given = bearerTokenOf(request);
-    // Both sides are hashed first, so that the comparison takes the same time whatever was sent.
-    if (given !== undefined && timingSafeEqual(sha256(given), expected)) return next();
+    // Both sides are hashed first, and all are looked at, so that the comparison takes the same time whatever was sent.
+    const digest = sha256(given ?? '');
+    const [known] = expected.filter((one) => timingSafeEqual(digest, one.digest));
+    if (given !== undefined && known !== undefined) {
+      response.locals['bearerHolder'] = known.holder;
+      return next();
+    }
     challenge(response, realm, given === undefined ? undefined : 'invalid_token');
     refuse(given === undefined ? 'missing' : 'invalid', response, next);
   };
+}
+
+/** Who passed `bearerAmong`. Throws when nobody did: such a request never gets this far. */
+export function bearerHolderOf<Holder>(response: Response): Holder {
+  const holder = response.locals['bearerHolder'] as Holder | undefined;
+  if (holder === undefined) throw new Error('a request without a bearer token got past the check of it');
+  return holder;
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -4,11 +4,13 @@
 CREATE SCHEMA IF NOT EXISTS approvals;
 CREATE SCHEMA IF NOT EXISTS audit;
 
--- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted.
+-- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
+-- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
-  idempotency_key         text NOT NULL,
+  submitted_by            text NOT NULL,
+  idempotency_key         text,
   body_digest             text NOT NULL,
   evaluation_id           text NOT NULL UNIQUE,
   token_jti               text NOT NULL UNIQUE,
@@ -16,6 +18,7 @@ CREATE TABLE approvals.access_request (
   action                  text NOT NULL,
   resource                text NOT NULL,
   context                 text NOT NULL,
+  claimed                 text NOT NULL,
   tool                    text NOT NULL,
   template                text,
   policies                text[] NOT NULL DEFAULT '{}',
@@ -38,6 +41,8 @@ CREATE TABLE approvals.access_request (
   created_at              timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at              timestamptz NOT NULL,
   ended_at                timestamptz,
+  end_note                jsonb,
+  keep_ms                 bigint NOT NULL CHECK (keep_ms >= 86400000),
   approval_id             text UNIQUE,
   approved_at             timestamptz,
   approved_until          timestamptz,
@@ -57,7 +62,7 @@ CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) 
 
 -- What one approver said. The primary key makes every approver count once, whichever way they came.
 CREATE TABLE approvals.vote (
-  access_request_id text NOT NULL REFERENCES approvals.access_request,
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   approver_issuer   text NOT NULL,
   approver_subject  text NOT NULL,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
@@ -101,10 +106,15 @@ CREATE TABLE audit.session (
 );
 CREATE INDEX session_expire ON audit.session (expire);
 
--- What was asked never changes; a request that has ended never changes but for the signature that is made once.
+-- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
+-- its key, which is forgotten.
 CREATE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE v_kept text[] := ARRAY['status','ended_at','approval_id','approved_at','approved_until','approval_state'];
+DECLARE v_kept text[] := ARRAY['status','ended_at','end_note','approval_id','approved_at','approved_until','approval_state'];
 BEGIN
+  IF OLD.status <> 'pending' AND NEW.idempotency_key IS NULL
+     AND to_jsonb(NEW) - 'idempotency_key' = to_jsonb(OLD) - 'idempotency_key' THEN
+    RETURN NEW;
+  END IF;
   IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
     RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
   END IF;
@@ -117,8 +127,12 @@ END $$;
 CREATE TRIGGER access_request_guard BEFORE UPDATE ON approvals.access_request
   FOR EACH ROW EXECUTE FUNCTION approvals.guard_access_request();
 
+-- Rows go with the access request that they are about, and only with it: it is gone by the time that they follow.
 CREATE FUNCTION approvals.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT FROM approvals.access_request WHERE id = OLD.access_request_id) THEN
+    RETURN OLD;
+  END IF;
   RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
 END $$;
 CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote

@@ -39,12 +39,12 @@ RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql A
 DECLARE v_found approvals.access_request; v_now timestamptz := clock_timestamp();
   v_expires timestamptz := v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms';
 BEGIN
-  INSERT INTO approvals.access_request (id, client_id, idempotency_key, body_digest, evaluation_id, token_jti, subject,
-      action, resource, context, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
+  INSERT INTO approvals.access_request (id, client_id, submitted_by, idempotency_key, body_digest, evaluation_id, token_jti,
+      subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
       requester_client, generation, call_digest, binding_hash, binding_context_members, quorum, requested_until,
       callback_endpoint, callback_state, callback_events, created_at, expires_at)
-    SELECT r.id, r.client_id, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti, r.subject,
-      r.action, r.resource, r.context, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
+    SELECT r.id, r.client_id, r.submitted_by, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti,
+      r.subject, r.action, r.resource, r.context, r.claimed, r.keep_ms, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
       r.quorum, r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, v_now, v_expires
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
@@ -79,16 +79,6 @@ BEGIN
     v_count := v_count + 1;
   END LOOP;
   RETURN v_count;
-END $$;
-
--- Gives a request up. Outcomes: cancelled, final (it had ended), not_found.
-CREATE FUNCTION approvals.cancel_access_request(p_id text, p_client_id text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM 1 FROM approvals.access_request WHERE id = p_id AND client_id = p_client_id FOR UPDATE;
-  IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  IF approvals.expire_access_request(p_id) <> 'pending' THEN RETURN 'final'; END IF;
-  PERFORM approvals.end_request(p_id, 'cancelled');
-  RETURN 'cancelled';
 END $$;
 
 -- Counts one approver's verdict and, when that settles it, ends the request. One denial settles it; approvals do when

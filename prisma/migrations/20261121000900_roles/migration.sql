@@ -50,7 +50,7 @@ GRANT UPDATE, DELETE ON approvals.outbox TO countersign_authority;
 GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_authority;
 GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
-  approvals.cast_vote, approvals.accept_decision
+  approvals.cast_vote, approvals.accept_decision, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended
   TO countersign_authority;
 
 GRANT USAGE ON SCHEMA audit TO countersign_auditor;

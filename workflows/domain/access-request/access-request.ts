@@ -79,11 +79,15 @@ export interface AccessRequest {
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly endedAt?: string;
+  /** Its task is shown to no client any more. */
+  readonly pastRetention?: true;
   readonly approval?: {
     readonly id: string;
     readonly approvedAt: string;
     readonly approvedUntil: string;
     /** The signed proof, once somebody has asked for it. */
     readonly state?: string;
+    /** Who took it back, when that was done. The request stays approved: ends never change. */
+    readonly revoked?: { readonly at: string; readonly by: string; readonly reason?: string };
   };
 }

@@ -1,0 +1,69 @@
+import type { Router } from 'express';
+import { createRemoteJWKSet, type JWK } from 'jose';
+import type { Logger } from 'pino';
+import type { Config } from '../../shared/config/config.ts';
+import { createServiceToken } from '../../shared/auth/service-token.ts';
+import { createSigner, publicKey, type SignClaims } from '../../shared/auth/signing-key.ts';
+import { createRateLimit } from '../../shared/http/rate-limit.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import { createApprovalState } from './approval-state.ts';
+import type { AccessRequestClient } from './clients.ts';
+import type { DenialTrust } from './denial-binding.ts';
+import { createRecordedDenials } from './recorded-denials.ts';
+import { createRevocationList } from './revocations.ts';
+import { accessRequestRouter } from './router.ts';
+import { createSubmit } from './submit.ts';
+
+/** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
+const ENVELOPE_BYTES = 512 * 1024;
+const KEYS_TIMEOUT_MS = 5_000;
+/** As long as the PDP says that its keys may be kept. */
+const KEYS_KEPT_MS = 300_000;
+/** Approvals a request needs. */
+const QUORUM = 1;
+
+interface Parts {
+  readonly store: AccessRequestStore;
+  readonly clients: readonly AccessRequestClient[];
+  readonly log: Logger;
+}
+
+/** The access request service over HTTP, as it is configured. Throws `ERR_CONFIG_INVALID` when the signing key is none. */
+export async function createAccessRequests(config: Config, key: JWK, { store, clients, log }: Parts): Promise<Router> {
+  const { urls, approvals, gateway } = config;
+  const sign = await createSigner(key);
+  const issuer = urls.accessRequests;
+  return accessRequestRouter({
+    store,
+    submit: createSubmit({
+      store,
+      trust: denialTrust(config, sign),
+      requestTtlMs: approvals.requestTtlSeconds * 1_000,
+      keepMs: approvals.retentionSeconds * 1_000,
+      quorum: QUORUM,
+    }),
+    approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
+    revocations: createRevocationList({ sign, issuer, store }),
+    keys: { keys: [key, ...approvals.publishedKeys].map(publicKey) },
+    urls,
+    clients,
+    rate: createRateLimit({ count: approvals.maxRequestsPerSecond, seconds: 1 }),
+    maxBodyBytes: gateway.maxBodyBytes + ENVELOPE_BYTES,
+    log,
+  });
+}
+
+/** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */
+function denialTrust({ urls }: Config, sign: SignClaims): DenialTrust {
+  const keys = createRemoteJWKSet(new URL(`${urls.pdp}/access/v1/jwks`), {
+    timeoutDuration: KEYS_TIMEOUT_MS,
+    cacheMaxAge: KEYS_KEPT_MS,
+  });
+  const serviceToken = createServiceToken(sign, { issuer: urls.accessRequests, audience: urls.pdp });
+  return {
+    issuers: new Map([[urls.pdp, keys]]),
+    audience: urls.accessRequests,
+    recorded: createRecordedDenials({ pdp: urls.pdp, serviceToken }),
+    now: Date.now,
+  };
+}

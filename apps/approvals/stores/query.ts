@@ -1,0 +1,24 @@
+import type { Pool, QueryResultRow } from 'pg';
+
+/** Runs a prepared statement by its name and answers the rows. */
+export type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
+
+export function queryOf(pool: Pool): Query {
+  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) =>
+    (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
+}
+
+/** The row of a statement that always gives one. */
+export async function one<Row>(rows: Promise<Row[]>): Promise<Row> {
+  const [row] = await rows;
+  if (row === undefined) throw new Error('a statement that always gives a row gave none');
+  return row;
+}
+
+/** Calls a function whose result is one word. */
+export async function outcomeOf<Outcome extends string>(
+  query: Query,
+  call: { name: string; text: string; values: unknown[] },
+): Promise<Outcome> {
+  return (await one(query<{ outcome: Outcome }>(call.name, `SELECT ${call.text} AS outcome`, call.values))).outcome;
+}
