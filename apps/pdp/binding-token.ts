@@ -65,7 +65,7 @@ export interface BoundDenial {
 }
 
 /** What of it is signed: the request is there by its hash, and by the inline copies where there are any. */
-export type SignedDenial = Omit<BoundDenial, 'request'>;
+export type SignedDenial = Omit<BoundDenial, 'request' | 'policyVersion'>;
 
 /** Fixes what a denial binds and how long it can be answered. Throws a `RangeError` when the request has no canonical form. */
 export function bindDenial(
