@@ -225,7 +225,7 @@ describe('an approval that was taken back', () => {
     revocations = list;
     expect(await answer()).toEqual({
       decision: false,
-      context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5 },
+      context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5, ...VERSION },
     });
   });
 
