@@ -1,6 +1,18 @@
 import type { Logger } from 'pino';
-import type { Approver, Verdict, VoteChannel } from '../../workflows/domain/access-request/access-request.ts';
-import { ineligibilityOf, type Ineligibility } from '../../workflows/domain/access-request/eligibility.ts';
+import type {
+  AccessRequest,
+  Approver,
+  Verdict,
+  VoteChannel,
+} from '../../workflows/domain/access-request/access-request.ts';
+import {
+  electorateOf,
+  ineligibilityOf,
+  lapsedApprovers,
+  type Ineligibility,
+  type People,
+} from '../../workflows/domain/access-request/eligibility.ts';
+import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
 import { randomText } from '../shared/random-text.ts';
@@ -14,6 +26,8 @@ export interface Ballot {
   readonly callDigest: string;
   /** Absent: the generation the request has. */
   readonly generation: number | undefined;
+  /** The stage that was looked at, counted from 1. Absent: the one that is open. */
+  readonly stage?: number | undefined;
   readonly via: VoteChannel;
   /** The signed message that carried it, when it came in one. */
   readonly message?: { readonly source: string; readonly webhookId: string; readonly bodyDigest: string };
@@ -23,12 +37,16 @@ export type CastOutcome = VoteOutcome | Ineligibility | 'conflict';
 export type CastVote = (ballot: Ballot) => Promise<CastOutcome>;
 
 /** The one way to a vote, whichever door it came through: page, API or signed message. */
-export function createCastVote(deps: { store: AccessRequestStore; approvalTtlMs: number; log: Logger }): CastVote {
-  const { store, approvalTtlMs, log } = deps;
+export function createCastVote(deps: { store: AccessRequestStore; people: () => People; log: Logger }): CastVote {
+  const { store, log } = deps;
   return async (ballot) => {
     const request = await store.find(ballot.requestId);
     if (request === undefined) return 'not_found';
-    const counted = ineligibilityOf(ballot.approver, request.requester) ?? (await count(store, ballot, approvalTtlMs));
+    const people = deps.people();
+    // Who has voted is told so by the database, even when the stage that is open now is for others.
+    const hasVoted = earlierVote(request, ballot.approver.subject, ballot.stage) !== undefined;
+    const ineligible = hasVoted ? undefined : ineligibilityOf(ballot.approver, request, people);
+    const counted = ineligible ?? (await count(store, ballot, { request, people }));
     // Who tried what is on record even when it came to nothing; reasons and arguments are not for the log.
     const facts = { requestId: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
     if (counted === 'counted' || counted === 'repeated') log.info(facts, 'a vote was counted');
@@ -37,9 +55,14 @@ export function createCastVote(deps: { store: AccessRequestStore; approvalTtlMs:
   };
 }
 
-function count(store: AccessRequestStore, { message, ...ballot }: Ballot, approvalTtlMs: number) {
+function count(
+  store: AccessRequestStore,
+  { message, ...ballot }: Ballot,
+  { request, people }: { request: AccessRequest; people: People },
+) {
   const approvalId = `apr_${randomText(16)}`;
-  const vote = { ...ballot, reason: tidy(ballot.reason), approvalId, approvalTtlMs };
+  const facts = { lapsed: lapsedApprovers(request, people), electorate: electorateOf(request, people) };
+  const vote = { ...ballot, reason: tidy(ballot.reason), approvalId, judgedStage: request.stage, facts };
   return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
 }
 
@@ -54,7 +77,8 @@ type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 const REFUSALS = {
   not_found: [404, 'There is no such request', 'Look at how its id was copied; the list of requests has them all.'],
   own_request: [403, 'You asked for this yourself', 'Somebody else has to decide it.'],
-  role_missing: [403, 'You are not an approver', 'Ask whoever gives out roles.'],
+  not_eligible: [403, 'This is for others to decide', 'The request says who may decide it.'],
+  stage_over: [409, 'The stage that you looked at is over', 'Nothing was decided. Open the request and read it again.'],
   mismatch: [
     409,
     'This is not the call that was looked at',

@@ -4,6 +4,7 @@ import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
+import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
@@ -18,6 +19,7 @@ import { startExpiry, startForgetting } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
+import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
 import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
@@ -38,6 +40,8 @@ export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 interface Parts {
   readonly store: AccessRequestStore;
   readonly castVote: CastVote;
+  readonly people: DirectorySource;
+  readonly termsOf: TermsOf;
   readonly clients: readonly AccessRequestClient[];
   readonly log: Logger;
 }
@@ -72,8 +76,10 @@ export async function startApprovals(
   };
   try {
     const store = createAccessRequestStore(pool);
-    const castVote = createCastVote({ store, approvalTtlMs: config.approvals.approvalTtlSeconds * 1_000, log });
-    const parts = { store, castVote, clients: await accessRequestClients(config, secrets), log };
+    const people = openDirectory(config.directory, log);
+    const termsOf = configuredTerms(config, people());
+    const castVote = createCastVote({ store, people, log });
+    const parts = { store, castVote, people, termsOf, clients: await accessRequestClients(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
@@ -95,11 +101,12 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-async function createRouters(config: Config, secrets: ApprovalsSecrets, { store, castVote, clients, log }: Parts) {
+async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
+  const { store, castVote, people, log } = parts;
   const { urls, identity } = config;
   const rolesClaim = identity.rolesClaim;
   return {
-    accessRequests: await createAccessRequests(config, secrets.accessRequestSigningKey, { store, clients, log }),
+    accessRequests: await createAccessRequests(config, secrets.accessRequestSigningKey, parts),
     decisions: decisionWebhookRouter({
       store,
       castVote,
@@ -118,6 +125,7 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, { store,
     inbox: inboxRouter({
       store,
       castVote,
+      people,
       verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
       url: urls.approvals,
     }),

@@ -75,13 +75,14 @@ export const REQUESTS: readonly Invariant[] = [
     name: 'an access request is approved by as many approvers as it needs, and denied by none of them',
     sql: `SELECT r.id FROM approvals.access_request r LEFT JOIN approvals.vote v ON v.access_request_id = r.id
       WHERE r.status = 'approved' GROUP BY r.id
-      HAVING count(DISTINCT (v.approver_issuer, v.approver_subject)) FILTER (WHERE v.verdict = 'approve') < r.quorum
-        OR count(*) FILTER (WHERE v.verdict = 'deny') > 0`,
+      HAVING count(DISTINCT v.approver_subject) FILTER (WHERE v.verdict = 'approve' AND v.stage = r.stage)
+          < (r.stages -> r.stage - 1 ->> 'quorum')::int
+        OR count(*) FILTER (WHERE v.verdict = 'deny' AND (r.stages -> v.stage - 1 ->> 'veto')::boolean) > 0`,
   },
   {
     name: 'nobody decides on a request of their own',
     sql: `SELECT r.id FROM approvals.vote v JOIN approvals.access_request r ON r.id = v.access_request_id
-      WHERE v.approver_subject IN (r.requester_subject, r.requester_client)`,
+      WHERE v.approver_subject = ANY (r.parties)`,
   },
   {
     name: 'every verdict that came by webhook came in one message',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { newVote } from '../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { decisionBody, postSigned } from '../support/decisions.ts';
 import { everySoOften, unreliable } from '../support/postgres-faults.ts';
@@ -65,12 +66,7 @@ describe('the access request service over a database that fails now and then', (
     const store = createAccessRequestStore(shaky.pool);
     await inParallel(count, 8, async () => {
       const request = await service.open();
-      const vote = {
-        ...{ requestId: request.id, generation: 1, callDigest: request.callDigest },
-        approver: { issuer: 'https://idp.test', subject: 'alice' },
-        ...{ verdict: 'approve' as const, reason: undefined, via: 'api' as const },
-        ...{ approvalId: `apr_${randomUUID()}`, approvalTtlMs: 60_000 },
-      };
+      const vote = newVote(request);
       expect(['counted', 'repeated']).toContain(await repeated(() => store.castVote(vote)));
       expect(
         await repeated(() =>

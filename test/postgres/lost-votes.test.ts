@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
+import { anApprover, aStage, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../support/approvals.ts';
 import { NetProxy } from '../support/net-proxy.ts';
 import { inParallel, times } from '../support/regime.ts';
@@ -23,17 +24,8 @@ afterAll(async () => {
 });
 
 type Opened = Awaited<ReturnType<typeof service.open>>;
-const voteOn = (request: Opened, subject = 'alice', verdict: 'approve' | 'deny' = 'approve') => ({
-  requestId: request.id,
-  generation: 1,
-  callDigest: request.callDigest,
-  approver: { issuer: 'https://idp.test', subject },
-  verdict,
-  reason: undefined,
-  via: 'api' as const,
-  approvalId: `apr_${randomUUID()}`,
-  approvalTtlMs: 60_000,
-});
+const voteOn = (request: Opened, subject = 'alice', verdict: 'approve' | 'deny' = 'approve') =>
+  newVote(request, { approver: anApprover(subject), verdict });
 const votesOn = async (id: string) =>
   (await service.database.pool.query('SELECT verdict FROM approvals.vote WHERE access_request_id = $1', [id])).rows;
 
@@ -75,11 +67,8 @@ describe('three who vote at the same instant on a request that needs two', () =>
     [['approve', 'deny', 'deny'], ['denied']],
   ] as const)('%j: what two of them settle stays', async (verdicts, ends) => {
     await inParallel(times(10, 200), 3, async () => {
-      const request = await service.open();
-      await service.database.pool.query(
-        `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET quorum = 2
-         WHERE id = '${request.id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
-      );
+      const request = { ...newAccessRequest({ stages: [aStage({ quorum: 2 })] }), generation: 1 };
+      await store.create(request);
       const outcomes = await Promise.all(
         verdicts.map((verdict, index) => store.castVote(voteOn(request, `voter-${index}`, verdict))),
       );

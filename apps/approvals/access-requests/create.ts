@@ -7,6 +7,7 @@ import { createSigner, publicKey, type SignClaims } from '../../shared/auth/sign
 import { createRateLimit } from '../../shared/http/rate-limit.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState } from './approval-state.ts';
+import type { TermsOf } from '../templates.ts';
 import type { AccessRequestClient } from './clients.ts';
 import type { DenialTrust } from './denial-binding.ts';
 import { createRecordedDenials } from './recorded-denials.ts';
@@ -19,17 +20,20 @@ const ENVELOPE_BYTES = 512 * 1024;
 const KEYS_TIMEOUT_MS = 5_000;
 /** As long as the PDP says that its keys may be kept. */
 const KEYS_KEPT_MS = 300_000;
-/** Approvals a request needs. */
-const QUORUM = 1;
 
 interface Parts {
   readonly store: AccessRequestStore;
   readonly clients: readonly AccessRequestClient[];
+  readonly termsOf: TermsOf;
   readonly log: Logger;
 }
 
 /** The access request service over HTTP, as it is configured. Throws `ERR_CONFIG_INVALID` when the signing key is none. */
-export async function createAccessRequests(config: Config, key: JWK, { store, clients, log }: Parts): Promise<Router> {
+export async function createAccessRequests(
+  config: Config,
+  key: JWK,
+  { store, clients, termsOf, log }: Parts,
+): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
@@ -38,9 +42,8 @@ export async function createAccessRequests(config: Config, key: JWK, { store, cl
     submit: createSubmit({
       store,
       trust: denialTrust(config, sign),
-      requestTtlMs: approvals.requestTtlSeconds * 1_000,
+      termsOf,
       keepMs: approvals.retentionSeconds * 1_000,
-      quorum: QUORUM,
     }),
     approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
     revocations: createRevocationList({ sign, issuer, store }),

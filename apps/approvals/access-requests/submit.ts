@@ -1,8 +1,10 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { Terms, TermsOf } from '../templates.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import { verifiedAgent } from './actors.ts';
 import type { AccessRequestClient } from './clients.ts';
@@ -15,11 +17,9 @@ import { randomText } from '../../shared/random-text.ts';
 export interface SubmitOptions {
   readonly store: AccessRequestStore;
   readonly trust: DenialTrust;
-  readonly requestTtlMs: number;
+  readonly termsOf: TermsOf;
   /** How long a request can be read after its end. */
   readonly keepMs: number;
-  /** Approvals that a request needs. */
-  readonly quorum: number;
 }
 
 export interface AuthenticSubmission extends ShapedSubmission {
@@ -31,16 +31,23 @@ export interface AuthenticSubmission extends ShapedSubmission {
  * Opens an access request, or finds the one that the same key and body opened before. A repeated submission never fails
  * for the age or the use of its denial (PRJ-09). Throws a `Problem`.
  */
-export function createSubmit({ store, trust, requestTtlMs, keepMs, quorum }: SubmitOptions) {
+export function createSubmit({ store, trust, termsOf, keepMs }: SubmitOptions) {
   return async (submitted: AuthenticSubmission): Promise<AccessRequest | JustOpened> => {
     const bodyDigest = digestOf(submitted.body);
     const verified = await verify(submitted, { store, trust }).catch((problem: unknown) => problem as Error);
     if (verified instanceof Error) return repeated(store, { ...submitted, bodyDigest }, verified);
-    const request = { ...newRequest(submitted, verified), bodyDigest, quorum, ttlMs: requestTtlMs, keepMs };
+    const terms = termsOf(verified.denial.template, submitted.submission.resource.id);
+    const request = { ...newRequest(submitted, verified), bodyDigest, keepMs, ...terms };
     const created = await store.create(request);
     switch (created.outcome) {
       case 'created':
-        return { id: request.id, status: 'pending', expiresAt: created.expires_at.toISOString(), votes: [], quorum };
+        return {
+          id: request.id,
+          status: 'pending',
+          expiresAt: created.expires_at.toISOString(),
+          stages: terms.stages,
+          stage: 1,
+        };
       case 'repeated':
         return existing(store, created.id);
       case 'conflict':
@@ -111,7 +118,7 @@ function digestOf(body: JsonObject): string {
 function newRequest(
   { submission, client: submitter, idempotencyKey }: AuthenticSubmission,
   { denial, agent }: Verified,
-): Omit<NewAccessRequest, 'bodyDigest' | 'quorum' | 'ttlMs' | 'keepMs'> {
+): Omit<NewAccessRequest, 'bodyDigest' | 'keepMs' | keyof Terms> {
   const { subject, action, resource, context, client, callback, requested_access: wanted } = submission;
   const { binding_token: _token, ...echo } = submission.denial;
   return {
@@ -132,6 +139,7 @@ function newRequest(
     } as Json),
     tool: resource.id,
     requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: agent },
+    parties: partiesOf(submission as unknown as PartiesSource),
     generation: client?.source?.generation ?? 1,
     requestedUntil: wanted?.requested_until,
     callback: callback && { endpoint: callback.endpoint, state: callback.state, events: callback.events },

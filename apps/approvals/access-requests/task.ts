@@ -1,5 +1,5 @@
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { tally } from '../../../workflows/domain/access-request/quorum.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 
 export interface TaskUrls {
   /** The submission URL; the status of a task is below it. */
@@ -18,21 +18,27 @@ const TITLES = {
 } as const satisfies Record<AccessRequest['status'], string>;
 
 /** What of an access request its task shows. */
-export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'votes' | 'quorum' | 'approval'>;
+export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'stages' | 'stage' | 'approval'>;
 
 /** An access request of which nobody but its submitter can know yet. */
 export type JustOpened = TaskFacts & { readonly status: 'pending' };
 
-/** The task handle as the enforcement point may see it: no approver, no reason, no argument. @see ARAP, Response */
+/**
+ * The task handle as the enforcement point may see it: no approver, no reason, no argument,
+ * and nothing about whom it waits for (`awaiting`). @see ARAP, Response (ARAP-TSK-07, ARAP-TSK-08)
+ */
 export function taskOf(request: TaskFacts, mayCancel: boolean, urls: TaskUrls) {
   const endpoint = statusEndpoint(request.id, urls);
-  const { approvals } = tally(request.votes, request.quorum);
   return {
     id: request.id,
     status: request.status,
     status_endpoint: endpoint,
     expires_at: request.expiresAt,
-    progress: { current_step: Math.min(approvals + 1, request.quorum), total_steps: request.quorum },
+    progress: {
+      current_step: request.stage,
+      total_steps: request.stages.length,
+      step_name: openStage(request).name,
+    },
     display: { title: TITLES[request.status] },
     links: {
       ...(mayCancel && !isEnded(request.status) && { cancel: `${endpoint}/cancel` }),

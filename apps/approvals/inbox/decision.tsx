@@ -1,6 +1,8 @@
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { tally } from '../../../workflows/domain/access-request/quorum.ts';
+import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
+import { tally, type Tallied } from '../../../workflows/domain/access-request/quorum.ts';
 import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time } from '../../shared/pages/time.tsx';
 import type { Visitor } from './authenticate.ts';
 import { obstacleTo, ownVote, type Obstacle } from './view.ts';
@@ -9,22 +11,23 @@ import { DECIDED, ENDED } from './words.tsx';
 export interface StandingProps {
   readonly request: AccessRequest;
   readonly visitor: Visitor;
+  readonly people: People;
 }
 
 /**
  * What stands between the visitor and a decision, if anything does: theirs, an end, or that they may not. It comes from
  * the stored request alone, never from the address.
  */
-export function Standing({ request, visitor }: StandingProps) {
+export function Standing({ request, visitor, people }: StandingProps) {
   const vote = ownVote(visitor, request);
   if (vote !== undefined) return <Confirmation request={request} verdict={vote.verdict} at={vote.at} />;
-  const obstacle = obstacleTo(visitor, request);
+  const obstacle = obstacleTo(visitor, request, people);
   return obstacle === undefined ? null : <NotYours request={request} obstacle={obstacle} />;
 }
 
 /** The form with which the visitor decides; nothing when they cannot. */
-export function DecisionForm({ request, visitor, csrfToken }: StandingProps & { readonly csrfToken: string }) {
-  if (obstacleTo(visitor, request) !== undefined) return null;
+export function DecisionForm({ request, visitor, people, csrfToken }: StandingProps & { readonly csrfToken: string }) {
+  if (obstacleTo(visitor, request, people) !== undefined) return null;
   return (
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
@@ -32,6 +35,7 @@ export function DecisionForm({ request, visitor, csrfToken }: StandingProps & { 
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <input type="hidden" name="callDigest" value={request.callDigest} />
         <input type="hidden" name="generation" value={String(request.generation)} />
+        <input type="hidden" name="stage" value={String(request.stage)} />
         <div>
           <label for="reason">Reason</label>
           <textarea id="reason" name="reason" maxLength={2_000} aria-describedby="reason-hint" />
@@ -56,13 +60,25 @@ export function DecisionForm({ request, visitor, csrfToken }: StandingProps & { 
   );
 }
 
-function consequence({ votes, quorum }: AccessRequest, approver: Visitor): string {
-  const mine = { approver, verdict: 'approve' } as const;
-  if (resolutionOf([...votes, mine], quorum) === 'granted') {
+function consequence(request: AccessRequest, approver: Visitor): string {
+  const mine = { approver, verdict: 'approve', stage: request.stage } as const;
+  const after = { ...request, votes: [...request.votes, mine] };
+  const next = resolutionOf(after);
+  if (next === 'granted') {
     return 'If you approve, exactly this call runs, once, as soon as policy confirms it. Neither answer can be taken back.';
   }
-  const { missing } = tally([...votes, mine], quorum);
-  return `If you approve, ${missing} more ${missing === 1 ? 'approval is' : 'approvals are'} needed. A denial ends the request.`;
+  const denial = openStage(request).veto
+    ? 'A denial ends the request.'
+    : 'A denial ends it once too few could approve.';
+  if (typeof next === 'number') {
+    return `If you approve, others decide next: “${openStage({ ...request, stage: next }).name}”. ${denial}`;
+  }
+  return `If you approve, ${moreApprovals(after)} needed in this stage. ${denial}`;
+}
+
+function moreApprovals(request: Tallied): string {
+  const { missing } = tally(request);
+  return `${missing} more ${missing === 1 ? 'approval is' : 'approvals are'}`;
 }
 
 function Confirmation({ request, verdict, at }: { request: AccessRequest; verdict: 'approve' | 'deny'; at: string }) {
@@ -81,17 +97,16 @@ function Confirmation({ request, verdict, at }: { request: AccessRequest; verdic
 
 function outcome(request: AccessRequest): string {
   if (isEnded(request.status) && request.status !== 'pending') return ENDED[request.status];
-  const { missing } = tally(request.votes, request.quorum);
-  return `It waits for ${missing} more ${missing === 1 ? 'approval' : 'approvals'}.`;
+  return `It is still open: ${moreApprovals(request)} needed in the stage “${openStage(request).name}”.`;
 }
 
 const OBSTACLES = {
   own_request: 'You asked for this yourself, or your agent did, so somebody else has to decide it.',
-  role_missing: 'Only approvers decide requests.',
+  not_eligible: 'Others decide it; who, is said below.',
 } as const satisfies Record<Exclude<Obstacle, 'final' | 'already_voted'>, string>;
 
 function NotYours({ request, obstacle }: { request: AccessRequest; obstacle: Obstacle }) {
-  if (obstacle === 'own_request' || obstacle === 'role_missing') {
+  if (obstacle === 'own_request' || obstacle === 'not_eligible') {
     return (
       <div class="notice info" role="status">
         <strong>You cannot decide this request.</strong>

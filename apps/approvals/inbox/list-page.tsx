@@ -1,28 +1,37 @@
-import { ineligibilityOf } from '../../../workflows/domain/access-request/eligibility.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Visitor } from './authenticate.ts';
+import { stageView } from './view.ts';
 import { StatusBadge } from './words.tsx';
 
 export interface RequestListProps {
   readonly requests: readonly AccessRequestSummary[];
-  readonly which: 'pending' | 'ended';
+  readonly which: 'yours' | 'pending' | 'ended';
   /** The most that are shown. */
   readonly limit: number;
   readonly person: SignedIn;
   readonly visitor: Visitor;
 }
 
+const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'Ended requests' } as const;
+
+const EMPTY = {
+  yours: ['Nothing waits for you', 'When an agent makes a call that you may decide, it appears here.'],
+  pending: ['Nothing waits', 'When an agent makes a call that needs an approval, it appears here.'],
+  ended: ['Nothing has ended yet', 'Requests that were approved, denied, cancelled or left to expire appear here.'],
+} as const;
+
 /** The inbox: what waits for a decision, or what came of the rest. */
 export function RequestList({ requests, which, limit, person, visitor }: RequestListProps) {
   return (
-    <Page title={which === 'pending' ? 'Open requests' : 'Ended requests'} section="Approvals" person={person}>
+    <Page title={TITLES[which]} section="Approvals" person={person}>
       <div class="title-row">
         <h1>Requests</h1>
         <nav class="tabs" aria-label="Which requests">
-          <Tab href="/requests" label="Open" current={which === 'pending'} />
+          <Tab href="/requests?status=yours" label="Yours to decide" current={which === 'yours'} />
+          <Tab href="/requests" label="All open" current={which === 'pending'} />
           <Tab href="/requests?status=ended" label="Ended" current={which === 'ended'} />
         </nav>
       </div>
@@ -31,18 +40,14 @@ export function RequestList({ requests, which, limit, person, visitor }: Request
       ) : (
         <ul class="rows">
           {requests.map((request) => (
-            <Row
-              key={request.id}
-              request={request}
-              isOwn={ineligibilityOf(visitor, request.requester) === 'own_request'}
-            />
+            <Row key={request.id} request={request} isOwn={request.parties.includes(visitor.subject)} />
           ))}
         </ul>
       )}
       {requests.length === limit && (
         <p class="soft">
           These are the first {limit}.{' '}
-          {which === 'pending' ? 'More appear as these are decided.' : 'Older ones are not shown.'}
+          {which === 'ended' ? 'Older ones are not shown.' : 'More appear as these are decided.'}
         </p>
       )}
     </Page>
@@ -57,21 +62,18 @@ function Tab({ href, label, current }: { href: string; label: string; current: b
   );
 }
 
-function Empty({ which }: { which: 'pending' | 'ended' }) {
+function Empty({ which }: Pick<RequestListProps, 'which'>) {
   return (
     <div class="card empty">
-      <h2>{which === 'pending' ? 'Nothing waits for you' : 'Nothing has ended yet'}</h2>
-      <p>
-        {which === 'pending'
-          ? 'When an agent makes a call that needs an approval, it appears here.'
-          : 'Requests that were approved, denied, cancelled or left to expire appear here.'}
-      </p>
+      <h2>{EMPTY[which][0]}</h2>
+      <p>{EMPTY[which][1]}</p>
     </div>
   );
 }
 
 function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean }) {
-  const { id, tool, title, requester, status, createdAt, expiresAt, endedAt } = request;
+  const { id, tool, title, requester, status, createdAt, endedAt } = request;
+  const stage = stageView(request);
   return (
     <li>
       <div>
@@ -102,7 +104,11 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
               asked <Time at={createdAt} />
             </span>
             <span>
-              <span class="between">, </span>ends <Time at={expiresAt} />
+              <span class="between">, </span>ends <Time at={endOf(request)} />
+            </span>
+            <span>
+              <span class="between">, </span>
+              {stage.approvals} of {stage.quorum} {stage.of > 1 && `in stage ${stage.position} of ${stage.of}`}
             </span>
           </>
         ) : (
@@ -114,4 +120,9 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
       </div>
     </li>
   );
+}
+
+/** The deadline that comes first: that of the stage, or of the request. */
+function endOf({ expiresAt, stageEndsAt = expiresAt }: AccessRequestSummary): string {
+  return stageEndsAt < expiresAt ? stageEndsAt : expiresAt;
 }

@@ -1,5 +1,5 @@
-import type { ComponentChildren } from 'preact';
-import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
 import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Instant, Time } from '../../shared/pages/time.tsx';
@@ -7,17 +7,20 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import type { Visitor } from './authenticate.ts';
+import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
-import { DECIDED, StatusBadge } from './words.tsx';
+import { StatusBadge } from './words.tsx';
+import { WhoDecides } from './who-decides.tsx';
 
 export interface RequestPageProps {
   readonly request: AccessRequest;
   readonly visitor: Visitor;
+  readonly people: People;
   readonly person: SignedIn;
 }
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, visitor, person }: RequestPageProps) {
+export function RequestPage({ request, visitor, people, person }: RequestPageProps) {
   const call = callOf(request);
   return (
     <Page title={request.tool} section="Approvals" person={person}>
@@ -31,7 +34,7 @@ export function RequestPage({ request, visitor, person }: RequestPageProps) {
         <StatusBadge status={request.status} />
       </div>
       <Lead request={request} />
-      <Standing request={request} visitor={visitor} />
+      <Standing request={request} visitor={visitor} people={people} />
       <div class="detail">
         <section class="card" aria-labelledby="call">
           <h2 id="call">{request.status === 'pending' ? 'What will run' : 'The call'}</h2>
@@ -51,9 +54,9 @@ export function RequestPage({ request, visitor, person }: RequestPageProps) {
         </section>
         <div class="detail-side">
           <Facts request={request} />
-          {request.votes.length > 0 && <Votes votes={request.votes} />}
+          <WhoDecides request={request} />
         </div>
-        <DecisionForm request={request} visitor={visitor} csrfToken={person.csrfToken} />
+        <DecisionForm request={request} visitor={visitor} people={people} csrfToken={person.csrfToken} />
       </div>
     </Page>
   );
@@ -102,7 +105,6 @@ function Facts({ request }: { request: AccessRequest }) {
         <Fact name="Needs approval because">
           <Why request={request} />
         </Fact>
-        {request.quorum > 1 && <Fact name="Approvals needed">{request.quorum}</Fact>}
         {resource.properties !== undefined && (
           <Fact name="What the tool says of itself, unverified">
             <Code text={canonicalJson(resource.properties)} />
@@ -148,37 +150,5 @@ function Why({ request: { title, description, reason, policies, template } }: { 
         )}
       </div>
     </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-function Votes({ votes }: { votes: readonly Vote[] }) {
-  return (
-    <section class="card" aria-labelledby="votes">
-      <h2 id="votes">Decisions</h2>
-      <ul class="votes">
-        {votes.map(({ approver, verdict, reason, at }) => (
-          <li key={`${approver.issuer} ${approver.subject}`}>
-            <strong>
-              <Visible text={approver.subject} />
-            </strong>{' '}
-            {DECIDED[verdict]} <Time at={at} />
-            {reason !== undefined && (
-              <p>
-                “<Visible text={reason} />”
-              </p>
-            )}
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }

@@ -1,10 +1,7 @@
 import express, { type Request, type Response, type Router } from 'express';
 import * as z from 'zod';
-import {
-  ACCESS_REQUEST_STATUSES,
-  VERDICTS,
-  type AccessRequestStatus,
-} from '../../../workflows/domain/access-request/access-request.ts';
+import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -14,15 +11,19 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { approversOnly, visitorOf, type VerifyAccessToken, type Visitor } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
 import { RequestPage } from './request-page.tsx';
-import { detailView, summaryView } from './view.ts';
+import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import { detailView, obstacleTo, summaryView } from './view.ts';
 
 /** Requests shown in one list. */
 const LIST_LIMIT = 200;
+/** Open requests that are looked through for those that a visitor may decide. */
+const SCAN_LIMIT = 5_000;
 const MAX_BODY = '64kb';
 
 export interface InboxHttp {
   readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
   readonly castVote: CastVote;
+  readonly people: () => People;
   readonly verifyAccessToken: VerifyAccessToken;
   /** Public address, which is also the audience of approvers' tokens. */
   readonly url: string;
@@ -32,7 +33,7 @@ export interface InboxHttp {
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
   const approver = approversOnly(http.verifyAccessToken, http.url);
-  router.get('/', (_request, response) => response.redirect(303, '/requests'));
+  router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', approver, list(http));
   router.get('/requests/:id', approver, show(http));
   router.post(
@@ -47,45 +48,41 @@ export function inboxRouter(http: InboxHttp): Router {
 }
 
 const ENDED = ACCESS_REQUEST_STATUSES.filter((status) => status !== 'pending');
-const listQuery = z.object({ status: z.enum([...ACCESS_REQUEST_STATUSES, 'ended']).default('pending') });
+/** `yours`: pending, and the visitor may decide it. */
+const CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
+const listQuery = z.object({ status: z.enum(CHOICES).default('pending') });
 
-function list({ store }: InboxHttp) {
+function list({ store, people }: InboxHttp) {
   return async (request: Request, response: Response) => {
     const query = listQuery.safeParse(request.query);
     if (!query.success) {
-      throw new Refusal(
-        400,
-        'There is no such status',
-        `Use one of: ${[...ACCESS_REQUEST_STATUSES, 'ended'].join(', ')}.`,
-      );
+      throw new Refusal(400, 'There is no such status', `Use one of: ${CHOICES.join(', ')}.`);
     }
     const { status } = query.data;
-    const wanted: readonly AccessRequestStatus[] = status === 'ended' ? ENDED : [status];
-    const requests = await store.list(wanted, LIST_LIMIT);
-    if (!wantsPage(request)) return void response.json({ requests: requests.map(summaryView) });
-    const which = status === 'pending' ? 'pending' : 'ended';
     const visitor = visitorOf(request, response);
+    const isDecidable = (one: AccessRequestSummary) => obstacleTo(visitor, one, people()) === undefined;
+    const requests =
+      status === 'yours'
+        ? (await store.list(['pending'], SCAN_LIMIT)).filter(isDecidable).slice(0, LIST_LIMIT)
+        : await store.list(status === 'ended' ? ENDED : [status], LIST_LIMIT);
+    if (!wantsPage(request)) return void response.json({ requests: requests.map(summaryView) });
+    const which = status === 'pending' || status === 'yours' ? status : 'ended';
     const props = { requests, which, limit: LIST_LIMIT, visitor, person: signedIn(request, visitor) } as const;
     response.send(renderPage(<RequestList {...props} />));
   };
 }
 
-function show({ store }: InboxHttp) {
+function show({ store, people }: InboxHttp) {
   return async (request: Request, response: Response) => {
     const found = await store.find(idOf(request));
     if (found === undefined) refuseUncounted('not_found', idOf(request));
-    else await answer(request, response, found);
+    else {
+      const visitor = visitorOf(request, response);
+      if (!wantsPage(request)) return void response.json({ request: detailView(found, visitor, people()) });
+      const page = { request: found, visitor, people: people(), person: signedIn(request, visitor) };
+      response.send(renderPage(<RequestPage {...page} />));
+    }
   };
-}
-
-async function answer(
-  request: Request,
-  response: Response,
-  found: NonNullable<Awaited<ReturnType<AccessRequestStore['find']>>>,
-) {
-  const visitor = visitorOf(request, response);
-  if (!wantsPage(request)) return void response.json({ request: detailView(found, visitor) });
-  response.send(renderPage(<RequestPage request={found} visitor={visitor} person={signedIn(request, visitor)} />));
 }
 
 const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
@@ -94,9 +91,11 @@ const voteBody = z.object({
   reason: z.string().max(2_000).optional(),
   callDigest: digest,
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
+  /** The stage that was looked at. */
+  stage: z.coerce.number().pipe(z.int32().min(1)).optional(),
 });
 
-function vote({ store, castVote }: InboxHttp) {
+function vote({ store, castVote, people }: InboxHttp) {
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(request, response);
     const body = voteBody.safeParse(request.body);
@@ -107,16 +106,16 @@ function vote({ store, castVote }: InboxHttp) {
         'Send verdict (approve or deny), callDigest and, if you like, reason.',
       );
     }
-    const { verdict, reason, callDigest, generation } = body.data;
+    const { verdict, reason, callDigest, generation, stage } = body.data;
     const requestId = idOf(request);
     const approver = { issuer: visitor.issuer, subject: visitor.subject, roles: visitor.roles };
     const via = visitor.via;
-    const outcome = await castVote({ requestId, approver, verdict, reason, callDigest, generation, via });
+    const outcome = await castVote({ requestId, approver, verdict, reason, callDigest, generation, stage, via });
     refuseUncounted(outcome, requestId);
     // The page is read again from what is stored: it never says that a vote counted before it did.
     if (wantsPage(request)) return response.redirect(303, `/requests/${requestId}`);
     const found = await store.find(requestId);
-    if (found !== undefined) response.json({ request: detailView(found, visitor) });
+    if (found !== undefined) response.json({ request: detailView(found, visitor, people()) });
   };
 }
 

@@ -1,7 +1,12 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
-import { ineligibilityOf, type Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
-import { tally } from '../../../workflows/domain/access-request/quorum.ts';
+import {
+  ineligibilityOf,
+  type Ineligibility,
+  type People,
+} from '../../../workflows/domain/access-request/eligibility.ts';
+import { earlierVote, tally } from '../../../workflows/domain/access-request/quorum.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Visitor } from './authenticate.ts';
@@ -10,15 +15,31 @@ import type { Visitor } from './authenticate.ts';
 export type Obstacle = Ineligibility | 'final' | 'already_voted';
 
 /** What is in the way of this visitor's vote; undefined when nothing is. */
-export function obstacleTo(visitor: Visitor, request: AccessRequestSummary): Obstacle | undefined {
-  const ineligible = ineligibilityOf(visitor, request.requester);
-  if (ineligible !== undefined) return ineligible;
-  if (isEnded(request.status)) return 'final';
-  return ownVote(visitor, request) === undefined ? undefined : 'already_voted';
+export function obstacleTo(visitor: Visitor, request: AccessRequestSummary, people: People): Obstacle | undefined {
+  if (isEnded(request.status)) return ineligibilityOf(visitor, request, people) ?? 'final';
+  if (ownVote(visitor, request) !== undefined) return 'already_voted';
+  return ineligibilityOf(visitor, request, people);
 }
 
-export function ownVote({ issuer, subject }: Visitor, { votes }: AccessRequestSummary) {
-  return votes.find(({ approver }) => approver.issuer === issuer && approver.subject === subject);
+/** The visitor's vote, which keeps them from voting in the stage that is open. */
+export function ownVote({ subject }: Visitor, request: AccessRequestSummary) {
+  return earlierVote(request, subject, request.stage);
+}
+
+/** The stage that is open, or was at the end: how far it is, and who may decide it, by the names of what they belong to. */
+export function stageView(request: AccessRequestSummary) {
+  const { name, quorum, veto, approvers } = openStage(request);
+  const { people, groups, roles, owners, requesterManager } = approvers;
+  return {
+    name,
+    position: request.stage,
+    of: request.stages.length,
+    quorum,
+    approvals: tally(request).approvals,
+    veto,
+    endsAt: request.stageEndsAt,
+    approvers: { people: people.length, groups, roles, resourceOwner: owners !== undefined, requesterManager },
+  };
 }
 
 /** RFC 8785 texts of what a request is about. */
@@ -44,7 +65,8 @@ export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextM
 /** A request as the API lists it. */
 export function summaryView(request: AccessRequestSummary) {
   const { id, status, tool, title, subject, requester, template, policies, reason } = request;
-  const { generation, callDigest, quorum } = request;
+  const { generation, callDigest } = request;
+  const stage = stageView(request);
   return {
     id,
     status,
@@ -57,8 +79,9 @@ export function summaryView(request: AccessRequestSummary) {
     reason,
     generation,
     callDigest,
-    quorum,
-    approvals: tally(request.votes, quorum).approvals,
+    quorum: stage.quorum,
+    approvals: stage.approvals,
+    stage,
     createdAt: request.createdAt,
     expiresAt: request.expiresAt,
     endedAt: request.endedAt,
@@ -67,7 +90,7 @@ export function summaryView(request: AccessRequestSummary) {
 }
 
 /** A request in full: the complete call, the votes, and whether the visitor may vote. */
-export function detailView(request: AccessRequest, visitor: Visitor) {
+export function detailView(request: AccessRequest, visitor: Visitor, people: People) {
   const call = callOf(request);
   return {
     ...summaryView(request),
@@ -80,7 +103,10 @@ export function detailView(request: AccessRequest, visitor: Visitor) {
     context: JSON.parse(request.context) as unknown,
     /** Bound to nothing: what the requester was asked for, or said. */
     requesterInput: call.said === undefined ? undefined : (JSON.parse(call.said) as unknown),
-    votes: request.votes,
-    obstacle: obstacleTo(visitor, request),
+    votes: request.votes.map(({ approver: { issuer, subject }, ...vote }) => ({
+      approver: { issuer, subject },
+      ...vote,
+    })),
+    obstacle: obstacleTo(visitor, request, people),
   };
 }

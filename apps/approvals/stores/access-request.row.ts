@@ -5,6 +5,7 @@ import type {
   Vote,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 
 export interface AccessRequestRow {
@@ -29,7 +30,11 @@ export interface AccessRequestRow {
   readonly call_digest: string;
   readonly binding_hash: string;
   readonly binding_context_members: string[];
-  readonly quorum: number;
+  readonly parties: string[];
+  readonly stages: readonly Stage[];
+  readonly stage: number;
+  readonly stage_ends_at: Date | null;
+  readonly separate_stages: boolean;
   readonly created_at: Date;
   readonly expires_at: Date;
   readonly ended_at: Date | null;
@@ -42,11 +47,13 @@ export interface AccessRequestRow {
   readonly revoked_because: string | null;
   /** It ended so long ago that its task is shown to no client any more. */
   readonly past_retention: boolean;
-  /** Pending although its deadline has passed, by the database's clock. */
+  /** Pending although its deadline, or that of its stage, has passed by the database's clock. */
   readonly overdue: boolean;
   readonly votes: readonly {
     readonly issuer: string;
     readonly subject: string;
+    readonly roles: string[];
+    readonly stage: number;
     readonly verdict: Verdict;
     readonly reason: string | null;
     readonly via: VoteChannel;
@@ -58,12 +65,12 @@ export interface AccessRequestRow {
 const select = (context: string) => `
   SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
-    r.call_digest, r.binding_hash, r.binding_context_members, r.quorum, r.created_at, r.expires_at, r.ended_at,
-    r.approval_id, r.approved_at, r.approved_until, r.approval_state,
+    r.call_digest, r.binding_hash, r.binding_context_members, r.parties, r.stages, r.stage, r.stage_ends_at,
+    r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
     o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
     r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
-    r.status = 'pending' AND r.expires_at <= clock_timestamp() AS overdue, coalesce((
-      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject,
+    r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
+      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'stage', v.stage,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
   FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id`;
@@ -104,7 +111,11 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     callDigest: row.call_digest,
     bindingHash: row.binding_hash,
     bindingContextMembers: row.binding_context_members,
-    quorum: row.quorum,
+    parties: row.parties,
+    stages: row.stages,
+    stage: row.stage,
+    ...(row.stage_ends_at !== null && { stageEndsAt: row.stage_ends_at.toISOString() }),
+    separateStages: row.separate_stages,
     votes: row.votes.map(voteFrom),
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
@@ -114,9 +125,10 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
   };
 }
 
-function voteFrom({ issuer, subject, verdict, reason, via, at }: AccessRequestRow['votes'][number]): Vote {
-  const approver = { issuer, subject };
-  return { approver, verdict, ...(reason !== null && { reason }), via, at: new Date(at).toISOString() };
+function voteFrom({ at, reason, ...vote }: AccessRequestRow['votes'][number]): Vote {
+  const { issuer, subject, roles, stage, verdict, via } = vote;
+  const approver = { issuer, subject, roles };
+  return { approver, stage, verdict, ...(reason !== null && { reason }), via, at: new Date(at).toISOString() };
 }
 
 function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {

@@ -12,7 +12,8 @@ import { ending } from './ending.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 
-export type VoteOutcome = 'counted' | 'repeated' | 'already_voted' | 'final' | 'mismatch' | 'own_request' | 'not_found';
+export type VoteOutcome =
+  'counted' | 'repeated' | 'already_voted' | 'final' | 'mismatch' | 'stage_over' | 'own_request' | 'not_found';
 
 /** What the callback of an ended request says, and where it goes. */
 export interface PendingCallback {
@@ -40,7 +41,7 @@ export function createAccessRequestStore(pool: Pool) {
 const ID = /^arq_[A-Za-z0-9_-]{1,64}$/;
 
 function reading(query: Query) {
-  /** The request, never pending past its deadline: it is expired before it is shown. */
+  /** The request, never pending past its deadline or that of its stage: these are carried out before it is shown. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
     // What comes out of an address may hold anything, even what no text column can.
     if (!ID.test(id)) return undefined;
@@ -104,7 +105,7 @@ function changing(query: Query) {
         values: [message.source, message.webhookId, message.bodyDigest, JSON.stringify(voteRow(vote))],
       }),
 
-    /** Ends requests past their deadline; answers how many. */
+    /** Carries out the deadlines of requests and their stages that have passed; answers of how many requests. */
     expireDue: async (limit: number) =>
       (await one(query<{ ended: number }>('sweep', 'SELECT approvals.expire_due($1) AS ended', [limit]))).ended,
   };

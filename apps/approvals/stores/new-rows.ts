@@ -1,4 +1,6 @@
-import type { Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import type { DirectoryFacts } from '../../../workflows/domain/access-request/resolution.ts';
+import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 
 /** A verified submission: everything that is fixed when an access request is opened. Texts are RFC 8785 where JSON. */
 export interface NewAccessRequest {
@@ -31,8 +33,12 @@ export interface NewAccessRequest {
   readonly callDigest: string;
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
-  readonly quorum: number;
-  readonly ttlMs: number;
+  /** Subjects that may not decide. */
+  readonly parties: readonly string[];
+  readonly stages: readonly Stage[];
+  readonly separateStages: boolean;
+  readonly requestTtlMs: number;
+  readonly approvalTtlMs: number;
   readonly keepMs: number;
   readonly requestedUntil: string | undefined;
   readonly callback:
@@ -46,13 +52,17 @@ export interface NewVote {
   /** Absent: the generation the request has, whichever that is. */
   readonly generation: number | undefined;
   readonly callDigest: string;
-  readonly approver: { readonly issuer: string; readonly subject: string };
+  readonly approver: Approver;
+  /** The stage that was looked at; absent: the one that is open. Counted from 1. */
+  readonly stage?: number | undefined;
+  /** The stage for which the approver was found eligible. */
+  readonly judgedStage: number;
+  readonly facts?: DirectoryFacts;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
   readonly via: VoteChannel;
   /** Spent only when this vote settles the request. */
   readonly approvalId: string;
-  readonly approvalTtlMs: number;
 }
 
 /** Names of columns and values, as the SQL functions take them. */
@@ -83,12 +93,15 @@ export function newRow(request: NewAccessRequest) {
     call_digest: request.callDigest,
     binding_hash: request.bindingHash,
     binding_context_members: request.bindingContextMembers,
-    quorum: request.quorum,
+    parties: request.parties,
+    stages: request.stages,
+    separate_stages: request.separateStages,
+    approval_ms: request.approvalTtlMs,
     requested_until: request.requestedUntil,
     callback_endpoint: request.callback?.endpoint,
     callback_state: request.callback?.state,
     callback_events: request.callback?.events,
-    ttl_ms: request.ttlMs,
+    ttl_ms: request.requestTtlMs,
     keep_ms: request.keepMs,
   };
 }
@@ -100,10 +113,14 @@ export function voteRow(vote: NewVote) {
     call_digest: vote.callDigest,
     approver_issuer: vote.approver.issuer,
     approver_subject: vote.approver.subject,
+    approver_roles: vote.approver.roles,
+    stage: vote.stage,
+    judged_stage: vote.judgedStage,
+    lapsed: vote.facts?.lapsed,
+    electorate: vote.facts?.electorate && [...vote.facts.electorate],
     verdict: vote.verdict,
     reason: vote.reason,
     via: vote.via,
     approval_id: vote.approvalId,
-    approval_ms: vote.approvalTtlMs,
   };
 }

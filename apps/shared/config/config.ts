@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings, publishedKeys } from './access-request-settings.ts';
+import { approverSettings } from './approver-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
@@ -14,7 +15,8 @@ export const CALLBACK_PATH = '/callbacks/access-requests';
 const person = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore'),
   displayName: z.string().optional(),
-  roles: z.array(z.enum(['agent', 'approver', 'auditor'])).min(1),
+  /** `agent`, `approver`, `auditor`, and whatever roles the templates of `approvals` name. */
+  roles: z.array(z.string().regex(/^[\w.:-]{1,64}$/, 'letters, digits, dot, colon, dash and underscore')).min(1),
 });
 
 /** Every setting of `countersign.yaml`. Each has its unit in its name, and a default that is safe and local. */
@@ -88,6 +90,7 @@ export const configSchema = z.strictObject({
        */
       webhookApprovers: z.array(z.string().min(1)).default([]),
       ...accessRequestSettings,
+      ...approverSettings,
     })
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),

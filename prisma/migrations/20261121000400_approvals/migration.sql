@@ -6,6 +6,8 @@ CREATE SCHEMA IF NOT EXISTS audit;
 
 -- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
 -- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
+-- `stages` is who has to agree, as it was in force when the request was opened; `stage` counts them from 1, and
+-- `stage_ends_at` is the deadline of the one that is open, if it has one. `parties` are the subjects that may not decide.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
@@ -32,7 +34,12 @@ CREATE TABLE approvals.access_request (
   call_digest             text NOT NULL,
   binding_hash            text NOT NULL,
   binding_context_members text[] NOT NULL,
-  quorum                  integer NOT NULL DEFAULT 1 CHECK (quorum >= 1),
+  parties                 text[] NOT NULL,
+  stages                  jsonb NOT NULL CHECK (jsonb_array_length(stages) >= 1),
+  separate_stages         boolean NOT NULL,
+  approval_ms             bigint NOT NULL CHECK (approval_ms > 0),
+  stage                   integer NOT NULL DEFAULT 1 CHECK (stage BETWEEN 1 AND jsonb_array_length(stages)),
+  stage_ends_at           timestamptz,
   requested_until         timestamptz,
   callback_endpoint       text,
   callback_state          text,
@@ -57,20 +64,27 @@ CREATE TABLE approvals.access_request (
   CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
   CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
 );
-CREATE INDEX access_request_open_by_deadline ON approvals.access_request (expires_at) WHERE status = 'pending';
+CREATE INDEX access_request_open_by_deadline ON approvals.access_request (least(expires_at, stage_ends_at))
+  WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
 
--- What one approver said. The primary key makes every approver count once, whichever way they came.
+-- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
+-- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
+-- the one issuer; the spelling of the issuer must not make two of one.
 CREATE TABLE approvals.vote (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  stage             integer NOT NULL,
+  counts_in         integer NOT NULL,
   approver_issuer   text NOT NULL,
   approver_subject  text NOT NULL,
+  approver_roles    text[] NOT NULL,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api','webhook')),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
-  PRIMARY KEY (access_request_id, approver_issuer, approver_subject)
+  PRIMARY KEY (access_request_id, counts_in, approver_subject),
+  CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage))
 );
 
 -- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
@@ -109,7 +123,8 @@ CREATE INDEX session_expire ON audit.session (expire);
 -- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
 -- its key, which is forgotten.
 CREATE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE v_kept text[] := ARRAY['status','ended_at','end_note','approval_id','approved_at','approved_until','approval_state'];
+DECLARE v_kept text[] := ARRAY['status','stage','stage_ends_at','ended_at','end_note','approval_id','approved_at',
+  'approved_until','approval_state'];
 BEGIN
   IF OLD.status <> 'pending' AND NEW.idempotency_key IS NULL
      AND to_jsonb(NEW) - 'idempotency_key' = to_jsonb(OLD) - 'idempotency_key' THEN
@@ -117,6 +132,9 @@ BEGIN
   END IF;
   IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
     RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
+  END IF;
+  IF NEW.stage < OLD.stage THEN
+    RAISE EXCEPTION 'access request % cannot go back to an earlier stage', OLD.id USING ERRCODE = 'CS001';
   END IF;
   IF OLD.status <> 'pending' AND (to_jsonb(NEW) - 'approval_state' <> to_jsonb(OLD) - 'approval_state'
      OR OLD.approval_state IS NOT NULL) THEN

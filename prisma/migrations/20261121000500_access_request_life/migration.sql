@@ -30,6 +30,22 @@ BEGIN
   PERFORM approvals.announce_end(p_id);
 END $$;
 
+-- When a stage that opens now ends; NULL when it has no deadline of its own.
+CREATE FUNCTION approvals.stage_end(p_stage jsonb) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+  SELECT clock_timestamp() + (p_stage ->> 'withinSeconds')::bigint * interval '1 s'
+$$;
+
+-- The stage that follows one that agreed (or, where that is said, ran out of time); NULL when none does.
+CREATE FUNCTION approvals.stage_after(p_stages jsonb, p_stage int, p_elapsed boolean) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+  SELECT min(position)::int FROM jsonb_array_elements(p_stages) WITH ORDINALITY AS s (stage, position)
+    WHERE position > p_stage AND (p_elapsed OR NOT coalesce((stage ->> 'onlyOnEscalation')::boolean, false))
+$$;
+
+CREATE FUNCTION approvals.open_stage(p_id text, p_stage int) RETURNS void LANGUAGE sql AS $$
+  UPDATE approvals.access_request SET stage = p_stage, stage_ends_at = approvals.stage_end(stages -> p_stage - 1)
+    WHERE id = p_id
+$$;
+
 -- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
 -- submission is never taken for a replay. Request, key and token are spent in one transaction.
 -- Outcomes: created, repeated, conflict (the key stands for another body), replayed (the denial was used before).
@@ -41,12 +57,14 @@ DECLARE v_found approvals.access_request; v_now timestamptz := clock_timestamp()
 BEGIN
   INSERT INTO approvals.access_request (id, client_id, submitted_by, idempotency_key, body_digest, evaluation_id, token_jti,
       subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
-      requester_client, generation, call_digest, binding_hash, binding_context_members, quorum, requested_until,
-      callback_endpoint, callback_state, callback_events, created_at, expires_at)
+      requester_client, generation, call_digest, binding_hash, binding_context_members, requested_until,
+      callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms, stage_ends_at,
+      created_at, expires_at)
     SELECT r.id, r.client_id, r.submitted_by, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti,
       r.subject, r.action, r.resource, r.context, r.claimed, r.keep_ms, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
-      r.quorum, r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, v_now, v_expires
+      r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, r.parties, r.stages, r.separate_stages,
+      r.approval_ms, approvals.stage_end(r.stages -> 0), v_now, v_expires
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN QUERY SELECT 'created', p ->> 'id', v_expires; RETURN; END IF;
@@ -57,58 +75,101 @@ BEGIN
     v_found.id, v_found.expires_at;
 END $$;
 
--- Ends a request that nobody resolved in time. Answers the status afterwards; NULL when there is no such request.
+-- Carries out the deadlines of a request: past its own it expires, past that of its stage the next one opens or the request
+-- is denied, as the stage says; it is never approved. A stage that opens has its whole time from this moment on. Calling it
+-- again changes nothing. Answers the status afterwards; NULL when there is no such request.
 CREATE FUNCTION approvals.expire_access_request(p_id text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE r approvals.access_request;
+DECLARE r approvals.access_request; v_next int;
 BEGIN
   SELECT * INTO r FROM approvals.access_request WHERE id = p_id FOR UPDATE;
-  IF FOUND AND r.status = 'pending' AND r.expires_at <= clock_timestamp() THEN
+  IF r.status IS DISTINCT FROM 'pending' THEN RETURN r.status; END IF;
+  IF r.expires_at <= clock_timestamp() THEN
     PERFORM approvals.end_request(p_id, 'expired');
     RETURN 'expired';
   END IF;
-  RETURN r.status;
+  IF r.stage_ends_at <= clock_timestamp() THEN
+    IF r.stages -> r.stage - 1 ->> 'then' = 'escalate' THEN v_next := approvals.stage_after(r.stages, r.stage, true); END IF;
+    IF v_next IS NULL THEN
+      PERFORM approvals.end_request(p_id, 'denied');
+      RETURN 'denied';
+    END IF;
+    PERFORM approvals.open_stage(p_id, v_next);
+  END IF;
+  RETURN 'pending';
 END $$;
 
--- Ends every request past its deadline, so that those who wait are told. Answers how many.
+-- Carries out every deadline that has passed, so that those who wait are told. Answers how many requests had one.
 CREATE FUNCTION approvals.expire_due(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_id text; v_count int := 0;
 BEGIN
-  FOR v_id IN SELECT id FROM approvals.access_request WHERE status = 'pending' AND expires_at <= now()
-      ORDER BY expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
-    PERFORM approvals.end_request(v_id, 'expired');
+  FOR v_id IN SELECT id FROM approvals.access_request WHERE status = 'pending' AND least(expires_at, stage_ends_at) <= now()
+      ORDER BY least(expires_at, stage_ends_at) LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
+    PERFORM approvals.expire_access_request(v_id);
     v_count := v_count + 1;
   END LOOP;
   RETURN v_count;
 END $$;
 
--- Counts one approver's verdict and, when that settles it, ends the request. One denial settles it; approvals do when
--- there are as many as the request needs. Who asked may not decide, whatever the callers of this function checked.
--- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, own_request, not_found.
+-- What has been voted in the stage that is open makes it end, or not. The caller has locked the row of the request.
+-- `p_facts` is what only the directory knows: `lapsed`, the subjects whose approval no longer counts, and `electorate`, the
+-- subjects that could decide, absent where nobody knows them all.
+CREATE FUNCTION approvals.settle_stage(p_id text, p_facts jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r approvals.access_request; v_stage jsonb; v_approvals int; v_denials int; v_left int; v_next int;
+BEGIN
+  SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
+  v_stage := r.stages -> r.stage - 1;
+  SELECT count(*) FILTER (WHERE verdict = 'approve' AND NOT coalesce(p_facts -> 'lapsed', '[]') ? approver_subject),
+      count(*) FILTER (WHERE verdict = 'deny') INTO v_approvals, v_denials
+    FROM approvals.vote WHERE access_request_id = p_id AND stage = r.stage;
+  IF v_denials > 0 AND coalesce((v_stage ->> 'veto')::boolean, true) THEN
+    PERFORM approvals.end_request(p_id, 'denied');
+    RETURN;
+  END IF;
+  IF v_approvals >= (v_stage ->> 'quorum')::int THEN
+    v_next := approvals.stage_after(r.stages, r.stage, false);
+    IF v_next IS NULL THEN
+      PERFORM approvals.approve_request(p_id, p_facts ->> 'approval_id', r.approval_ms);
+    ELSE
+      PERFORM approvals.open_stage(p_id, v_next);
+    END IF;
+    RETURN;
+  END IF;
+  IF v_denials = 0 OR p_facts -> 'electorate' IS NULL THEN RETURN; END IF;
+  SELECT count(*) INTO v_left FROM jsonb_array_elements_text(p_facts -> 'electorate') AS e (subject)
+    WHERE NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = p_id AND v.approver_subject = e.subject
+      AND (r.separate_stages OR v.stage = r.stage));
+  IF v_approvals + v_left < (v_stage ->> 'quorum')::int THEN PERFORM approvals.end_request(p_id, 'denied'); END IF;
+END $$;
+
+-- Counts one approver's verdict in the stage for which they were found eligible, and ends the stage when that settles it. Who
+-- asked may not decide, whatever the callers of this function checked. `stage` is the one that the voter looked at; whoever
+-- names none means the one that is open, and has voted when they ever did, so that a retry is no vote in the next stage.
+-- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request, not_found.
 CREATE FUNCTION approvals.cast_vote(p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_id text := p ->> 'request_id'; v_earlier text;
 BEGIN
+  PERFORM approvals.expire_access_request(v_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = v_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  r.status := approvals.expire_access_request(v_id);
-  IF r.requester_subject = p ->> 'approver_subject' OR r.requester_client = p ->> 'approver_subject' THEN
-    RETURN 'own_request';
-  END IF;
+  IF p ->> 'approver_subject' = ANY (r.parties) THEN RETURN 'own_request'; END IF;
   -- Whoever names no generation means the only one this request has.
   IF r.generation <> coalesce((p ->> 'generation')::int, r.generation) OR r.call_digest IS DISTINCT FROM p ->> 'call_digest' THEN
     RETURN 'mismatch';
   END IF;
   SELECT verdict INTO v_earlier FROM approvals.vote WHERE access_request_id = v_id
-    AND approver_issuer = p ->> 'approver_issuer' AND approver_subject = p ->> 'approver_subject';
+    AND approver_subject = p ->> 'approver_subject'
+    AND (counts_in = 0 OR counts_in = coalesce((p ->> 'stage')::int, counts_in)) ORDER BY at DESC LIMIT 1;
   IF FOUND THEN RETURN CASE WHEN v_earlier = p ->> 'verdict' THEN 'repeated' ELSE 'already_voted' END; END IF;
   IF r.status <> 'pending' THEN RETURN 'final'; END IF;
-  INSERT INTO approvals.vote (access_request_id, approver_issuer, approver_subject, verdict, reason, call_digest, via)
-    VALUES (v_id, p ->> 'approver_issuer', p ->> 'approver_subject', p ->> 'verdict', p ->> 'reason',
-      p ->> 'call_digest', p ->> 'via');
-  IF p ->> 'verdict' = 'deny' THEN
-    PERFORM approvals.end_request(v_id, 'denied');
-  ELSIF (SELECT count(*) FROM approvals.vote WHERE access_request_id = v_id AND verdict = 'approve') >= r.quorum THEN
-    PERFORM approvals.approve_request(v_id, p ->> 'approval_id', (p ->> 'approval_ms')::bigint);
+  IF r.stage IS DISTINCT FROM (p ->> 'judged_stage')::int OR r.stage <> coalesce((p ->> 'stage')::int, r.stage) THEN
+    RETURN 'stage_over';
   END IF;
+  INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_roles, verdict,
+      reason, call_digest, via)
+    VALUES (v_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p ->> 'approver_issuer',
+      p ->> 'approver_subject', ARRAY(SELECT jsonb_array_elements_text(p -> 'approver_roles')), p ->> 'verdict',
+      p ->> 'reason', p ->> 'call_digest', p ->> 'via');
+  PERFORM approvals.settle_stage(v_id, p);
   RETURN 'counted';
 END $$;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
-import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
+import { anApprover, newVote } from '../../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 
 describe('votes', () => {
@@ -70,51 +70,10 @@ describe('votes', () => {
       expect((await browser.go(`/requests/${request.id}/votes`, form)).status).toBe(403);
       // The database has the rule of its own.
       const store = createAccessRequestStore(service.database.pool);
-      const vote = {
-        requestId: request.id,
-        generation: 1,
-        callDigest: request.callDigest,
-        approver: { issuer: 'https://another-issuer.test', subject: 'bob' },
-        verdict: 'approve',
-        reason: undefined,
-        via: 'api',
-        approvalId: 'apr_x',
-        approvalTtlMs: 1_000,
-      } as const;
+      const vote = newVote(request, { approver: anApprover('bob', ['approver'], 'https://another-issuer.test') });
       expect(await store.castVote(vote)).toBe('own_request');
       expect(await statusOf(request.id)).toBe('pending');
     }
     expect(service.log).toContain('"outcome":"own_request"');
-  });
-
-  it('makes of votes what the domain makes of them, with any quorum [ARAP-STS-06]', async () => {
-    const store = createAccessRequestStore(service.database.pool);
-    const people = ['a', 'b', 'a', 'c', 'd'];
-    for (const quorum of [1, 2, 3]) {
-      for (const pattern of ['aaaaa', 'aadaa', 'daaaa', 'aaada']) {
-        const request = await service.open();
-        await service.database.pool.query(
-          `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET quorum =
-           ${quorum} WHERE id = '${request.id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
-        );
-        for (const [i, subject] of people.entries()) {
-          await store.castVote({
-            requestId: request.id,
-            generation: 1,
-            callDigest: request.callDigest,
-            approver: { issuer: 'https://idp.test', subject },
-            verdict: pattern[i] === 'a' ? 'approve' : 'deny',
-            reason: undefined,
-            via: 'api',
-            approvalId: `apr_${crypto.randomUUID()}`,
-            approvalTtlMs: 60_000,
-          });
-          const now = await store.find(request.id);
-          const expected = { granted: 'approved', denied: 'denied' } as const;
-          const resolution = resolutionOf(now?.votes ?? [], quorum);
-          expect(now?.status).toBe(resolution === undefined ? 'pending' : expected[resolution]);
-        }
-      }
-    }
   });
 });

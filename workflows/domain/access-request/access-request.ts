@@ -1,4 +1,5 @@
 import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
+import type { Stage } from './stages.ts';
 
 /** Every status of an access request, as ARAP names them on the wire. All but the first are ends. */
 export const ACCESS_REQUEST_STATUSES = ['pending', 'approved', 'denied', 'expired', 'cancelled', 'failed'] as const;
@@ -34,9 +35,11 @@ export interface Approver {
   readonly roles: readonly string[];
 }
 
-/** What one approver said. */
+/** What one approver said, with the roles they had then, in which stage. */
 export interface Vote {
-  readonly approver: Pick<Approver, 'issuer' | 'subject'>;
+  readonly approver: Approver;
+  /** Counted from 1. */
+  readonly stage: number;
   readonly verdict: Verdict;
   readonly reason?: string;
   readonly via: VoteChannel;
@@ -70,11 +73,20 @@ export interface AccessRequest {
   readonly title?: string;
   readonly description?: string;
   readonly requester: Requester;
+  /** Subjects that may not decide. @see partiesOf */
+  readonly parties: readonly string[];
   readonly generation: number;
   readonly callDigest: string;
   readonly bindingHash: string;
   readonly bindingContextMembers: readonly string[];
-  readonly quorum: number;
+  /** Who has to agree, in this order, as it was in force when the request was opened. Never empty. */
+  readonly stages: readonly Stage[];
+  /** The stage that is open, or was when the request ended; counted from 1. */
+  readonly stage: number;
+  /** When the open stage ends, if it has a deadline of its own (RFC 3339). */
+  readonly stageEndsAt?: string;
+  /** Whether a person counts in one stage of the request only. */
+  readonly separateStages: boolean;
   readonly votes: readonly Vote[];
   readonly createdAt: string;
   readonly expiresAt: string;

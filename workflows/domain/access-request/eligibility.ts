@@ -1,17 +1,75 @@
-import type { Approver, Requester } from './access-request.ts';
+import type { AccessRequest, Approver } from './access-request.ts';
+import { openStage, type Electorate } from './stages.ts';
 
-/** The role without which nobody votes. */
+/** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
 export const APPROVER_ROLE = 'approver';
 
-export type Ineligibility = 'role_missing' | 'own_request';
+export type Ineligibility = 'not_eligible' | 'own_request';
+
+/** What the deployment's directory says of people. Nothing in it comes from a request. */
+export interface People {
+  find(
+    subject: string,
+  ): { readonly isActive: boolean; readonly manager?: string; readonly groups: ReadonlySet<string> } | undefined;
+  membersOf(group: string): ReadonlySet<string>;
+}
+
+/** What of a request says who may decide it. */
+export type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'stages' | 'stage'>;
 
 /**
- * Why somebody may not vote on what this requester asked for; undefined when they may. Nobody decides what they asked
- * for themselves, nor does the agent that asked. The issuer plays no part: it is not bound to the denial, so a false
- * one must not be able to open the way.
- * @see ARAP, Approver Eligibility
+ * Why somebody may not vote in the stage that is open; undefined when they may. Nobody decides what they are a party to,
+ * whatever else they are. Groups and managers are looked up now: who has left decides nothing, whatever their role.
+ * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
-export function ineligibilityOf(approver: Approver, requester: Requester): Ineligibility | undefined {
-  if (approver.subject === requester.subject || approver.subject === requester.clientId) return 'own_request';
-  return approver.roles.includes(APPROVER_ROLE) ? undefined : 'role_missing';
+export function ineligibilityOf(approver: Approver, asked: Asked, people: People): Ineligibility | undefined {
+  if (asked.parties.includes(approver.subject)) return 'own_request';
+  const { approvers } = openStage(asked);
+  return belongsTo(approvers, approver, { asked, people }) ? undefined : 'not_eligible';
+}
+
+interface Surroundings {
+  readonly asked: Pick<Asked, 'requester'>;
+  readonly people: People;
+}
+
+/** Whether somebody is of an electorate, and still there. */
+export function belongsTo(electorate: Electorate, approver: Approver, { asked, people }: Surroundings): boolean {
+  const { subject, roles } = approver;
+  const known = people.find(subject);
+  if (known?.isActive === false) return false;
+  const groups = [...electorate.groups, ...(electorate.owners?.groups ?? [])];
+  return (
+    electorate.people.includes(subject) ||
+    electorate.owners?.people.includes(subject) === true ||
+    electorate.roles.some((role) => roles.includes(role)) ||
+    groups.some((group) => known?.groups.has(group) === true) ||
+    (electorate.requesterManager && people.find(asked.requester.subject)?.manager === subject)
+  );
+}
+
+/** Subjects that can decide the open stage at present; undefined where a role lets in people whom nobody can list. */
+export function electorateOf(asked: Asked, people: People): ReadonlySet<string> | undefined {
+  const { approvers } = openStage(asked);
+  if (approvers.roles.length > 0) return undefined;
+  const named = subjectsOf(approvers, people);
+  const manager = approvers.requesterManager ? people.find(asked.requester.subject)?.manager : undefined;
+  if (manager !== undefined) named.add(manager);
+  return new Set(
+    [...named].filter((subject) => !asked.parties.includes(subject) && people.find(subject)?.isActive !== false),
+  );
+}
+
+/** Everybody whom an electorate names, by itself or through a group. */
+export function subjectsOf({ people: named, groups, owners }: Electorate, people: People): Set<string> {
+  const members = [...groups, ...(owners?.groups ?? [])].flatMap((group) => [...people.membersOf(group)]);
+  return new Set([...named, ...(owners?.people ?? []), ...members]);
+}
+
+/** Subjects whose approval in the open stage no longer counts, since they have left or are of the electorate no more. */
+export function lapsedApprovers(asked: Asked & Pick<AccessRequest, 'votes'>, people: People): string[] {
+  return asked.votes
+    .filter(({ stage, verdict }) => stage === asked.stage && verdict === 'approve')
+    .filter(({ approver }) => ineligibilityOf(approver, asked, people) !== undefined)
+    .map(({ approver }) => approver.subject);
 }

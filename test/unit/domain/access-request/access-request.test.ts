@@ -4,22 +4,27 @@ import {
   ACCESS_REQUEST_TRANSITIONS,
   isEnded,
 } from '../../../../workflows/domain/access-request/access-request.ts';
-import { ineligibilityOf } from '../../../../workflows/domain/access-request/eligibility.ts';
-import { tally } from '../../../../workflows/domain/access-request/quorum.ts';
+import { earlierVote, tally } from '../../../../workflows/domain/access-request/quorum.ts';
 import { resolutionOf } from '../../../../workflows/domain/access-request/resolution.ts';
+import { nextStage, type Stage } from '../../../../workflows/domain/access-request/stages.ts';
+import { anApprover, aStage } from '../../../support/access-requests.ts';
 
-const approver = (subject: string, of: { issuer?: string; roles?: string[] } = {}) => ({
-  issuer: of.issuer ?? 'https://idp.test',
-  subject,
-  roles: of.roles ?? ['approver'],
-});
-const vote = (subject: string, verdict: 'approve' | 'deny', issuer?: string) => ({
-  approver: approver(subject, issuer === undefined ? {} : { issuer }),
+const vote = (subject: string, verdict: 'approve' | 'deny', stage = 1, issuer?: string) => ({
+  approver: anApprover(subject, [], issuer),
   verdict,
+  stage,
+});
+type TestVote = ReturnType<typeof vote>;
+const request = (votes: readonly TestVote[], stages: readonly Stage[] = [aStage()], more: object = {}) => ({
+  votes,
+  stages,
+  stage: 1,
+  separateStages: true,
+  ...more,
 });
 
 describe('access request', () => {
-  it('goes from pending to any end, once', () => {
+  it('goes from pending to any end, once [ARAP-STS-04]', () => {
     for (const status of ACCESS_REQUEST_STATUSES) {
       expect(isEnded(status)).toBe(status !== 'pending');
       expect(ACCESS_REQUEST_TRANSITIONS[status]).toEqual(
@@ -29,50 +34,87 @@ describe('access request', () => {
   });
 });
 
-describe('eligibility', () => {
-  const requester = { issuer: 'https://idp.test', subject: 'bob', clientId: 'bobs-agent' };
-
-  it('needs the role', () => {
-    expect(ineligibilityOf(approver('alice'), requester)).toBeUndefined();
-    expect(ineligibilityOf(approver('alice', { roles: ['auditor', 'approvers'] }), requester)).toBe('role_missing');
-  });
-
-  it('is denied to who asked and to the agent that asked, whatever the issuer says', () => {
-    expect(ineligibilityOf(approver('bob'), requester)).toBe('own_request');
-    expect(ineligibilityOf(approver('bobs-agent'), requester)).toBe('own_request');
-    expect(ineligibilityOf(approver('bob', { issuer: 'https://other.test' }), requester)).toBe('own_request');
-    expect(ineligibilityOf(approver('bob'), { subject: 'bob' })).toBe('own_request');
-  });
-
-  it('is not denied for want of an agent', () => {
-    expect(ineligibilityOf(approver('alice'), { subject: 'bob' })).toBeUndefined();
-  });
-});
-
 describe('quorum', () => {
-  it('counts each approver once, and denials not at all', () => {
-    expect(tally([], 2)).toEqual({ approvals: 0, missing: 2 });
-    expect(tally([vote('a', 'approve'), vote('a', 'approve')], 2)).toEqual({ approvals: 1, missing: 1 });
-    expect(tally([vote('a', 'approve'), vote('a', 'approve', 'https://other.test')], 2)).toEqual({
-      approvals: 2,
-      missing: 0,
-    });
-    expect(tally([vote('a', 'approve'), vote('b', 'deny'), vote('c', 'approve')], 1)).toEqual({
-      approvals: 2,
-      missing: 0,
-    });
+  const ofTwo = [aStage({ quorum: 2 }), aStage({ quorum: 1 })];
+
+  it('counts each person once, however the issuer is spelled, and denials not at all', () => {
+    expect(tally(request([], ofTwo))).toEqual({ approvals: 0, missing: 2 });
+    const twice = [vote('a', 'approve'), vote('a', 'approve', 1, 'https://IDP.test/')];
+    expect(tally(request(twice, ofTwo))).toEqual({ approvals: 1, missing: 1 });
+    const three = [vote('a', 'approve'), vote('b', 'deny'), vote('c', 'approve')];
+    expect(tally(request(three))).toEqual({ approvals: 2, missing: 0 });
+  });
+
+  it('counts the votes of the open stage, without those who have lapsed', () => {
+    const votes = [vote('a', 'approve'), vote('b', 'approve', 2)];
+    expect(tally(request(votes, ofTwo)).approvals).toBe(1);
+    expect(tally(request(votes, ofTwo, { stage: 2 }))).toEqual({ approvals: 1, missing: 0 });
+    expect(tally(request([vote('a', 'approve'), vote('b', 'approve')], ofTwo), ['a']).missing).toBe(1);
+  });
+
+  it('knows who has voted: in the request, or in the stage that they name', () => {
+    const votes = [vote('a', 'approve')];
+    expect(earlierVote(request(votes), 'a', 2)).toBe(votes[0]);
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a', 2)).toBeUndefined();
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a', 1)).toBe(votes[0]);
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a')).toBe(votes[0]);
+    expect(earlierVote(request(votes), 'b')).toBeUndefined();
   });
 });
 
-describe('resolution', () => {
+describe('what votes make of a stage', () => {
+  const [a, b, c] = [vote('a', 'approve'), vote('b', 'approve'), vote('c', 'deny')];
+
   it.each([
-    ['open', [], 1, undefined],
-    ['granted', [vote('a', 'approve')], 1, 'granted'],
-    ['open', [vote('a', 'approve')], 2, undefined],
-    ['granted', [vote('a', 'approve'), vote('b', 'approve')], 2, 'granted'],
-    ['denied', [vote('a', 'deny')], 3, 'denied'],
-    ['denied', [vote('a', 'approve'), vote('b', 'deny')], 1, 'denied'],
-  ] as const)('is %s', (_name, votes, quorum, expected) => {
-    expect(resolutionOf(votes, quorum)).toBe(expected);
+    ['open without votes', [], 1, undefined],
+    ['granted by one of one', [a], 1, 'granted'],
+    ['open with one of two', [a], 2, undefined],
+    ['granted by two of two', [a, b], 2, 'granted'],
+    ['denied by one denial', [c], 3, 'denied'],
+    ['denied by one denial beside an approval', [a, c], 2, 'denied'],
+  ] as const)('is %s [ARAP-APV-05]', (_name, votes, quorum, expected) => {
+    expect(resolutionOf(request(votes, [aStage({ quorum })]))).toBe(expected);
+  });
+
+  it('is denied without a veto once too few are left to reach the quorum', () => {
+    const stages = [aStage({ veto: false, quorum: 2, approvers: { people: ['a', 'b', 'c'] } })];
+    const electorate = new Set(['a', 'b', 'c']);
+    expect(resolutionOf(request([c], stages), { electorate })).toBeUndefined();
+    expect(resolutionOf(request([c, vote('b', 'deny')], stages), { electorate })).toBe('denied');
+    expect(resolutionOf(request([c, a, b], stages), { electorate })).toBe('granted');
+    // Somebody left the group in the meantime.
+    expect(resolutionOf(request([c, a], stages), { electorate: new Set(['a', 'c']) })).toBe('denied');
+    expect(resolutionOf(request([c, a, b], stages), { electorate, lapsed: ['a'] })).toBe('denied');
+    // Nobody knows who could still decide.
+    expect(resolutionOf(request([c], stages))).toBeUndefined();
+  });
+
+  it('does not count on those who have voted in an earlier stage where a person counts once', () => {
+    const stages = [aStage(), aStage({ veto: false, quorum: 2, approvers: { people: ['a', 'b', 'c'] } })];
+    const votes = [a, vote('c', 'deny', 2)];
+    const electorate = new Set(['a', 'b', 'c']);
+    expect(resolutionOf(request(votes, stages, { stage: 2 }), { electorate })).toBe('denied');
+    expect(resolutionOf(request(votes, stages, { stage: 2, separateStages: false }), { electorate })).toBeUndefined();
+  });
+});
+
+describe('the order of stages', () => {
+  const stages = [
+    aStage({ name: 'manager', then: 'escalate', withinSeconds: 60 }),
+    aStage({ name: 'director', onlyOnEscalation: true }),
+    aStage({ name: 'security' }),
+  ];
+
+  it('goes on to the next, and grants at the last alone [ARAP-STS-06] [ARAP-APV-05]', () => {
+    expect(nextStage(stages, 1, 'agreed')).toBe(3);
+    expect(nextStage(stages, 2, 'agreed')).toBe(3);
+    expect(nextStage(stages, 3, 'agreed')).toBe('granted');
+  });
+
+  it('opens the next when one that escalates runs out of time, and denies for every other', () => {
+    expect(nextStage(stages, 1, 'elapsed')).toBe(2);
+    expect(nextStage(stages, 2, 'elapsed')).toBe('denied');
+    expect(nextStage(stages, 3, 'elapsed')).toBe('denied');
+    expect(nextStage([aStage({ then: 'escalate' })], 1, 'elapsed')).toBe('denied');
   });
 });

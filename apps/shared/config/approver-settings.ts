@@ -1,0 +1,104 @@
+import * as z from 'zod';
+import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
+import { seconds } from './units.ts';
+
+const names = z.array(z.string().min(1)).default([]);
+/** Subjects, and names of groups of `directory`. */
+const peopleAndGroups = { people: names, groups: names };
+
+const NOBODY = 'nobody could decide: name people, groups or roles';
+
+/** Whoever is of any of these. */
+const approvers = z
+  .strictObject({
+    ...peopleAndGroups,
+    /** Roles of the sign-in. */
+    roles: names,
+    /** Those whom `approvals.owners` names for the resource that is asked for. */
+    resourceOwner: z.boolean().default(false),
+    /** The manager that the directory has for the subject on whose behalf is asked. */
+    requesterManager: z.boolean().default(false),
+  })
+  .refine(
+    ({ people, groups, roles, resourceOwner, requesterManager }) =>
+      people.length + groups.length + roles.length > 0 || resourceOwner || requesterManager,
+    NOBODY,
+  );
+
+const stage = z
+  .strictObject({
+    /** Shown to approvers, and to enforcement points as the step a request is at. */
+    name: z.string().min(1).max(100),
+    approvers,
+    /** How many distinct people have to approve. */
+    quorum: z.number().int().min(1).max(100).default(1),
+    /**
+     * Whether one denial denies the request. Otherwise it is denied once too few people are left to reach the quorum, which
+     * needs approvers whom the directory can list: no `roles`.
+     */
+    veto: z.boolean().default(true),
+    /** How long the stage may take, counted from its opening. Default: as long as the request. */
+    withinSeconds: seconds.optional(),
+    /** When those who have not decided are reminded, counted from its opening. */
+    remindAfterSeconds: z.union([seconds.transform((one) => [one]), z.array(seconds)]).default([]),
+    /** What happens at its end: the request is denied, or the next stage decides in place of this one. */
+    then: z.enum(STAGE_ENDS).default('deny'),
+    /** Whether the stage opens only when the one before it ran out of time. */
+    onlyOnEscalation: z.boolean().default(false),
+  })
+  .refine(({ veto, approvers: { roles } }) => veto || roles.length === 0, {
+    path: ['veto'],
+    error: 'false is for approvers who can be listed: leave out roles, or the veto in place',
+  })
+  .refine(({ then, withinSeconds }) => then === 'deny' || withinSeconds !== undefined, {
+    path: ['withinSeconds'],
+    error: 'a stage that escalates needs a time after which it does',
+  });
+
+const template = z
+  .strictObject({
+    /** In this order; each has to agree. */
+    stages: z.array(stage).min(1).max(20),
+    /** Whether a person counts in one stage of a request only. */
+    separateStages: z.boolean().default(true),
+    /** How long a granted approval can be used. Default: `approvals.approvalTtlSeconds`. */
+    approvalTtlSeconds: seconds.optional(),
+    /** How long the whole request waits. Default: `approvals.requestTtlSeconds`. */
+    requestTtlSeconds: seconds.optional(),
+  })
+  .superRefine(({ stages }, context) => {
+    const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
+    for (const [index, { name, then, onlyOnEscalation }] of stages.entries()) {
+      const before = stages[index - 1];
+      if (stages.slice(0, index).some((earlier) => earlier.name === name))
+        fault(['stages', index, 'name'], 'is there twice');
+      if (then === 'escalate' && index === stages.length - 1) {
+        fault(['stages', index, 'then'], 'there is no stage after it to escalate to');
+      }
+      if (onlyOnEscalation && before?.then !== 'escalate') {
+        fault(['stages', index, 'onlyOnEscalation'], 'the stage before it does not escalate');
+      }
+    }
+  });
+
+/** Who may decide access requests. Without any of it, one person with the role `approver` does. */
+export const approverSettings = {
+  /** By the template that the policy names in its denial. One that is not here asks one person with the role `approver`. */
+  templates: z.record(z.string().min(1), template).default({}),
+  /** Who owns which resources. `resource` is a name, or the beginning of names and then `*`; every entry that fits counts. */
+  owners: z
+    .array(
+      z.strictObject({
+        resource: z
+          .string()
+          .regex(/^[^*]*\*?$/, 'one * at most, at the end')
+          .min(1),
+        ...peopleAndGroups,
+      }),
+    )
+    .default([]),
+};
+
+export type TemplateSettings = z.infer<typeof template>;
+export type StageSettings = z.infer<typeof stage>;
+export type OwnerSettings = z.infer<(typeof approverSettings)['owners']>;

@@ -1,0 +1,239 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { aGroup, aUser, directoryText } from '../../support/directory.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'directory-'));
+const file = join(folder, 'people.json');
+const MANAGER = { 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User': { manager: { value: 'mia' } } };
+const NAMES = ['alice', 'bob', 'carol', 'dave', 'mia', 'rita'] as const;
+const write = (security: readonly string[], gone: readonly string[] = []) =>
+  writeFileSync(
+    file,
+    directoryText(
+      ...NAMES.map((name) => aUser(name, { active: !gone.includes(name), ...(name === 'rita' && MANAGER) })),
+      aGroup('security', security),
+    ),
+  );
+
+const security = { name: 'security', approvers: { groups: ['security'] }, quorum: 2 };
+const templates = {
+  two_of_three: { stages: [security], approvalTtlSeconds: 120 },
+  line_then_security: {
+    stages: [{ name: 'manager', approvers: { requesterManager: true } }, security],
+    requestTtlSeconds: 900,
+  },
+  escalating: {
+    stages: [
+      { name: 'owner', approvers: { resourceOwner: true }, withinSeconds: 600, then: 'escalate' },
+      { name: 'director', approvers: { people: ['mia'] }, withinSeconds: 600, onlyOnEscalation: true },
+    ],
+  },
+  same_again: {
+    stages: [
+      { ...security, quorum: 1 },
+      { ...security, name: 'again', quorum: 1 },
+    ],
+    separateStages: false,
+  },
+  majority: { stages: [{ ...security, veto: false }] },
+};
+
+describe('templates of approvals', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(async () => {
+    write(['alice', 'bob', 'carol']);
+    await service.start({
+      approvals: {
+        templates,
+        owners: [{ resource: 'files__*', people: ['dave'] }],
+        webhookApprovers: ['carol', 'dave'],
+      },
+      directory: { file },
+      identity: { people: NAMES.map((name) => ({ name, roles: ['approver'] })) },
+    });
+  });
+  afterAll(async () => {
+    await service.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const open = (template: keyof typeof templates) =>
+    service.open({ subject: 'rita', agent: 'bot', claims: { template } });
+  const idsOf = async (name: string, query: string) =>
+    ((await service.asPerson(name, `/requests${query}`)).body.requests as { id: string }[]).map(({ id }) => id);
+  const task = async (id: string) => (await service.status(id)).body.task;
+  const passStage = (id: string) =>
+    service.database.pool.query(
+      `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request
+       SET stage_ends_at = clock_timestamp() - interval '1 ms' WHERE id = '${id}'; ALTER TABLE approvals.access_request
+       ENABLE TRIGGER USER`,
+    );
+  const votes = async (of: Awaited<ReturnType<typeof open>>, names: readonly string[]) => {
+    const statuses: number[] = [];
+    for (const name of names) statuses.push((await service.vote(name, of, 'approve')).status);
+    return statuses;
+  };
+
+  it('is pending until as many as the quorum have approved, whichever way they came [ARAP-STS-06] [ARAP-APV-05]', async () => {
+    const request = await open('two_of_three');
+    expect((await service.vote('alice', request, 'approve')).status).toBe(200);
+    expect((await service.vote('alice', request, 'approve')).status).toBe(200);
+    expect((await task(request.id)).status).toBe('pending');
+    expect((await service.voteByWebhook('carol', request, 'approve')).status).toBe(200);
+    const { body } = await service.status(request.id);
+    expect(body.task.status).toBe('approved');
+    const lasts = Date.parse(body.result.approval.approved_until) - Date.parse(body.result.approval.approved_at);
+    expect(lasts).toBeLessThanOrEqual(120_000);
+  });
+
+  it('counts nobody who is not of the stage, by any way, and says who tried [ARAP-APV-01] [ARAP-APV-02]', async () => {
+    const request = await open('two_of_three');
+    const refused = await service.vote('dave', request, 'approve');
+    expect([refused.status, refused.body.title]).toEqual([403, 'This is for others to decide']);
+    expect((await service.voteByWebhook('dave', request, 'approve')).status).toBe(403);
+    expect((await service.vote('rita', request, 'approve')).body.title).toBe('You asked for this yourself');
+    expect(service.log).toContain('"outcome":"not_eligible"');
+    expect((await service.asPerson('alice', `/requests/${request.id}`)).body.request.votes).toEqual([]);
+  });
+
+  it('goes through its stages in order and shows at which it is, and to nobody whom it waits for [ARAP-TSK-07] [ARAP-TSK-08]', async () => {
+    const request = await open('line_then_security');
+    expect((await task(request.id)).progress).toEqual({ current_step: 1, total_steps: 2, step_name: 'manager' });
+    expect(await votes(request, ['alice', 'mia', 'mia'])).toEqual([403, 200, 200]);
+    expect((await task(request.id)).progress).toEqual({ current_step: 2, total_steps: 2, step_name: 'security' });
+    expect(await votes(request, ['alice'])).toEqual([200]);
+    expect((await task(request.id)).status).toBe('pending');
+    expect(await votes(request, ['bob'])).toEqual([200]);
+    expect((await task(request.id)).status).toBe('approved');
+    const left = Date.parse((await task(request.id)).expires_at) - Date.now();
+    expect(left).toBeLessThanOrEqual(900_000);
+  });
+
+  it('lets the next stage decide where one that escalates runs out of time, and denies at the last [ARAP-STS-05]', async () => {
+    for (const end of ['approved', 'denied'] as const) {
+      const request = await open('escalating');
+      await passStage(request.id);
+      // The owner is late.
+      expect((await service.vote('dave', request, 'approve')).status).toBe(403);
+      expect((await task(request.id)).progress).toMatchObject({ current_step: 2, step_name: 'director' });
+      if (end === 'approved') await service.vote('mia', request, 'approve');
+      else await passStage(request.id);
+      expect((await task(request.id)).status).toBe(end);
+    }
+  });
+
+  it('skips the stage for escalations when the one before it agreed', async () => {
+    const request = await open('escalating');
+    expect(await votes(request, ['mia', 'dave'])).toEqual([403, 200]);
+    expect((await task(request.id)).status).toBe('approved');
+  });
+
+  it('carries out the deadline of a stage when nobody looks, and tells the gateway', async () => {
+    const request = await open('escalating');
+    await passStage(request.id);
+    await service.vote('alice', request, 'approve');
+    await passStage(request.id);
+    await waitFor(() => service.callbacks.some(({ body }) => body.includes(request.id) && body.includes('"denied"')));
+  });
+
+  it('takes a retry for no vote in the next stage, where a person may count in both', async () => {
+    const request = await open('same_again');
+    expect(await votes(request, ['alice', 'alice', 'alice'])).toEqual([200, 200, 200]);
+    expect((await task(request.id)).progress.step_name).toBe('again');
+    expect((await service.vote('alice', request, 'approve', { stage: 1 })).status).toBe(200);
+    expect((await task(request.id)).status).toBe('pending');
+    expect((await service.vote('bob', request, 'approve', { stage: 1 })).status).toBe(409);
+    expect((await service.vote('alice', request, 'approve', { stage: 2 })).status).toBe(200);
+    expect((await task(request.id)).status).toBe('approved');
+  });
+
+  it('denies without a veto when too few are left', async () => {
+    const request = await open('majority');
+    await service.vote('alice', request, 'deny');
+    expect((await task(request.id)).status).toBe('pending');
+    await service.vote('bob', request, 'deny');
+    expect((await task(request.id)).status).toBe('denied');
+  });
+
+  it('keeps the terms it was opened with, whatever the configuration becomes', async () => {
+    const request = await open('two_of_three');
+    const stage = service.config.approvals.templates['two_of_three']?.stages[0] ?? { quorum: 0 };
+    stage.quorum = 1;
+    await service.restart();
+    const later = await open('two_of_three');
+    stage.quorum = 2;
+    await service.restart();
+    for (const [{ id }, quorum] of [
+      [request, 2],
+      [later, 1],
+    ] as const) {
+      expect((await service.asPerson('alice', `/requests/${id}`)).body.request.quorum).toBe(quorum);
+    }
+  });
+
+  it('routes by the template that the PDP signed, never by an echo [ARAP-SUB-16] [ARAP-SUB-18]', async () => {
+    const body = await service.submission({ subject: 'rita', claims: { template: 'line_then_security' } });
+    const forged = { ...body, denial: { ...body.denial, template: 'same_again' } };
+    const unsigned = await service.submission({ subject: 'rita', claims: { template: undefined } });
+    const emergency = await service.submission({
+      subject: 'rita',
+      claims: { template: 'line_then_security' },
+      body: { requested_access: { emergency: true }, client: { actor: { id: 'mia', type: 'human' } } },
+    });
+    const stepsOf = async (one: unknown) => (await service.submit(one)).body.task.progress;
+    expect(await stepsOf(forged)).toMatchObject({ step_name: 'manager', total_steps: 2 });
+    expect(await stepsOf({ ...unsigned, denial: { ...unsigned.denial, template: 'same_again' } })).toMatchObject({
+      step_name: 'approval',
+      total_steps: 1,
+    });
+    // Neither skips a stage nor makes the forged actor an approver: it keeps her out.
+    const { task: opened } = (await service.submit(emergency)).body;
+    expect(opened.progress).toMatchObject({ step_name: 'manager', total_steps: 2 });
+    const vote = { id: opened.id, callDigest: emergency.context.call_digest };
+    expect((await service.vote('mia', vote, 'approve')).body.title).toBe('You asked for this yourself');
+  });
+
+  it('lists as yours what you may decide, and everything to read', async () => {
+    const request = await open('line_then_security');
+    expect(await idsOf('mia', '?status=yours')).toContain(request.id);
+    for (const name of ['alice', 'dave', 'rita']) {
+      expect(await idsOf(name, '?status=yours')).not.toContain(request.id);
+      expect(await idsOf(name, '')).toContain(request.id);
+    }
+    await service.vote('mia', request, 'approve');
+    expect(await idsOf('mia', '?status=yours')).not.toContain(request.id);
+    expect(await idsOf('alice', '?status=yours')).toContain(request.id);
+  });
+
+  it('says what may decide by names of groups, never who they are', async () => {
+    const request = await open('line_then_security');
+    await service.vote('mia', request, 'approve');
+    const { stage } = (await service.asPerson('alice', `/requests/${request.id}`)).body.request;
+    expect(stage).toEqual({
+      ...{ name: 'security', position: 2, of: 2, quorum: 2, approvals: 0, veto: true },
+      approvers: { people: 0, groups: ['security'], roles: [], resourceOwner: false, requesterManager: false },
+    });
+    const page = await (await (await service.signIn('alice')).go(`/requests/${request.id}`)).text();
+    expect(page).toContain('Stage 2 of 2');
+    expect(page).toContain('group security');
+    expect(page).not.toMatch(/bob|carol/);
+  });
+
+  it('looks up at the vote who is in a group, and at the grant who still is [ARAP-APV-01]', async () => {
+    const request = await open('two_of_three');
+    expect(await votes(request, ['alice'])).toEqual([200]);
+    write(['bob', 'carol', 'dave'], ['carol']);
+    await waitFor(async () => !(await idsOf('carol', '?status=yours')).includes(request.id));
+    expect(await votes(request, ['carol'])).toEqual([403]);
+    expect(await votes(request, ['bob'])).toEqual([200]);
+    // Alice has left, so that her approval is none any more.
+    expect((await task(request.id)).status).toBe('pending');
+    expect(await votes(request, ['dave'])).toEqual([200]);
+    expect((await task(request.id)).status).toBe('approved');
+    write(['alice', 'bob', 'carol']);
+  });
+});

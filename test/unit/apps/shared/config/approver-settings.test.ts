@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { ZodError } from 'zod';
+import { configuredTerms } from '../../../../../apps/approvals/templates.ts';
+import { templateProblems } from '../../../../../apps/shared/approvers/template-problems.ts';
+import { parseConfig } from '../../../../../apps/shared/config/config.ts';
+import { formatPath, problemsOf } from '../../../../../apps/shared/config/problems.ts';
+import { EMPTY_DIRECTORY, readDirectory } from '../../../../../apps/shared/directory/directory.ts';
+import { aGroup, aUser, directoryText } from '../../../../support/directory.ts';
+
+const directory = readDirectory(
+  directoryText(
+    aUser('alice'),
+    aUser('bob'),
+    aUser('gone', { active: false }),
+    aGroup('ops', ['alice', 'bob', 'gone']),
+  ),
+  'userName',
+);
+
+const config = (approvals: object) => parseConfig({ approvals }, { baseDir: '/', stateDir: '/' });
+const withStages = (...stages: object[]) => config({ templates: { payment: { stages } } });
+
+/** What is wrong by itself, with the place. */
+function faults(...stages: object[]): string[] {
+  try {
+    withStages(...stages);
+  } catch (error) {
+    if (error instanceof ZodError)
+      return problemsOf(error).map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  }
+  throw new Error('the configuration was accepted');
+}
+const ops = { name: 'ops', approvers: { groups: ['ops'] } };
+
+describe('a template', () => {
+  it('asks one approver when it is not configured, and as it says when it is', () => {
+    const termsOf = configuredTerms(
+      config({
+        requestTtlSeconds: 100,
+        templates: { payment: { stages: [{ ...ops, quorum: 2 }], approvalTtlSeconds: 60, separateStages: false } },
+      }),
+      directory,
+    );
+    expect(termsOf(undefined, 'x')).toMatchObject({
+      stages: [{ approvers: { roles: ['approver'] }, quorum: 1, veto: true }],
+      separateStages: true,
+      requestTtlMs: 100_000,
+      approvalTtlMs: 3_600_000,
+    });
+    for (const unlisted of ['other', '__proto__', 'constructor'])
+      expect(termsOf(unlisted, 'x')).toEqual(termsOf(undefined, 'x'));
+    expect(termsOf('payment', 'x')).toMatchObject({
+      stages: [{ name: 'ops', approvers: { groups: ['ops'], roles: [] }, quorum: 2, then: 'deny' }],
+      separateStages: false,
+      requestTtlMs: 100_000,
+      approvalTtlMs: 60_000,
+    });
+  });
+
+  it('is for the owners of the resource that is asked for, as every fitting entry names them', () => {
+    const termsOf = configuredTerms(
+      config({
+        templates: { owned: { stages: [{ name: 'owner', approvers: { resourceOwner: true } }] } },
+        owners: [
+          { resource: 'files__*', people: ['alice'] },
+          { resource: 'files__write_file', people: ['bob'], groups: ['ops'] },
+          { resource: 'files', people: ['gone'] },
+        ],
+      }),
+      EMPTY_DIRECTORY_WITH_OPS,
+    );
+    const ownersOf = (resource: string) => termsOf('owned', resource).stages[0]?.approvers.owners;
+    expect(ownersOf('files__write_file')).toEqual({ people: ['alice', 'bob'], groups: ['ops'] });
+    expect(ownersOf('files__read_file')).toEqual({ people: ['alice'], groups: [] });
+    expect(ownersOf('mail__send')).toEqual({ people: [], groups: [] });
+  });
+
+  it.each([
+    ['nobody to decide', [{ name: 'a', approvers: {} }], /stages\[0\]\.approvers: nobody could decide/],
+    ['two stages of one name', [ops, ops], /stages\[1\]\.name: is there twice/],
+    [
+      'a denial that counts against nobody knows how many',
+      [{ name: 'a', approvers: { roles: ['r'] }, veto: false }],
+      /veto/,
+    ],
+    [
+      'an escalation without a time',
+      [
+        { ...ops, then: 'escalate' },
+        { ...ops, name: 'b' },
+      ],
+      /withinSeconds/,
+    ],
+    ['an escalation to nobody', [{ ...ops, then: 'escalate', withinSeconds: 5 }], /no stage after it/],
+    ['a stage that nothing escalates to', [ops, { ...ops, name: 'b', onlyOnEscalation: true }], /does not escalate/],
+    ['an automatic approval', [{ ...ops, then: 'allow' }], /then/],
+    ['a quorum of nobody', [{ ...ops, quorum: 0 }], /quorum/],
+  ])('is refused with %s', (_name, stages, message) => {
+    expect(faults(...stages).join('\n')).toMatch(message);
+  });
+
+  it('takes one reminder or several', () => {
+    const { approvals } = withStages(
+      { ...ops, remindAfterSeconds: 60 },
+      { ...ops, name: 'b', remindAfterSeconds: [1, 2] },
+    );
+    expect(approvals.templates['payment']?.stages.map(({ remindAfterSeconds }) => remindAfterSeconds)).toEqual([
+      [60],
+      [1, 2],
+    ]);
+  });
+});
+
+const EMPTY_DIRECTORY_WITH_OPS = { ...EMPTY_DIRECTORY, groups: new Set(['ops']) };
+
+describe('a template held against the directory', () => {
+  const problems = (approvals: object, held = directory) =>
+    templateProblems(config(approvals).approvals, held).map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  const ofStages = (...stages: object[]) => ({ templates: { payment: { stages } } });
+  const at = 'approvals.templates.payment.stages';
+
+  it('is in order when there are enough people', () => {
+    expect(problems(ofStages({ ...ops, quorum: 2 }))).toEqual([]);
+    expect(problems(ofStages({ name: 'a', approvers: { roles: ['approver'] }, quorum: 9 }))).toEqual([]);
+  });
+
+  it('names people and groups that are not there, and people who have left', () => {
+    const found = problems({
+      ...ofStages({ name: 'a', approvers: { people: ['zoe', 'gone'], groups: ['oops'], roles: ['approver'] } }),
+      owners: [{ resource: '*', people: ['zoe'] }],
+    });
+    const hint = 'is not in the directory; look at its spelling, and at directory.file';
+    expect(found).toEqual([
+      `${at}[0].approvers.people: "zoe" ${hint}`,
+      `${at}[0].approvers.people: "gone" ${hint}`,
+      `${at}[0].approvers.groups: "oops" ${hint}`,
+      `approvals.owners[0].people: "zoe" ${hint}`,
+    ]);
+  });
+
+  it('names a stage that too few can decide', () => {
+    expect(problems(ofStages({ ...ops, quorum: 3 }))).toEqual([
+      `${at}[0].quorum: 3 have to approve, but there are only 2 people who can`,
+    ]);
+    expect(problems(ofStages({ name: 'a', approvers: { people: ['x'] }, quorum: 2 }), EMPTY_DIRECTORY)).toEqual([
+      `${at}[0].quorum: 2 have to approve, but there is only 1 person who can`,
+    ]);
+    expect(problems(ofStages({ name: 'a', approvers: { requesterManager: true } }), EMPTY_DIRECTORY)).toHaveLength(1);
+  });
+
+  it('names stages that need more people together than there are, where a person counts once', () => {
+    const stages = [ops, { ...ops, name: 'b', quorum: 2 }];
+    expect(problems(ofStages(...stages))).toEqual([expect.stringContaining('need 3 different people, but only 2')]);
+    expect(problems({ templates: { payment: { stages, separateStages: false } } })).toEqual([]);
+  });
+
+  it('keeps the service from starting', () => {
+    expect(() => configuredTerms(withStages({ ...ops, quorum: 3 }), directory)).toThrow(
+      expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }),
+    );
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { readDirectory } from '../../../../apps/shared/directory/directory.ts';
+import {
+  electorateOf,
+  ineligibilityOf,
+  lapsedApprovers,
+} from '../../../../workflows/domain/access-request/eligibility.ts';
+import { partiesOf } from '../../../../workflows/domain/access-request/parties.ts';
+import type { Electorate } from '../../../../workflows/domain/access-request/stages.ts';
+import { anApprover, aStage } from '../../../support/access-requests.ts';
+import { aGroup, aUser, directoryText } from '../../../support/directory.ts';
+
+const MANAGER = { 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User': { manager: { value: 'mia' } } };
+const people = readDirectory(
+  directoryText(
+    aUser('rita', MANAGER),
+    aUser('mia'),
+    aUser('alice'),
+    aUser('gone', { active: false }),
+    aGroup('security', ['alice', 'rita', 'gone']),
+  ),
+  'userName',
+);
+const asked = (approvers?: Partial<Electorate>, parties = ['rita', 'bot']) => ({
+  requester: { subject: 'rita', clientId: 'bot' },
+  parties,
+  stages: [aStage(approvers && { approvers })],
+  stage: 1,
+});
+const mayDecide = (subject: string, approvers?: Partial<Electorate>, roles: string[] = []) =>
+  ineligibilityOf(anApprover(subject, roles), asked(approvers), people);
+
+describe('who may decide a stage', () => {
+  it('is whoever has the role, where no template says otherwise', () => {
+    expect(mayDecide('alice', undefined, ['approver'])).toBeUndefined();
+    expect(mayDecide('alice', undefined, ['auditor', 'approvers'])).toBe('not_eligible');
+  });
+
+  it.each([
+    ['a person by name', 'alice', { people: ['alice'] }, []],
+    ['a member of a group', 'alice', { groups: ['security'] }, []],
+    ['somebody with the role', 'alice', { roles: ['security-officer'] }, ['security-officer']],
+    ['an owner of the resource', 'alice', { owners: { people: ['alice'], groups: [] } }, []],
+    ['a member of a group of owners', 'alice', { owners: { people: [], groups: ['security'] } }, []],
+    ['the manager of the requester', 'mia', { requesterManager: true }, []],
+  ] as const)('is %s, and nobody else', (_name, subject, approvers, roles) => {
+    expect(mayDecide(subject, approvers, [...roles])).toBeUndefined();
+    expect(mayDecide('zoe', approvers, ['approver', 'auditor'])).toBe('not_eligible');
+  });
+
+  it('is nobody who has left, whatever names them [ARAP-APV-02]', () => {
+    for (const approvers of [{ people: ['gone'] }, { groups: ['security'] }, { roles: ['approver'] }]) {
+      expect(mayDecide('gone', approvers, ['approver'])).toBe('not_eligible');
+    }
+  });
+
+  it('is no party to the request, whatever else they are and whatever the issuer [ARAP-APV-01]', () => {
+    const all = { people: ['rita', 'bot'], groups: ['security'], roles: ['approver'] };
+    for (const party of ['rita', 'bot']) {
+      expect(mayDecide(party, all, ['approver'])).toBe('own_request');
+      const elsewhere = anApprover(party, ['approver'], 'https://other.test');
+      expect(ineligibilityOf(elsewhere, asked(all), people)).toBe('own_request');
+    }
+  });
+
+  it('can be listed where no role lets people in: without parties and those who have left', () => {
+    expect([...(electorateOf(asked({ groups: ['security'], requesterManager: true }), people) ?? [])].sort()).toEqual([
+      'alice',
+      'mia',
+    ]);
+    expect(electorateOf(asked({ groups: ['security'], roles: ['approver'] }), people)).toBeUndefined();
+  });
+
+  it('is looked at again: an approval lapses when its approver has left', () => {
+    const vote = (subject: string, stage = 1) =>
+      ({ approver: anApprover(subject, []), stage, verdict: 'approve', via: 'api', at: '' }) as const;
+    const votes = [vote('alice'), vote('gone'), vote('zoe'), vote('zoe', 2)];
+    expect(lapsedApprovers({ ...asked({ groups: ['security'] }), votes }, people)).toEqual(['gone', 'zoe']);
+  });
+});
+
+describe('the parties to a request', () => {
+  it('are the subject, the agent and everybody in the chains of actors, wherever they stand [ARAP-SUB-18]', () => {
+    const act = { sub: 'outer', iss: 'https://idp.test', act: { sub: 'inner' } };
+    const parties = partiesOf({
+      subject: { id: 'rita', properties: { act } },
+      context: { agent: 'bot', arguments: { agent: 'not-a-party' } },
+      client: { id: 'mcp-gateway', actor: { id: 'said', act: { sub: 'owner-of-agent' } } },
+    });
+    expect(parties).toEqual(['rita', 'bot', 'outer', 'inner', 'said', 'owner-of-agent']);
+  });
+
+  it('are compared exactly, since subjects are case-sensitive', () => {
+    expect(partiesOf({ subject: { id: 'Rita' }, context: {} })).toEqual(['Rita']);
+    expect(mayDecide('Rita', { people: ['Rita'] })).toBeUndefined();
+  });
+
+  it('are those that can be read, of a submission that makes no sense', () => {
+    const client = { actor: ['x'], act: { sub: 'unheard' } };
+    expect(partiesOf({ subject: { id: 'rita', properties: { act: 'x' } }, context: { agent: 7 }, client })).toEqual([
+      'rita',
+    ]);
+  });
+});

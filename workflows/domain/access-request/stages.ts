@@ -1,0 +1,57 @@
+/** Whoever belongs to any of these may decide a stage. */
+export interface Electorate {
+  /** Subjects. */
+  readonly people: readonly string[];
+  /** Names of groups of the directory. */
+  readonly groups: readonly string[];
+  /** Roles of the sign-in. How many people have one is known to nobody here. */
+  readonly roles: readonly string[];
+  /** Owners of the resource that is asked for; absent when the stage is not for them. */
+  readonly owners?: { readonly people: readonly string[]; readonly groups: readonly string[] };
+  /** The manager, as the directory says, of the subject on whose behalf is asked. */
+  readonly requesterManager: boolean;
+}
+
+/** What becomes of a stage whose time is over. Never an approval. */
+export const STAGE_ENDS = ['deny', 'escalate'] as const;
+
+/** One step of an access request: so many of these people, within that time. */
+export interface Stage {
+  readonly name: string;
+  readonly approvers: Electorate;
+  /** Distinct people who have to approve. */
+  readonly quorum: number;
+  /** Whether one denial denies. Otherwise a denial counts once the quorum can no longer be reached. */
+  readonly veto: boolean;
+  /** Absent: the stage has the time that the request has. */
+  readonly withinSeconds?: number;
+  /** When those who have not decided are reminded, counted from the opening of the stage. */
+  readonly remindAfterSeconds: readonly number[];
+  /** At the end of that time: the request is denied, or the next stage decides in place of this one. */
+  readonly then: (typeof STAGE_ENDS)[number];
+  /** Whether it opens only when the stage before it ran out of time. */
+  readonly onlyOnEscalation: boolean;
+}
+
+/** What follows a stage: another (counted from 1), or the end of the request. */
+export type Next = number | 'granted' | 'denied';
+
+/**
+ * What follows the stage at `position` (from 1), once it agreed or ran out of time. Only the agreement of every stage that
+ * opened, or of the one that took its place, grants. @see ARAP, State Transitions (ARAP-APV-05, ARAP-STS-06)
+ */
+export function nextStage(stages: readonly Stage[], position: number, how: 'agreed' | 'elapsed'): Next {
+  if (how === 'elapsed') {
+    const escalates = stages[position - 1]?.then === 'escalate' && position < stages.length;
+    return escalates ? position + 1 : 'denied';
+  }
+  const next = stages.findIndex((stage, index) => index >= position && !stage.onlyOnEscalation);
+  return next === -1 ? 'granted' : next + 1;
+}
+
+/** The stage that is open, or was when the request ended. Throws when there is none: such a request is never stored. */
+export function openStage({ stages, stage }: { readonly stages: readonly Stage[]; readonly stage: number }): Stage {
+  const open = stages[stage - 1];
+  if (open === undefined) throw new Error(`an access request has no stage ${stage}`);
+  return open;
+}
