@@ -181,8 +181,9 @@ describe('templates of approvals', () => {
     const unsigned = await service.submission({ subject: 'rita', claims: { template: undefined } });
     const emergency = await service.submission({
       subject: 'rita',
+      agent: 'mia',
       claims: { template: 'line_then_security' },
-      body: { requested_access: { emergency: true }, client: { actor: { id: 'mia', type: 'human' } } },
+      body: { requested_access: { emergency: true } },
     });
     const stepsOf = async (one: unknown) => (await service.submit(one)).body.task.progress;
     expect(await stepsOf(forged)).toMatchObject({ step_name: 'manager', total_steps: 2 });
@@ -190,7 +191,7 @@ describe('templates of approvals', () => {
       step_name: 'approval',
       total_steps: 1,
     });
-    // Neither skips a stage nor makes the forged actor an approver: it keeps her out.
+    // It skips no stage, and whoever acts for the requester is kept out.
     const { task: opened } = (await service.submit(emergency)).body;
     expect(opened.progress).toMatchObject({ step_name: 'manager', total_steps: 2 });
     const vote = { id: opened.id, callDigest: emergency.context.call_digest };
