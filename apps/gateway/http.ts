@@ -10,7 +10,7 @@ import { allScopes } from '../shared/auth/resources.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
-import { unfaithful } from '../shared/http/faithful-json.ts';
+import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
 import type { Front } from './front.ts';
@@ -79,15 +79,6 @@ const notStored: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
   next();
 };
-
-/**
- * Throws before the body is parsed, when parsing it would change what it says. What is looked at has to be what is parsed, so
- * no other character set is taken. @see RFC 8259, section 8.1
- */
-function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
-  const type = charset === 'utf-8' ? unfaithful(body.toString('utf8')) : 'charset.unsupported';
-  if (type !== undefined) throw Object.assign(new Error('the body would not be read as it is written'), { type });
-}
 
 /**
  * A page of another site, made to look like this host by its name service, names that site in these headers: it is

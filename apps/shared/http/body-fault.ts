@@ -8,6 +8,7 @@ export interface BodyFault {
 /** What express's body parsers, and our check of what they read, call the faults of a body. */
 const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
   ['entity.parse.failed', { kind: 'malformed', status: 400, message: 'the body is not JSON' }],
+  ['body.not_utf8', { kind: 'malformed', status: 400, message: 'the body is not UTF-8' }],
   ['body.member_twice', { kind: 'malformed', status: 400, message: 'the body gives a member twice' }],
   [
     'body.member_lost',

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** Why a JSON text would be read as something else than it says. Names that `bodyFaultOf` knows. */
 export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact' | 'body.too_deep';
 
@@ -35,6 +37,18 @@ export function unfaithful(text: string): Unfaithful | undefined {
   return undefined;
 }
 
+/**
+ * Throws before the body is parsed, when parsing it would change what it says. What is looked at has to be what is parsed, so
+ * no other character set is taken. @see RFC 8259, section 8.1
+ */
+export function refuseUnfaithful(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
+  const type = charset === 'utf-8' ? faultOf(body) : 'charset.unsupported';
+  if (type !== undefined) throw Object.assign(new Error('the body would not be read as it is written'), { type });
+}
+
+/** Bytes that are no UTF-8 would be read as replacement characters, and two texts become one. */
+const faultOf = (body: Buffer) => (isUtf8(body) ? unfaithful(body.toString('utf8')) : 'body.not_utf8');
+
 /** Whether the name is new to the object. */
 function addTo(members: Set<string> | undefined, name: string | undefined): boolean {
   if (members === undefined || name === undefined) return true;
@@ -55,7 +69,9 @@ function decoded(content: string): string | undefined {
 /** Fractions are rounded as everybody rounds them; whole numbers are amounts and names, and stay what they are. */
 function isKept(literal: string): boolean {
   const value = Number(literal);
-  if (!Number.isFinite(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
+  if (Math.abs(value) === Infinity) return false;
+  // What is no number is no JSON.
+  if (Number.isNaN(value) || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
   return digitsOf(literal) === digitsOf(String(value));
 }
 

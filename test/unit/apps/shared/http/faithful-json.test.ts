@@ -14,7 +14,6 @@ describe('a text that is read as it is written', () => {
     '{"a" : 1 ,\n "A":1}',
     '{"constructor":2,"prototype":"__proto__"}',
     // No JSON: the parser says so.
-    '{"a":1e400}',
     '{"a":-}',
     '{"a',
     '}}}{{{',
@@ -38,6 +37,8 @@ describe('a text that is not', () => {
     ['{"a":9007199254740993e0}', 'body.number_inexact'],
     ['{"a":295147905179352825856}', 'body.number_inexact'],
     ['12345678901234567890', 'body.number_inexact'],
+    ['{"a":1e400}', 'body.number_inexact'],
+    ['[-1e309]', 'body.number_inexact'],
   ])('%s', (text, why) => {
     expect(unfaithful(text)).toBe(why);
   });
@@ -63,6 +64,6 @@ it('takes no longer than its text is long', () => {
   expect(unfaithful(`"${'\\'.repeat(1_000_001)}`)).toBeUndefined();
   expect(unfaithful(`"${'\\"'.repeat(200_000)}`)).toBeUndefined();
   expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();
-  expect(unfaithful('9'.repeat(1_000_000))).toBeUndefined();
+  expect(unfaithful('9'.repeat(1_000_000))).toBe('body.number_inexact');
   expect(performance.now() - began).toBeLessThan(10_000);
 });
