@@ -1,6 +1,8 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
+import type { Approval, Decision } from '../workflows/domain/authzen/evaluation.ts';
+import { joinDecisions } from '../workflows/domain/authzen/several-decisions.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
+import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -43,7 +45,7 @@ export function createReEvaluate(
       // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
       // the decision, must not make an old answer count as a fresh one.
       const askedAtMs = databaseNow(call);
-      const decision = await deps.pdp.evaluate(call.binding.evaluation, call.approval);
+      const decision = await decide(deps, call);
       const decisionId = await store.recordDecision(call, decision, askedAtMs);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
@@ -61,6 +63,23 @@ export function createReEvaluate(
 }
 
 /**
+ * What the questions of the call come to now. The approval is for one of them, so each is asked by itself; the others have to be
+ * allowed as they are.
+ */
+async function decide(
+  { pdp }: ActivityDeps,
+  { binding: { evaluation, others = [] }, approval }: StoredCall & { approval: Approval },
+): Promise<Decision> {
+  const [decision, ...further] = await Promise.all([
+    pdp.evaluate(evaluation, approval),
+    ...others.map((question) => pdp.evaluate(question)),
+  ]);
+  const { decision: ofOthers } = joinDecisions(further);
+  if (further.length === 0 || ofOthers.kind === 'allow') return decision;
+  return { kind: 'deny', ...('reason' in ofOthers && ofOthers.reason !== undefined && { reason: ofOthers.reason }) };
+}
+
+/**
  * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and everything it
  * requires is the case now. `undecided`: that cannot be looked at at the moment.
  */
@@ -71,6 +90,8 @@ async function lookAtTool(
   const tool = await upstreams.find(binding.tool, { live: true });
   if (tool?.digest !== binding.toolDigest) return 'tool_changed';
   if ((await acceptedTools.among([tool])).length === 0) return 'tool_changed';
+  // Other questions than those that were answered and approved belong to another call (SEP-2848, Completion).
+  if (mappingDigest(tool.facts.mapping, sha256) !== binding.mappingDigest) return 'tool_changed';
   const { requirements } = tool.facts;
   const { caller, claims = {} } = binding;
   const { unmet, undecided } = await checks.check({ requirements, tool: binding.tool, caller, claims });

@@ -1,11 +1,10 @@
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import type { ReadMethod, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/upstream-ports.ts';
-import type { Principal } from '../../workflows/domain/principal.ts';
 import type { UpstreamRound } from '../../workflows/domain/relay.ts';
 import type { Accepted } from '../../workflows/domain/tools/pins.ts';
+import type { Authorize } from './coaz/authorize.ts';
+import type { Sender } from './coaz/trusted-input.ts';
 import type { Handles } from './handles.ts';
 import {
   conversationWith,
@@ -18,7 +17,7 @@ import {
 import { openRound, readScope } from './relay/rounds.ts';
 
 export interface ReadEnforcementDeps {
-  readonly pdp: PolicyDecisionPoint;
+  readonly authorize: Authorize;
   readonly items: Pick<UpstreamItems, 'ask'>;
   readonly signature: Accepted;
   readonly handles: Handles;
@@ -30,11 +29,12 @@ export interface ReadEnforcementDeps {
 
 /** One request of an authenticated caller for something that an upstream has beside tools. */
 export interface UpstreamRead {
-  readonly caller: Principal;
-  readonly evaluation: EvaluationRequest;
+  readonly sender: Sender;
   /** What of one upstream is read: one thing, or each of the templates that an address may be of. */
   readonly of: readonly [UpstreamItem, ...UpstreamItem[]];
   readonly method: ReadMethod;
+  /** As the client said them: what is asked about. */
+  readonly asks: JsonObject;
   /** As the upstream gets them. */
   readonly params: JsonObject;
   /** Of a method that may be answered with questions. */
@@ -54,8 +54,9 @@ export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound |
 export type EnforceRead = (read: UpstreamRead) => Promise<ReadAnswer>;
 
 export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
-  const { pdp, items, signature, handles, settings } = deps;
-  return async ({ caller, evaluation, of, method, params, asked, signal }) => {
+  const { authorize, items, signature, handles, settings } = deps;
+  return async ({ sender, of, method, asks, params, asked, signal }) => {
+    const { caller } = sender;
     // Each of them: which of its templates an address is of is for the upstream to say, and it may be the one that changed.
     if ((await signature.among(of)).length < of.length) {
       throw new CountersignError('ERR_NOT_ACCEPTED', 'it is not described as it was accepted');
@@ -64,8 +65,7 @@ export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
     const request = { upstream, method, params };
     const state = asked?.requestState;
     const round = state === undefined ? undefined : await openRound(handles, readScope(caller, request), state);
-    const decision = await pdp.evaluate(evaluation);
-    if (decision.kind !== 'allow') throw new CountersignError('ERR_READ_DENIED', 'policy does not allow this request');
+    await authorize(sender, method, asks);
     const conversation = asked && conversationWith(asked, round);
     const answer = await items.ask(
       { ...request, caller, ...(conversation !== undefined && { conversation }) },

@@ -10,11 +10,14 @@ import type { ArgumentCheck } from '../shared/schemas/schema-check.ts';
 import { answerHeld, type LadderDeps } from './ladder.ts';
 import { forwardCall, handOn, type CallOnTool, type ForwardingDeps } from './relay/forward-call.ts';
 import { callScope, openRound } from './relay/rounds.ts';
+import { decide } from './coaz/decide.ts';
+import type { Questions } from './coaz/questions.ts';
 import { bindCall } from './tools/bind-call.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface EnforcementDeps extends LadderDeps, ForwardingDeps {
   readonly pdp: PolicyDecisionPoint;
+  readonly questions: Pick<Questions, 'ofCall'>;
   readonly upstreams: Pick<Upstreams, 'find'> & ForwardingDeps['upstreams'];
   readonly signature: AcceptedTools;
   readonly requirements: RequirementChecks;
@@ -36,6 +39,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
     const bound = bindCall(call, tool, {
       checkArguments: deps.checkArguments,
       claimNames: deps.requirements.claimNames,
+      questions: deps.questions,
     });
     if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
     const round = await openRound(deps.handles, callScope(bound), call.requestState);
@@ -62,9 +66,9 @@ async function missingRequirements(
 async function decideAndAct(
   deps: EnforcementDeps,
   call: ToolCall,
-  { tool, binding, round }: CallOnTool,
+  { tool, binding: bound, round }: CallOnTool,
 ): Promise<ToolCallAnswer | undefined> {
-  const decision = await deps.pdp.evaluate(binding.evaluation);
+  const { decision, binding } = await decide(deps.pdp, bound);
   switch (decision.kind) {
     case 'allow':
       return call.rung === 'reference' ? { kind: 'not_needed' } : forward(deps, call, { tool, binding, round });

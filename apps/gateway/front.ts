@@ -1,6 +1,7 @@
 import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { callerOf } from './caller.ts';
+import type { MethodGate } from './coaz/method-gate.ts';
 import type { Subscriptions } from './listen/subscriptions.ts';
 import type { RateLimit } from '../shared/http/rate-limit.ts';
 import { isAboutTasks } from './wire/error-codes.ts';
@@ -20,18 +21,22 @@ export interface FrontDeps {
   readonly polls: RateLimit;
   /** Of calls of tools, for each caller. */
   readonly calls: RateLimit;
+  /** Missing where only what upstreams have is asked about. */
+  readonly gate?: MethodGate;
 }
 
 /**
  * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
  * they name: so it checks them as every request, and what it opens is served by us.
  */
-export function createFront({ handler, subscriptions, ...limits }: FrontDeps): Front {
+export function createFront({ handler, subscriptions, gate, ...limits }: FrontDeps): Front {
   return {
     async fetch(request, options) {
       const asked: unknown = options?.parsedBody;
       const tooOften = await refusal(limits, asked, options?.authInfo);
       if (tooOften !== undefined) return tooOften;
+      const denied = await gate?.(asked, options?.authInfo);
+      if (denied !== undefined) return denied;
       const answer = withStatusFor(request, await handler.fetch(request, options));
       if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
       return subscriptions.serve(answer, asked, options?.authInfo);

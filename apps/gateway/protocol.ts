@@ -5,9 +5,13 @@ import type { UpstreamItems, Upstreams } from '../../workflows/domain/upstream-p
 import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { createArgumentCheck } from '../shared/schemas/schema-check.ts';
+import { createAuthorize } from './coaz/authorize.ts';
+import { createMethodGate } from './coaz/method-gate.ts';
+import { createQuestions } from './coaz/questions.ts';
 import { createEnforcement, type EnforcementDeps } from './enforce.ts';
 import { createReadEnforcement } from './enforce-read.ts';
 import { createFront, type Front } from './front.ts';
+import { guard } from './guard.ts';
 import { createSubscriptions } from './listen/subscriptions.ts';
 import type { TaskChanges } from './listen/task-changes.ts';
 import { createPlaces } from './places.ts';
@@ -44,16 +48,21 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
     waitMs: gateway.waitSeconds * 1_000,
   };
   const places = createPlaces({ perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
+  const questions = createQuestions({ config, log });
+  const authorize = createAuthorize({ pdp: ports.pdp, questions });
   const enforce = createEnforcement({
     ...ports,
+    questions,
     places,
     checkArguments: createArgumentCheck(),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
   });
-  const enforceRead = createReadEnforcement({ ...ports, items: ports.upstreams.items, settings });
+  const enforceRead = createReadEnforcement({ ...ports, authorize, items: ports.upstreams.items, settings });
   const rendering = gateway;
-  const served = { ...ports, enforce, enforceRead, rendering, settings, ladder: gateway };
+  const { everyMethod, initialize, denials } = gateway.coaz;
+  const ofTasks = everyMethod ? { authorize } : {};
+  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, ladder: gateway };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
     // Limited by us, for each caller too.
@@ -63,7 +72,8 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const subscriptions = createSubscriptions({ ...served, places });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
-  const front: Front = createFront({ handler, subscriptions, polls, calls });
+  const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
+  const front: Front = createFront({ handler, subscriptions, polls, calls, ...(everyMethod && { gate }) });
   return {
     front,
     /** Tells those who listen that lists have changed. */

@@ -33,7 +33,7 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
     caller: callerOf(authInfo),
     claims: claimsOf(authInfo),
     isModern,
-    guarded: guard(deps.log),
+    guarded: guard(deps.log, deps.rendering.coaz.denials),
   };
   const server = new VerbatimServer(SERVER_INFO, {
     instructions: instructionsFor({ ...deps, isModern }),

@@ -3,7 +3,6 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { EnforceRead } from '../enforce-read.ts';
-import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { forwardedMeta } from '../wire/trace-context.ts';
 import { renderRead } from '../wire/render-read.ts';
@@ -17,24 +16,18 @@ type Reference =
   { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string };
 
 /** `completion/complete`: asks the upstream of the prompt or the template whose argument is being written. */
-export function registerCompletionMethods(
-  server: Server,
-  deps: CompletionMethodDeps,
-  { caller, guarded }: Session,
-): void {
+export function registerCompletionMethods(server: Server, deps: CompletionMethodDeps, session: Session): void {
+  const { guarded } = session;
   server.setRequestHandler('completion/complete', ({ params }, ctx) =>
     guarded('completion/complete', async () => {
       const { ref, argument, context, _meta } = params;
       const item = await find(deps.items, ref);
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        caller,
-        evaluation: readEvaluation(caller, 'completion/complete', {
-          type: ref.type === 'ref/prompt' ? 'prompt' : 'resource',
-          id: item.name,
-        }),
+        sender: session,
         of: [item],
         method: 'completion/complete',
+        asks: { ref: { ...ref } },
         params: {
           ref: ref.type === 'ref/prompt' ? { ...ref, name: item.upstreamName } : { ...ref },
           argument,

@@ -33,7 +33,7 @@ export interface Subscriptions {
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const guarded = guard(deps.log);
+  const guarded = guard(deps.log, deps.rendering.coaz.denials);
 
   async function serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response> {
     const { id, params } = listenRequest.parse(asked);

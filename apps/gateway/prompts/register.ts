@@ -4,7 +4,6 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
-import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { pageOf } from '../wire/page.ts';
 import { publishedItem } from '../wire/published-item.ts';
@@ -20,7 +19,7 @@ export interface PromptMethodDeps {
 
 /** `prompts/list` and `prompts/get`. */
 export function registerPromptMethods(server: Server, deps: PromptMethodDeps, session: Session): void {
-  const { caller, guarded } = session;
+  const { guarded } = session;
   server.setRequestHandler('prompts/list', ({ params }) =>
     guarded('prompts/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('prompt'));
@@ -36,10 +35,10 @@ export function registerPromptMethods(server: Server, deps: PromptMethodDeps, se
       const given = args === undefined ? {} : { arguments: args as JsonObject };
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        caller,
-        evaluation: readEvaluation(caller, 'prompts/get', { type: 'prompt', id: name, ...given }),
+        sender: session,
         of: [prompt],
         method: 'prompts/get',
+        asks: { name, ...given },
         params: { name: prompt.upstreamName, ...given, ...(meta !== undefined && { _meta: meta }) },
         asked: askedBy(session, ctx),
         signal: ctx.mcpReq.signal,

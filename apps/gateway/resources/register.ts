@@ -2,7 +2,6 @@ import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from '../enforce-read.ts';
-import { readEvaluation } from '../evaluation-request.ts';
 import type { Session } from '../session.ts';
 import { unknownResource } from '../wire/error-codes.ts';
 import { pageOf } from '../wire/page.ts';
@@ -19,7 +18,7 @@ export interface ResourceMethodDeps {
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
 export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, session: Session): void {
-  const { caller, guarded } = session;
+  const { guarded } = session;
   server.setRequestHandler('resources/list', ({ params }) =>
     guarded('resources/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('resource'));
@@ -41,10 +40,10 @@ export function registerResourceMethods(server: Server, deps: ResourceMethodDeps
       if (first === undefined) throw unknownResource(uri);
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        caller,
-        evaluation: readEvaluation(caller, 'resources/read', { type: 'resource', id: uri }),
+        sender: session,
         of: [first, ...others],
         method: 'resources/read',
+        asks: { uri },
         params: { uri, ...(meta !== undefined && { _meta: meta }) },
         asked: askedBy(session, ctx),
         signal: ctx.mcpReq.signal,

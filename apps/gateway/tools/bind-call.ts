@@ -3,17 +3,25 @@ import { callDigest, type CallBinding } from '../../../workflows/domain/gated-ca
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/sha256.ts';
-import { evaluationRequest } from '../evaluation-request.ts';
+import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
+import type { Questions } from '../coaz/questions.ts';
 import type { ToolCall } from './tool-call.ts';
 
 /** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
 const MAX_DEPTH = 64;
 
-/** Captures the call before anything is asked about it: what is decided on is what will run. */
+/** What a call is captured with. */
+interface Binding {
+  readonly checkArguments: ArgumentCheck;
+  readonly claimNames: readonly string[];
+  readonly questions: Pick<Questions, 'ofCall'>;
+}
+
+/** Captures the call before anything is asked about it: what is decided on is what will run. Throws a `MappingError`. */
 export function bindCall(
   call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
   tool: UpstreamTool,
-  { checkArguments, claimNames }: { checkArguments: ArgumentCheck; claimNames: readonly string[] },
+  { checkArguments, claimNames, questions }: Binding,
 ): CallBinding | { readonly problem: string } {
   let text: string;
   if (!isNestedWithin(call.arguments, MAX_DEPTH))
@@ -26,6 +34,8 @@ export function bindCall(
   const problem = checkArguments(tool, call.arguments);
   if (problem !== undefined) return { problem };
   const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
+  const mappedBy = mappingDigest(tool.facts.mapping, sha256);
+  const [evaluation, ...others] = questions.ofCall(call, tool, { arguments: call.arguments, callDigest: digest });
   return {
     tool: tool.name,
     upstream: tool.upstream,
@@ -33,9 +43,11 @@ export function bindCall(
     arguments: text,
     callDigest: digest,
     toolDigest: tool.digest,
+    ...(mappedBy !== undefined && { mappingDigest: mappedBy }),
     caller: call.caller,
     ...keptClaims(call.claims, claimNames),
-    evaluation: evaluationRequest(call.caller, tool, { arguments: call.arguments, callDigest: digest }),
+    evaluation,
+    ...(others.length > 0 && { others }),
   };
 }
 

@@ -1,6 +1,9 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { CountersignError, ErrorCode } from '../../../workflows/domain/errors.ts';
+import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import type { Rendering } from './rendering.ts';
 import {
+  COAZ_DENIED,
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST_STATE,
@@ -48,6 +51,8 @@ const WIRE_ERRORS = {
       'What its server says of this is not what was accepted, so nothing was read. ' +
       'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
   },
+  // What is wrong is told below: the text is written for clients.
+  ERR_MAPPING_FAILED: { code: INVALID_PARAMS, message: 'Authorization mapping failed' },
   ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
   ERR_INPUT_INVALID: {
     code: INVALID_PARAMS,
@@ -87,10 +92,19 @@ const WIRE_ERRORS = {
 } as const satisfies Record<ErrorCode, WireError>;
 
 /** The JSON-RPC error for a named refusal. */
-export function toProtocolError(error: CountersignError, failureOf: FailureOf): ProtocolError {
+export function toProtocolError(
+  error: CountersignError,
+  failureOf: FailureOf,
+  denials: Rendering['coaz']['denials'],
+): ProtocolError {
   const { code, message, ofRequest = message, data }: WireError = WIRE_ERRORS[error.code];
-  return new ProtocolError(code, failureOf === 'call' ? message : ofRequest, data);
+  if (error instanceof MappingError) return new ProtocolError(code, `${message}: ${error.message}.`);
+  const isCoazDenial = code === READ_DENIED && denials === 'error';
+  return new ProtocolError(isCoazDenial ? COAZ_DENIED : code, failureOf === 'call' ? message : ofRequest, data);
 }
+
+/** A denied tool call for clients that go by COAZ alone, with the words that it has as a result. @see COAZ-ER-03 */
+export const deniedCall = (words: string): ProtocolError => new ProtocolError(COAZ_DENIED, words);
 
 /** For a resource that nobody has. @see SEP-2164 */
 export const unknownResource = (uri: string): ProtocolError =>

@@ -67,6 +67,8 @@ export const TOO_MANY_REQUESTS = 429;
  * lies in a range of which the protocol assigns no more codes.
  */
 export const READ_DENIED = -31_001;
+/** The same, and a denied tool call, for clients that go by COAZ alone. @see COAZ, MCP Authorization Denial */
+export const COAZ_DENIED = -32_001;
 /** How earlier revisions say that there is no such resource; the present one says that the parameters are not valid. */
 export const EARLIER_RESOURCE_NOT_FOUND = -32_002;
 /** Codes with a meaning for the transport; an upstream's use of them says nothing about our own transport. */

@@ -1,4 +1,4 @@
-import type { Result } from '@modelcontextprotocol/server';
+import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { ToolCallAnswer } from '../tools/tool-call.ts';
 import {
   renderDenial,
@@ -18,6 +18,7 @@ import { renderNotNeeded, renderRequest, renderStillHeld } from './render-reques
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 import { renderRelayedCreation, renderRelayedRound } from './render-relayed.ts';
+import { deniedCall } from './error-codes.ts';
 import { missingCapabilities, missingTasksCapability } from './sdk-overlay.ts';
 import { forwardedError, forwardedResult } from './upstream-result.ts';
 
@@ -41,15 +42,15 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'not_needed':
       return renderNotNeeded();
     case 'denied':
-      return renderDenial(rendering);
+      return denial(renderDenial(rendering), rendering);
     case 'too_many':
       return renderLimitDenial(rendering);
     case 'needs_tasks':
-      return renderNeedsTasks(rendering);
+      return denial(renderNeedsTasks(rendering), rendering);
     case 'not_accepted':
       return renderNotAccepted();
     case 'needs_forms':
-      return renderNeedsForms(rendering);
+      return denial(renderNeedsForms(rendering), rendering);
     case 'input_required':
       return renderQuestion(answer, rendering);
     case 'not_requested':
@@ -69,4 +70,10 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'requirements_unmet':
       return renderUnmetRequirements(answer.requirements);
   }
+}
+
+/** What policy denied, as the client is to read it. Throws where that is an error. */
+function denial(result: CallToolResult, { coaz }: Rendering): Result {
+  if (coaz.denials === 'result') return result;
+  throw deniedCall(result.content.map((block) => (block.type === 'text' ? block.text : '')).join(' '));
 }

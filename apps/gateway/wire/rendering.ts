@@ -8,4 +8,8 @@ export interface Rendering {
   readonly approvalAlias: boolean;
   /** Whether there are plain tools to ask for an approval and to look after it. */
   readonly requestTools: boolean;
+  readonly coaz: {
+    /** Whether a denial of a tool call is a result of the tool, or the error that COAZ has for denials of any request. */
+    readonly denials: 'result' | 'error';
+  };
 }

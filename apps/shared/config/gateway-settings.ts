@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
+import { coazSettings } from './coaz-settings.ts';
 import { port, scope, seconds } from './units.ts';
 
 /** Settings of the MCP front end, and of the gated calls that it opens. */
@@ -57,6 +58,7 @@ export const gatewaySettings = z
     demandTasks: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
     /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
     requestTools: z.boolean().default(true),
+    coaz: coazSettings,
     /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()

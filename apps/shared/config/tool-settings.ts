@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { operatorMapping } from './coaz-settings.ts';
 import { EFFECTS, SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
 
 const requirement = z.string().min(1).max(256);
@@ -29,6 +30,8 @@ export const toolFactSettings = {
   resultSensitivity: z.enum(SENSITIVITIES).optional(),
   /** Whether clients are to run it before every prompt. It has to be a tool that only reads. */
   preprocessor: z.boolean().optional(),
+  /** The questions that a call puts to the policy decision point, whatever the upstream declares; or `default`. */
+  mapping: z.union([z.literal('default'), operatorMapping]).optional(),
 };
 
 /** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */

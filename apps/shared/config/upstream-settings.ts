@@ -15,6 +15,8 @@ const naming = {
     .string()
     .regex(new RegExp(`^(${name})?$`), NAME_FORM)
     .optional(),
+  /** Whether mappings of its tools may ask about another subject than the one of the caller's token. */
+  mappingsMayNameSubject: z.boolean().default(false),
 };
 /** What one upstream may make us read. What is beyond is not read, and harms that upstream's own calls only. */
 const limits = z

@@ -17,11 +17,15 @@ export interface CallBinding {
   readonly callDigest: string;
   /** Digest of the tool's description and schemas as they stood when the call was made. */
   readonly toolDigest: string;
+  /** Digest of the mapping that made the questions of the call; missing when that was the default. */
+  readonly mappingDigest?: string;
   readonly caller: Principal;
   /** Claims of the caller's token that requirements of tools are about, as they were when the call was made. */
   readonly claims?: JsonObject;
   /** What the PDP was asked, without any approval; sent again unchanged at re-evaluation. */
   readonly evaluation: EvaluationRequest;
+  /** What it was asked beside, of a mapping with several decisions. Each has to be allowed, and no approval is for any of them. */
+  readonly others?: readonly EvaluationRequest[];
   /** What the requester said for the access request. No part of the call, and never shown to the PDP or the tool. */
   readonly input?: RequesterInput;
 }

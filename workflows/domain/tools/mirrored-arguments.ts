@@ -1,5 +1,5 @@
 import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
-import { MIRROR_KEYWORD } from './wire-names.ts';
+import { MAPPING_KEYWORD, MIRROR_KEYWORD } from './wire-names.ts';
 
 /** An argument that clients over HTTP repeat in a header, so that whoever stands between can route by it. */
 export interface MirroredArgument {
@@ -20,7 +20,7 @@ export interface MirroredArguments {
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TYPES: readonly string[] = ['string', 'integer', 'boolean'] satisfies MirroredArgument['type'][];
 /** Keywords whose values are data: what looks like a declaration there is none. */
-const DATA: readonly string[] = ['const', 'default', 'enum', 'examples', 'dependentRequired'];
+const DATA: readonly string[] = ['const', 'default', 'enum', 'examples', 'dependentRequired', MAPPING_KEYWORD];
 
 /**
  * The arguments that an input schema declares to be repeated in headers. Only `properties` lead to one: under any other keyword

@@ -1,7 +1,9 @@
-import type { JsonObject } from '../canonical-json.ts';
+import { canonicalJson, objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import type { Sha256 } from '../gated-call/call-binding.ts';
 import { annotationsOf, declaredHints, hasNoEffect, type Effect, type ToolHints } from './hints.ts';
 import { mirroredArguments, type MirroredArguments } from './mirrored-arguments.ts';
 import { declaredRequirements } from './requirements.ts';
+import { MAPPING_KEYWORD } from './wire-names.ts';
 
 /** What the operator says of one tool. */
 export interface ToolSettings extends ToolHints {
@@ -9,6 +11,14 @@ export interface ToolSettings extends ToolHints {
   readonly requirements?: readonly string[] | undefined;
   /** Whether clients are to run it before every prompt. */
   readonly preprocessor?: boolean | undefined;
+  /** Which questions a call of it puts to the policy decision point: these, or those of the default mapping, whatever the upstream declares. */
+  readonly mapping?: JsonObject | 'default' | undefined;
+}
+
+/** A mapping and whose word it is. Nothing of it was looked at yet. @see COAZ, declared mappings */
+export interface ToolMapping {
+  readonly by: 'operator' | 'upstream';
+  readonly content: Json;
 }
 
 /** How much an allowed call matters to whoever reads the log. */
@@ -27,11 +37,13 @@ export interface ToolFacts {
   readonly preprocessor: boolean;
   /** Arguments that clients over HTTP repeat in headers. */
   readonly headers: MirroredArguments;
+  /** What takes the place of the default mapping: the operator's, else the upstream's. Missing where the default applies. */
+  readonly mapping?: ToolMapping;
 }
 
 /** Throws a `RangeError` when the definition has no canonical form. */
 export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): ToolFacts {
-  const { requirements = [], preprocessor, ...own } = settings;
+  const { requirements = [], preprocessor, mapping, ...own } = settings;
   const declared = declaredHints(definition);
   return {
     // A union: neither side can take away what the other demands.
@@ -46,8 +58,22 @@ export function toolFacts(definition: JsonObject, settings: ToolSettings = {}): 
     auditLevel: auditLevelOf(declared.effect, own.effect),
     preprocessor: preprocessor ?? definition['preprocessor'] === true,
     headers: mirroredArguments(definition['inputSchema']),
+    ...mappingOf(definition, mapping),
   };
 }
+
+/** That the member is there is all that counts: a mapping that cannot be used does not give way to the default (COAZ-DC-06). */
+function mappingOf(definition: JsonObject, own: ToolSettings['mapping']): { readonly mapping?: ToolMapping } {
+  if (own === 'default') return {};
+  if (own !== undefined) return { mapping: { by: 'operator', content: own } };
+  const inputSchema = objectOf(definition['inputSchema']);
+  if (!Object.hasOwn(inputSchema, MAPPING_KEYWORD)) return {};
+  return { mapping: { by: 'upstream', content: inputSchema[MAPPING_KEYWORD] ?? null } };
+}
+
+/** Names one mapping of one author; `undefined` for the default. Throws a `RangeError` for one without a canonical form. */
+export const mappingDigest = (mapping: ToolMapping | undefined, sha256: Sha256): string | undefined =>
+  mapping && `sha-256:${sha256(canonicalJson([mapping.by, mapping.content]))}`;
 
 /**
  * Why a tool is not offered; undefined when it is. A preprocessor runs without anybody choosing it, so it has to be certain

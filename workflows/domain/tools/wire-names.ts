@@ -30,3 +30,6 @@ export const MIRROR_HEADER_PREFIX = 'Mcp-Param-';
 export const ENCODED_VALUE = { start: '=?base64?', end: '?=' } as const;
 /** A request whose headers are not what its body says. */
 export const HEADER_MISMATCH = -32_020;
+
+/** In a tool's input schema: the questions that a call of it puts to the policy decision point. @see COAZ, declaring a mapping */
+export const MAPPING_KEYWORD = 'x-authzen-mapping';

@@ -1,0 +1,157 @@
+import type { Logger } from 'pino';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { ownMember } from '../../../workflows/domain/own-member.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
+import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
+import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { resolveMapping, SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { defaultMapping } from './default-mappings.ts';
+import { audienceOf, identityOf, sourceOf, type Sender } from './trusted-input.ts';
+import { checkVocabulary } from './vocabulary.ts';
+
+export type QuestionsOfCall = readonly [EvaluationRequest, ...EvaluationRequest[]];
+
+/** What messages ask of the policy decision point. Throws a `MappingError` when that cannot be said; then nothing is asked. */
+export interface Questions {
+  /** Of a tool call: those of the tool's mapping, else the one of the default. */
+  ofCall(sender: Sender, tool: UpstreamTool, call: Call): QuestionsOfCall;
+  /** Of a message of any other method, by its default mapping; `undefined` for a method that has none. */
+  ofRequest(sender: Sender, method: string, params: JsonObject): EvaluationRequest | undefined;
+}
+
+interface QuestionsDeps {
+  readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'urls'>;
+  readonly log: Logger;
+}
+
+/** One call of a tool. */
+interface Call {
+  readonly arguments: JsonObject;
+  readonly callDigest: string;
+}
+
+export function createQuestions(deps: QuestionsDeps): Questions {
+  return {
+    ofRequest: (sender, method, params) => questionOfRequest(deps, sender, { method, params }),
+    ofCall(sender, tool, call) {
+      try {
+        const { mapping } = tool.facts;
+        return mapping === undefined
+          ? [questionByDefault(deps, sender, { tool, call })]
+          : questionsByMapping(deps, sender, { tool, mapping, call });
+      } catch (error) {
+        if (error instanceof MappingError) {
+          deps.log.warn({ tool: tool.name, problem: error.message }, 'a call is refused because its mapping failed');
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+function questionOfRequest(
+  { config: { gateway, urls } }: QuestionsDeps,
+  sender: Sender,
+  { method, params }: { method: string; params: JsonObject },
+): EvaluationRequest | undefined {
+  const { coaz } = gateway;
+  const mapping = defaultMapping(method);
+  if (mapping === undefined) return undefined;
+  const { resource, context, details } = mapping;
+  return {
+    subject: { type: SUBJECT_TYPE, id: identityOf(sender, coaz.identityClaim) },
+    action: { name: method },
+    resource:
+      resource === 'server'
+        ? { type: 'mcp_server', id: coaz.serverId ?? audienceOf(sender, urls.mcp) }
+        : resource(params),
+    context: { ...withAgent(sender, context?.(params) ?? {}), ...(coaz.callDetails && details?.(params)) },
+  };
+}
+
+/** What the binding asks, and, unless that is switched off, what the embedded decision point goes by (PRJ-17). */
+function questionByDefault(
+  { config }: QuestionsDeps,
+  sender: Sender,
+  { tool, call }: { tool: UpstreamTool; call: Call },
+): EvaluationRequest {
+  const { identityClaim, callDetails } = config.gateway.coaz;
+  // As the upstream gave them. What hints make of them is for clients to read, and no part of any decision (HINT-004).
+  const annotations = tool.definition['annotations'];
+  const isTold = callDetails && annotations !== undefined;
+  return {
+    subject: { type: SUBJECT_TYPE, id: identityOf(sender, identityClaim) },
+    action: { name: 'tools/call' },
+    resource: { type: 'tool', id: tool.name, ...(isTold && { properties: { annotations } }) },
+    context: {
+      ...withAgent(sender, {}),
+      ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest }),
+    },
+  };
+}
+
+function questionsByMapping(
+  deps: QuestionsDeps,
+  sender: Sender,
+  { tool, mapping, call }: { tool: UpstreamTool; mapping: ToolMapping; call: Call },
+): QuestionsOfCall {
+  const { identityClaim, callDetails } = deps.config.gateway.coaz;
+  const identity = identityOf(sender, identityClaim);
+  const form = compiled(mapping);
+  const params = { name: tool.name, arguments: call.arguments };
+  const questions = resolveMapping(form, { params, token: sender.claims, identity });
+  if (questions[0].subject.id !== identity) allowOtherSubject(deps, tool, form);
+  const anchored = (question: EvaluationRequest): EvaluationRequest => {
+    if (mapping.by === 'upstream') checkVocabulary(question, tool.name);
+    if (Object.hasOwn(question.context, 'approval')) {
+      throw new MappingError('context.approval is not for mappings to say');
+    }
+    return {
+      ...question,
+      context: {
+        ...withAgent(sender, question.context),
+        ...(callDetails && { call_digest: call.callDigest, tool: tool.name }),
+      },
+    };
+  };
+  const [first, ...others] = questions;
+  return [anchored(first), ...others.map(anchored)];
+}
+
+/** The agent is the token's, whatever a mapping says of it (COAZ-SE-04). */
+function withAgent({ caller }: Sender, context: JsonObject): JsonObject {
+  const { agent: _agent, ...others } = context;
+  return caller.clientId === undefined ? others : { agent: caller.clientId, ...others };
+}
+
+/** Throws unless the operator takes this upstream's word for whom calls are made. @see COAZ-SU-04 */
+function allowOtherSubject({ config, log }: QuestionsDeps, tool: UpstreamTool, mapping: Mapping): void {
+  const { mcpServers, gateway } = config;
+  if (ownMember(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
+    throw new MappingError(`subject.id is not what the token says of its ${gateway.coaz.identityClaim}`);
+  }
+  const from = sourceOf(mapping);
+  log.warn({ audit: 'subject_override', tool: tool.name, from }, 'a mapping asks about another subject');
+}
+
+/** What was made of mappings, and what is wrong with them: each is read once. */
+const known = new WeakMap<ToolMapping, Mapping | MappingError>();
+
+function compiled(mapping: ToolMapping): Mapping {
+  const found = known.get(mapping) ?? compile(mapping.content);
+  known.set(mapping, found);
+  if (found instanceof MappingError) throw found;
+  return found;
+}
+
+function compile(content: Json): Mapping | MappingError {
+  try {
+    return compileMapping(content);
+  } catch (error) {
+    if (error instanceof MappingError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,157 @@
+import type { EvaluationRequest, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { withinTime } from '../schemas/within-time.ts';
+import type { Variables } from './expression.ts';
+import { jsonOf, newBudget, type Budget } from './json-of.ts';
+import { MappingError } from './mapping-error.ts';
+import { expressionsOf, type Mapping, type Parts } from './mapping.ts';
+import type { Template } from './template.ts';
+
+/** What a mapping that says nothing of it calls its subject. @see COAZ-SU-07 */
+export const SUBJECT_TYPE = 'identity';
+/** The longest that a mapping may take for one message. Nobody else is served meanwhile. Milliseconds. */
+const WITHIN_MS = 250;
+/** For how long one that took longer is not resolved again: whoever repeats such a message takes no more than a small part of the time. */
+const REST_MS = 5_000;
+/** Until when mappings rest, by the clock that only goes on. */
+const resting = new WeakMap<Mapping, number>();
+
+/** What a mapping is resolved with. */
+export interface Resolving extends Variables {
+  /** Whom the token is about: the subject of a mapping that names none. */
+  readonly identity: string;
+}
+
+/**
+ * The questions of a mapping about one message, one for each decision. Throws a `MappingError` when an expression fails or takes
+ * too long, when a value is not JSON, and when something is missing that a question has to have.
+ * @see COAZ, Expression Contract (COAZ-FW-09 to 12)
+ */
+export function resolveMapping(
+  mapping: Mapping,
+  resolving: Resolving,
+  nowMs = performance.now(),
+): readonly [EvaluationRequest, ...EvaluationRequest[]] {
+  const resolveNow = () => resolved(mapping, resolving);
+  // The clock is for what depends on how much there is in a message. On a busy machine anything may take long.
+  if (!expressionsOf(mapping).some(({ expression }) => expression.isCostly)) return resolveNow();
+  if ((resting.get(mapping) ?? 0) > nowMs)
+    throw new MappingError('the mapping took too long lately; repeat this later');
+  try {
+    return withinTime(WITHIN_MS, resolveNow);
+  } catch (error) {
+    if (error instanceof MappingError) throw error;
+    resting.set(mapping, nowMs + REST_MS);
+    throw new MappingError('the mapping takes too long for this message');
+  }
+}
+
+function resolved(mapping: Mapping, resolving: Resolving): readonly [EvaluationRequest, ...EvaluationRequest[]] {
+  const budget = newBudget();
+  const [first, ...others] = mapping.questions;
+  if (first === undefined) throw new MappingError('the mapping asks nothing');
+  const subject = subjectOf(mapping.shared.subject ?? first.subject, resolving, budget);
+  const shared = resolveParts(mapping.shared, resolving, budget);
+  const ask = (parts: Parts) => ({
+    subject,
+    ...questionOf({ ...shared, ...withoutAbsent(resolveParts(parts, resolving, budget)) }),
+  });
+  return [ask(first), ...others.map(ask)];
+}
+
+/** Without the subject, which all questions share. */
+type Resolved = { readonly [part in Exclude<keyof Parts, 'subject'>]?: Json | undefined };
+
+function resolveParts({ subject: _subject, ...parts }: Parts, variables: Variables, budget: Budget): Resolved {
+  return Object.fromEntries(
+    Object.entries(parts).map(([part, template]) => [part, resolve(template, variables, budget)]),
+  );
+}
+
+/** Where an entry's own member is not there after all, the shared one counts. */
+const withoutAbsent = (resolved: Resolved): Resolved =>
+  Object.fromEntries(Object.entries(resolved).filter(([, value]) => value !== undefined && value !== null));
+
+/** `undefined`: absent. Whatever has it as a member or an item does not have it (COAZ-FW-09). */
+function resolve(template: Template, variables: Variables, budget: Budget): Json | undefined {
+  switch (template.kind) {
+    case 'literal':
+      return template.value;
+    case 'expression':
+      return evaluated(template, variables, budget);
+    case 'list':
+      return template.items.flatMap((item) => {
+        const value = resolve(item, variables, budget);
+        return value === undefined ? [] : [value];
+      });
+    case 'map':
+      return Object.fromEntries(
+        template.members.flatMap(([name, member]) => {
+          const value = resolve(member, variables, budget);
+          return value === undefined ? [] : [[name, value] as const];
+        }),
+      );
+  }
+}
+
+function evaluated(
+  { expression, at }: Extract<Template, { kind: 'expression' }>,
+  { params, token }: Variables,
+  budget: Budget,
+): Json | undefined {
+  let value: unknown;
+  try {
+    value = expression.evaluate({ params, token });
+  } catch {
+    // Its message may quote what is in the message or the token, so only the place is told.
+    throw new MappingError(`${at} cannot be evaluated for this message`);
+  }
+  return jsonOf(value, at, budget);
+}
+
+/**
+ * What a mapping leaves out of its subject is filled in, type by type and id by id; what it has is to be there (COAZ-FW-12,
+ * COAZ-SU-06, COAZ-SU-07).
+ */
+function subjectOf(template: Template | undefined, resolving: Resolving, budget: Budget): Subject {
+  const left = { type: SUBJECT_TYPE, id: resolving.identity };
+  if (template === undefined) return left;
+  const said = resolve(template, resolving, budget);
+  const names = template.kind === 'map' ? template.members.map(([name]) => name) : Object.keys(left);
+  return {
+    type: names.includes('type') ? textOf(said, 'subject', 'type') : left.type,
+    id: names.includes('id') ? textOf(said, 'subject', 'id') : left.id,
+    ...propertiesOf(said, 'subject'),
+  };
+}
+
+function questionOf({ action, resource, context }: Resolved): Omit<EvaluationRequest, 'subject'> {
+  return {
+    action: { name: textOf(action, 'action', 'name'), ...propertiesOf(action, 'action') },
+    resource: {
+      type: textOf(resource, 'resource', 'type'),
+      id: textOf(resource, 'resource', 'id'),
+      ...propertiesOf(resource, 'resource'),
+    },
+    context: context === undefined || context === null ? {} : objectAt(context, 'context'),
+  };
+}
+
+function textOf(entity: Json | undefined, part: string, member: string): string {
+  const value = objectAt(entity, part)[member];
+  if (typeof value === 'string' && value !== '') return value;
+  throw new MappingError(`${part}.${member} does not come to a text that is not empty`);
+}
+
+function propertiesOf(entity: Json | undefined, part: string): { readonly properties?: JsonObject } {
+  const { properties } = objectAt(entity, part);
+  if (properties === undefined || properties === null) return {};
+  return { properties: objectAt(properties, `${part}.properties`) };
+}
+
+function objectAt(value: Json | undefined, part: string): JsonObject {
+  if (value !== undefined && value !== null && typeof value === 'object' && !isList(value)) return value;
+  throw new MappingError(`${part} does not come to an object`);
+}
+
+const isList = (value: JsonObject | readonly Json[]): value is readonly Json[] => Array.isArray(value);
