@@ -194,6 +194,8 @@ export class FakeWorld {
   findFails: Error | undefined;
   /** What every token may be used for. */
   scopes: readonly string[] = ['mcp'];
+  /** What every token says beside. */
+  claims: JsonObject = {};
   /** How long tokens are still good for. */
   tokenSeconds = 60;
   /** As new, but for the listeners, which are the gateway's. */
@@ -201,7 +203,7 @@ export class FakeWorld {
     const { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict } = new FakeWorld();
     const failures = { submission: undefined, failure: undefined, tokensFail: undefined, findFails: undefined };
     const fresh = { decision, opened, view, invocation, callbackVerdict, scopes, listed, verdict };
-    Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true });
+    Object.assign(this, { ...fresh, ...failures, tokenSeconds: 60, isAccepted: true, claims: {} });
     Object.assign(this.input, { forms: {}, joined: undefined });
     const { questions, evaluations, openings, submitted, invocations, lookups, cancelled, answered, callbacks } = this;
     for (const seen of [
@@ -226,7 +228,7 @@ export class FakeWorld {
       return {
         principal,
         scopes: this.scopes,
-        claims: { roles: ['teller'], email: 'canary-mail' },
+        claims: { sub: principal.subject, roles: ['teller'], email: 'canary-mail', ...this.claims },
         expiresAt: Date.now() / 1_000 + this.tokenSeconds,
       };
     },

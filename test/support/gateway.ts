@@ -7,6 +7,7 @@ import { CALLBACK_SECRET, FakeWorld } from './gateway-world.ts';
 
 interface Settings extends Partial<Config['gateway']> {
   readonly tools?: Readonly<Record<string, object>>;
+  readonly mcpServers?: Readonly<Record<string, object>>;
 }
 
 /** The real gateway on a free port, over fake ports. */
@@ -29,9 +30,9 @@ export class GatewayUnderTest {
     return this.#urls?.mcp ?? 'not started';
   }
   async start(): Promise<void> {
-    const { tools = {}, ...settings } = this.#settings;
+    const { tools = {}, mcpServers = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
-    const config = parseConfig({ gateway, tools }, { baseDir: '/', stateDir: '/' });
+    const config = parseConfig({ gateway, tools, mcpServers }, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(
       config,

@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { withSafeIntegers } from './safe-integers.ts';
 import { withinTime } from './within-time.ts';
 
 /** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */
@@ -57,15 +58,17 @@ function createChecks(schema: 'inputSchema' | 'outputSchema'): (tool: Described)
   return ({ digest, definition }) => {
     if (!compiled.has(digest)) {
       if (compiled.size >= CACHE_LIMIT) compiled.clear();
-      compiled.set(digest, compile(definition[schema]));
+      compiled.set(digest, compile(definition[schema], schema));
     }
     return compiled.get(digest);
   };
 }
 
 /** Nothing that the schema refers to is fetched: what it does not hold itself makes it one that cannot be used. */
-function compile(schema: unknown): CompiledCheck | undefined {
+function compile(described: Json | undefined, of: 'inputSchema' | 'outputSchema'): CompiledCheck | undefined {
   try {
+    // What goes in may be decided by. What comes back is the tool's word.
+    const schema = of === 'inputSchema' && described !== undefined ? withSafeIntegers(described) : described;
     const ajv = validatorFor((schema as { $schema?: unknown } | undefined)?.$schema);
     addFormats.default(ajv);
     const validate = ajv.compile(schema as AnySchema);

@@ -20,7 +20,14 @@ export interface MirroredArguments {
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const TYPES: readonly string[] = ['string', 'integer', 'boolean'] satisfies MirroredArgument['type'][];
 /** Keywords whose values are data: what looks like a declaration there is none. */
-const DATA: readonly string[] = ['const', 'default', 'enum', 'examples', 'dependentRequired', MAPPING_KEYWORD];
+export const DATA_KEYWORDS: readonly string[] = [
+  'const',
+  'default',
+  'enum',
+  'examples',
+  'dependentRequired',
+  MAPPING_KEYWORD,
+];
 
 /**
  * The arguments that an input schema declares to be repeated in headers. Only `properties` lead to one: under any other keyword
@@ -40,7 +47,7 @@ export function mirroredArguments(inputSchema: Json | undefined): MirroredArgume
     return (
       fault ??
       first(Object.entries(schema), ([keyword, value]) => {
-        if (keyword === MIRROR_KEYWORD || DATA.includes(keyword)) return undefined;
+        if (keyword === MIRROR_KEYWORD || DATA_KEYWORDS.includes(keyword)) return undefined;
         if (keyword !== 'properties') return visit(value, undefined);
         return first(Object.entries(objectOf(value)), ([key, child]) => visit(child, path && [...path, key]));
       })

@@ -37,6 +37,23 @@ describe('arguments', () => {
     expect(check(unusable, { n: 1 })).toBe("the tool's output schema cannot be used");
   });
 
+  it.each([
+    ['an integer', { type: 'integer' }, false],
+    ['an integer or a text', { type: ['integer', 'string'] }, false],
+    ['an integer in an item', { type: 'array', items: { type: 'integer' } }, false],
+    ['an integer by reference', { $ref: '#/$defs/amount' }, false],
+    ['a number', { type: 'number' }, true],
+    ['an integer or a number', { type: ['integer', 'number'] }, true],
+  ])('beyond 2^53 are refused where the schema says %s [PRJ-35]', (_case, amount, fits) => {
+    const $defs = { amount: { type: 'integer', allOf: [{ minimum: 1 }] } };
+    const tool = aTool({ type: 'object', properties: { amount, kept: { const: { type: 'integer' } } }, $defs });
+    const value = (n: number) => ({ amount: 'items' in amount ? [n] : n, kept: { type: 'integer' } });
+    expect(check(tool, value(Number.MAX_SAFE_INTEGER))).toBeUndefined();
+    for (const beyond of [2 ** 53, 1e30, ...(fits ? [] : [-(2 ** 53)])]) {
+      expect(check(tool, value(beyond)) === undefined).toBe(fits);
+    }
+  });
+
   it('are neither converted nor filled in', () => {
     const args = { n: '1' };
     const tool = aTool({ type: 'object', properties: { n: { type: 'number' }, m: { default: 5 } } });
