@@ -5,7 +5,7 @@ import { createEnsureSubmitted } from '../../activities/submit-access-request.ts
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
 import { NO_FORMS } from './no-forms.ts';
-import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { Approval, Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
@@ -27,6 +27,8 @@ const PROBE = 'was_written';
 export interface World {
   status?: ResolutionStatus | Error;
   decision?: Decision | Error;
+  /** Instead, where it depends on what is asked. */
+  decide?: (request: EvaluationRequest, approval?: Approval) => Decision;
   /** The decision is given when this is over. */
   decided?: Promise<void>;
   /** The tool is seen when this is over. */
@@ -73,8 +75,9 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   const deps: ActivityDeps = {
     store: { ...store, ...world.store },
     pdp: {
-      async evaluate() {
+      async evaluate(request, approval) {
         await world.decided;
+        if (world.decide !== undefined) return world.decide(request, approval);
         return answer(world.decision ?? { kind: 'allow' });
       },
     },
