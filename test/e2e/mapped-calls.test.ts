@@ -11,7 +11,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const read = (...path: string[]) => readFileSync(packagePath(...path), 'utf8');
-const SCHEMA = read('policies', 'schema.cedarschema') + read('test', 'fixtures', 'pdp', 'mapped-bank.cedarschema');
+const SCHEMA = read('policies', 'schema.cedarschema') + read('test', 'fixtures', 'mapped-bank', 'schema.cedarschema');
 const EXECUTED = { status: 'completed', disposition: 'approved-executed' };
 const NOT_EXECUTED = { status: 'completed', disposition: 'denied-not-executed' };
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   bank = await startMappedBank();
   stack = await startStack({
     parts: 'apart',
-    policies: read('test', 'fixtures', 'pdp', 'mapped-bank.cedar'),
+    policies: read('test', 'fixtures', 'mapped-bank', 'policies.cedar'),
     policyFiles: { 'schema.cedarschema': SCHEMA },
     mcpServers: { bank: { url: bank.url } },
   });

@@ -5,8 +5,8 @@ export interface Read {
   readonly root: string;
   /** The names that are selected, one below the other. */
   readonly path: readonly string[];
-  /** Whether a missing member is no error: it is selected with `.?`, or only looked for. */
-  readonly isOptional: boolean;
+  /** How many of them have to be there: the others are selected with `.?`, or only looked for. */
+  readonly needs: number;
 }
 
 type Checked = Pick<Walk, 'reads' | 'isCostly'> | { readonly problem: string };
@@ -106,7 +106,8 @@ function visitCall([name, args]: readonly [string, readonly ASTNode[]], scope: r
   if (name === 'size') walk.isCostly = true;
   const found: Walk = name === 'has' ? { ...walk, reads: [] } : walk;
   args.forEach((one) => visit(one, scope, found));
-  if (name === 'has') walk.reads.push(...found.reads.map((read) => ({ ...read, isOptional: true })));
+  if (name === 'has')
+    walk.reads.push(...found.reads.map((read) => ({ ...read, needs: Math.min(read.needs, read.path.length - 1) })));
 }
 
 function visitMethod(
@@ -148,15 +149,16 @@ const isPlain = (value: unknown): boolean =>
 
 /** The selection that a node is, if every name in it is written down. A variable alone selects nothing. */
 function readOf(node: ASTNode): Read | undefined {
-  if (node.op === 'id') return { root: node.args, path: [], isOptional: false };
+  if (node.op === 'id') return { root: node.args, path: [], needs: 0 };
   if (node.op !== '.' && node.op !== '.?' && node.op !== '[]' && node.op !== '[?]') return undefined;
   const [of, selected] = node.args;
   const name = typeof selected === 'string' ? selected : selected.op === 'value' ? selected.args : undefined;
   const before = typeof name === 'string' ? readOf(of) : undefined;
   if (before === undefined || typeof name !== 'string') return undefined;
+  const isPlainSelection = node.op === '.' || node.op === '[]';
   return {
     ...before,
     path: [...before.path, name],
-    isOptional: before.isOptional || node.op === '.?' || node.op === '[?]',
+    needs: before.needs + (isPlainSelection && before.needs === before.path.length ? 1 : 0),
   };
 }

@@ -115,4 +115,45 @@ describe('what is wrong with tools', () => {
       ['warning', 'namespace', 'weather'],
     ]);
   });
+
+  describe('is a mapping', () => {
+    const properties = { to: { type: 'string' }, amount: { type: 'integer' }, memo: { type: 'string' } };
+    const schema = { type: 'object', properties, required: ['to', 'amount'], additionalProperties: false };
+    const parts = { action: { name: 'pay' }, resource: { type: 'account', id: '$params.arguments.to' } };
+    const ALL = { amount: '$params.arguments.amount', memo: '$params.arguments.?memo' };
+    const mapped = (evaluation: object, config: object = {}) =>
+      lintTools(parseConfig({ mcpServers: { bank: { command: 'x' } }, ...config }, { baseDir: '/', stateDir: '/' }), {
+        tools: [aTool({ name: 'pay', inputSchema: { ...schema, 'x-authzen-mapping': { evaluation } } as JsonObject })],
+        refused: [],
+      }).map(({ severity, message }) => `${severity} ${message}`);
+    const context = (leaf: string) => mapped({ ...parts, context: { ...ALL, leaf } });
+
+    it('with which nothing is wrong', () => {
+      expect(mapped({ ...parts, subject: { id: '$token.sub' }, context: ALL })).toEqual([]);
+      expect(context("$has(params.arguments.memo) ? params.arguments.memo : 'none'")).toEqual([]);
+      expect(mapped({ ...parts, context: { all: '$params.arguments' } })).toEqual([]);
+    });
+
+    it.each([
+      ['that cannot be used', '$nobody.sub', /^error its mapping cannot be used.*evaluation\.context\.leaf/],
+      [
+        'that reads what may be left out',
+        '$params.arguments.memo',
+        /^error .*leaf fails without the argument "memo".*\.\?memo/,
+      ],
+      ['that reads more of it', '$params.arguments.memo.?text', /^error .*leaf fails without the argument "memo"/],
+      ['that reads what is no argument', '$params.arguments.?note', /^error .*leaf reads the argument "note"/],
+    ])('%s [COAZ-FW-24] [COAZ-DC-06] [COAZ-EX-02]', (_case, leaf, message) => {
+      expect(context(leaf)).toEqual([expect.stringMatching(message)]);
+    });
+
+    it('that leaves arguments out, or names the subject itself [COAZ-PP-07] [COAZ-SU-01] [COAZ-SU-04]', () => {
+      expect(mapped(parts)).toEqual([expect.stringMatching(/^warning .*leaves out amount, memo/)]);
+      const other = { ...parts, subject: { id: '$token.email' }, context: ALL };
+      expect(mapped(other)).toEqual([expect.stringMatching(/^error .*another subject than \$token\.sub/)]);
+      const mcpServers = { bank: { command: 'x', mappingsMayNameSubject: true } };
+      expect(mapped(other, { mcpServers })).toEqual([expect.stringMatching(/^warning .*names the subject itself/)]);
+      expect(mapped(other, { gateway: { coaz: { identityClaim: 'email' } } })).toEqual([]);
+    });
+  });
 });

@@ -1,13 +1,21 @@
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
 import type { Config } from '../../../shared/config/config.ts';
+import { checkMapping } from './mappings.ts';
 
 /** Something about a tool, or about what the configuration says of tools, that is not as it should be. */
 export interface Finding {
   /** An `error` makes the command fail. */
   readonly severity: 'error' | 'warning';
   readonly rule:
-    'asks' | 'contradiction' | 'refused' | 'no-such-tool' | 'no-tools' | 'unknown-requirement' | 'namespace';
+    | 'asks'
+    | 'contradiction'
+    | 'mapping'
+    | 'refused'
+    | 'no-such-tool'
+    | 'no-tools'
+    | 'unknown-requirement'
+    | 'namespace';
   /** Name of a tool, an upstream or a requirement. */
   readonly about: string;
   readonly message: string;
@@ -21,7 +29,7 @@ interface Found {
 
 /** Everything that is wrong, in the order of the rules. */
 export function lintTools(
-  config: Pick<Config, 'mcpServers' | 'tools' | 'requirements'>,
+  config: Pick<Config, 'mcpServers' | 'tools' | 'requirements' | 'gateway'>,
   { tools, refused }: Found,
 ): Finding[] {
   return [
@@ -34,6 +42,7 @@ export function lintTools(
       message: reason,
     })),
     ...tools.flatMap(checkHints),
+    ...tools.flatMap((tool) => checkMapping(config, tool)),
     ...checkRequirements(config, tools),
   ];
 }

@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { MAPPED_METHODS } from '../../../apps/gateway/coaz/default-mappings.ts';
+import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { ALICE } from '../../support/gateway-world.ts';
+import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';
+
+const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
+const questions = createQuestions({ config, log: pino({ enabled: false }) });
+const PARAMS = {
+  name: 'nobody__has_this',
+  uri: 'x://nobody',
+  taskId: 'tsk_1',
+  ref: { type: 'ref/prompt', name: 'nobody__has_this' },
+  protocolVersion: '2025-06-18',
+  level: 'info',
+};
+/** What can be refused for what it is about, or is not offered here at all. */
+const NOT_FOR_ALL = [
+  ...['tools/call', 'prompts/get', 'resources/read', 'completion/complete'],
+  ...['resources/subscribe', 'resources/unsubscribe', 'tasks/list', 'tasks/result'],
+];
+
+describe('the example policies, asked about every method', () => {
+  it('permit what shows what there is, and the tasks of their owners, and nothing that does something [PRJ-21] [COAZ-FW-23]', async () => {
+    const engine = await loadEngine(DEFAULT_POLICIES);
+    const permitted = MAPPED_METHODS.filter((method) => {
+      const question = questions.ofRequest({ caller: ALICE, claims: { aud: config.urls.mcp } }, method, PARAMS);
+      const prepared = question && engine.prepare(question);
+      return prepared?.kind === 'ready' && engine.evaluate(prepared).kind === 'allow';
+    });
+    expect(permitted.toSorted()).toEqual(MAPPED_METHODS.filter((one) => !NOT_FOR_ALL.includes(one)).toSorted());
+  });
+});
