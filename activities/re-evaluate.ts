@@ -1,6 +1,6 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { Approval, Decision } from '../workflows/domain/authzen/evaluation.ts';
-import { joinDecisions } from '../workflows/domain/authzen/several-decisions.ts';
+import { joinDecisions, refused } from '../workflows/domain/authzen/several-decisions.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
@@ -49,7 +49,8 @@ export function createReEvaluate(
       const decisionId = await store.recordDecision(call, decision, askedAtMs);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
       if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
-      if (decision.kind === 'deny') return await deny(call, 'policy_denied');
+      // Whoever made the call had signed in by then as the binding says, and nobody can do so for it now.
+      if (decision.kind === 'deny') return await deny(call, decision.unmet ? 'obligation_unmet' : 'policy_denied');
       const input = await furtherInput(call, decision.offer);
       if (input.kind !== 'given') return input;
       // The next step submits; should this process die before, a look of any worker does.
@@ -68,15 +69,14 @@ export function createReEvaluate(
  */
 async function decide(
   { pdp }: ActivityDeps,
-  { binding: { evaluation, others = [] }, approval }: StoredCall & { approval: Approval },
+  { binding: { evaluation, others = [], claims }, approval }: StoredCall & { approval: Approval },
 ): Promise<Decision> {
   const [decision, ...further] = await Promise.all([
-    pdp.evaluate(evaluation, approval),
-    ...others.map((question) => pdp.evaluate(question)),
+    pdp.evaluate(evaluation, approval, claims),
+    ...others.map((question) => pdp.evaluate(question, undefined, claims)),
   ]);
   const { decision: ofOthers } = joinDecisions(further);
-  if (further.length === 0 || ofOthers.kind === 'allow') return decision;
-  return { kind: 'deny', ...('reason' in ofOthers && ofOthers.reason !== undefined && { reason: ofOthers.reason }) };
+  return further.length === 0 || ofOthers.kind === 'allow' ? decision : refused(ofOthers);
 }
 
 /**

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { AccessRequestOffer, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 
@@ -26,7 +27,6 @@ const offerBody = z.looseObject({
 const allowContext = z.looseObject({
   evaluation_id: z.string().min(1).optional().catch(undefined),
   approval: z.looseObject({ approved_until: instant.optional() }).optional(),
-  obligations: z.array(z.unknown()).optional(),
 });
 
 type DenialContext = z.infer<typeof denialContext>;
@@ -53,7 +53,7 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
 };
 
 /**
- * Reads an evaluation response. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
+ * Reads an evaluation response, but for its obligations: an allow is none before they are met. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
  * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
  */
 export function readDecision(body: unknown, question: Question): Decision {
@@ -65,6 +65,15 @@ export function readDecision(body: unknown, question: Question): Decision {
   return readDenial(context.data, question);
 }
 
+const obligingBody = z.looseObject({ context: z.looseObject({ obligations: z.json().optional() }) });
+
+/** The obligations of an answer, as they came. What is no list is one obligation that cannot be read. @see AuthZEN Obligations Profile */
+export function obligationsIn(body: unknown): readonly Json[] {
+  const { obligations } = obligingBody.safeParse(body).data?.context ?? {};
+  if (obligations === undefined) return [];
+  return Array.isArray(obligations) ? obligations : [null];
+}
+
 function unreadable(): CountersignError {
   return new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gave an answer that cannot be read');
 }
@@ -73,9 +82,7 @@ function readAllow(raw: unknown): Decision {
   const context = allowContext.safeParse(raw ?? {});
   // An approval expiry that cannot be read cannot be kept to either (ARAP-REV-12).
   if (!context.success) throw unreadable();
-  const { evaluation_id: evaluationId, approval, obligations = [] } = context.data;
-  // None is implemented here, and a permit whose obligation cannot be met counts as a denial (OBL-07).
-  if (obligations.length > 0) return { kind: 'deny', ...(evaluationId !== undefined && { evaluationId }) };
+  const { evaluation_id: evaluationId, approval } = context.data;
   return {
     kind: 'allow',
     ...(evaluationId !== undefined && { evaluationId }),

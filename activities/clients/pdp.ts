@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { Approval, Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { afterObligations, type Oblige } from '../../workflows/domain/authzen/obligations.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
-import { isOurs, readDecision } from './pdp-answer.ts';
+import { isOurs, obligationsIn, readDecision } from './pdp-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 
@@ -22,6 +24,8 @@ export interface PdpOptions {
   readonly token: string;
   /** The only submission address that an offer may name. */
   readonly accessRequestsUrl: string;
+  /** What carries obligations out. Default: none is, and a permit that has one is a denial (OBL-07). */
+  readonly oblige?: Oblige;
   readonly log: Logger;
   /** Limit on one answer. Default: 5 s. */
   readonly timeoutMs?: number;
@@ -35,24 +39,24 @@ const batchBody = z.looseObject({ evaluations: z.array(z.unknown()) });
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
 export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPoint {
-  const { accessRequestsUrl, pdpUrl } = options;
+  const { accessRequestsUrl, pdpUrl, oblige = meetNone } = options;
 
-  function read(body: unknown, approval?: Approval): Decision {
+  async function read(body: unknown, claims: JsonObject, approval?: Approval): Promise<Decision> {
     const decision = readDecision(body, { withApproval: approval !== undefined, accessRequestsUrl, pdpUrl });
     if (decision.kind === 'deny' && namesForeignAddress(body, options)) {
       options.log.error('a denial names an address that is none of the configured ones; it is not requestable');
     }
-    return decision;
+    return oblige({ decision, obligations: obligationsIn(body), claims });
   }
 
-  async function evaluate(request: EvaluationRequest, approval?: Approval): Promise<Decision> {
+  const evaluate: PolicyDecisionPoint['evaluate'] = async (request, approval, claims = {}) => {
     const answer = await post(pdpUrl + EVALUATION_PATH, options, questionOf(request, approval));
-    return read(bodyOf(answer), approval);
-  }
+    return read(bodyOf(answer), claims, approval);
+  };
 
   return {
     evaluate,
-    async evaluateAll(requests) {
+    async evaluateAll(requests, claims = {}) {
       if (requests.length === 0) throw unavailable('no question was put to the policy decision point');
       // Each entry says all of it: what the PDP would have to fill in, it could fill in otherwise.
       const question = {
@@ -60,15 +64,23 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
         options: { evaluations_semantic: 'execute_all' },
       };
       const answer = await post(pdpUrl + EVALUATIONS_PATH, options, question);
-      if (NO_BATCH.includes(answer.status)) return Promise.all(requests.map((request) => evaluate(request)));
+      if (NO_BATCH.includes(answer.status)) {
+        return Promise.all(requests.map((request) => evaluate(request, undefined, claims)));
+      }
       const { evaluations } = batchBody.safeParse(bodyOf(answer)).data ?? {};
       if (evaluations?.length !== requests.length) {
         throw unavailable('the policy decision point did not answer each of the questions');
       }
-      return evaluations.map((body) => read(body));
+      return Promise.all(evaluations.map((body) => read(body, claims)));
     },
   };
 }
+
+const meetNone: Oblige = async ({ decision, obligations }) => {
+  if (obligations.length === 0) return decision;
+  const unmet = { id: '', type: '', outcome: 'unmet' } as const;
+  return afterObligations(decision, [unmet], []);
+};
 
 /** The request as it was captured; an approval is the one thing added to it (ARAP-REV-02, PRJ-12). */
 function questionOf({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {

@@ -163,6 +163,6 @@ async function privateKey(secret: SecretText): Promise<{ key: CryptoKey; kid?: s
   return { key, ...(jwk.kid !== undefined && { kid: jwk.kid }) };
 }
 
-async function reveal(secret: SecretText): Promise<string> {
+export async function reveal(secret: SecretText): Promise<string> {
   return typeof secret === 'string' ? secret : (await readFile(secret.file, 'utf8')).trim();
 }

@@ -85,6 +85,7 @@ async function open(
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
+    ...(decision.obligations !== undefined && { obligations: decision.obligations }),
     submission_id: randomUUID(),
     idempotency_key: submission.idempotencyKey,
     submission_endpoint: submission.endpoint,

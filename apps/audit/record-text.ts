@@ -43,6 +43,9 @@ const recordSchema = z.object({
       kind: z.enum(['requestable', 'allow', 'deny', 'retry']),
       reason: text.exactOptional(),
       evaluationId: text.exactOptional(),
+      obligations: z
+        .array(z.object({ id: text, type: text, outcome: z.enum(['carried_out', 'queued', 'repeated', 'unmet']) }))
+        .exactOptional(),
       evaluatedAt: instant,
     }),
   ),

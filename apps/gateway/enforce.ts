@@ -79,7 +79,7 @@ async function decideAndAct(
       if (round?.kind === 'relayed_round') return { kind: 'not_continued' };
       return answerHeld(deps, call, { binding, decision, asked: round });
     case 'deny':
-      return { kind: 'denied' };
+      return decision.unmet?.stepUps ? { kind: 'step_up', stepUps: decision.unmet.stepUps } : { kind: 'denied' };
     case 'retry':
       // No approval was presented that could become usable: there is nothing to wait for.
       return { kind: 'denied' };

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
@@ -12,6 +11,7 @@ import { createGatedCallStore } from '../../activities/stores/gated-call.store.t
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
+import { createObligingPdp } from '../../activities/obliging-pdp.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
@@ -107,12 +107,12 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
-    pdp: createPolicyDecisionPoint({
+    pdp: createObligingPdp({
       pdpUrl: urls.pdp,
       accessRequestsUrl: urls.accessRequests,
       token: secrets.pdpToken,
-      log,
-    }),
+      ...{ pool, seals, obligations: config.obligations, log },
+    }).pdp,
     gatedCalls: createGatedCallStore(pool, {
       seals,
       requestTtlMs: gateway.requestTtlSeconds * 1_000,

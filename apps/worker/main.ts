@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createLook } from '../../activities/look.ts';
 import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
@@ -16,6 +15,7 @@ import { createLifecycleStore, type LifecycleStore } from '../../activities/stor
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createAccepted } from '../../activities/stores/pins.ts';
+import { createObligingPdp } from '../../activities/obliging-pdp.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
@@ -37,7 +37,7 @@ import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
-import { outboxHandlers } from './maintenance/outbox-handlers.ts';
+import { obligationHandlers, outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startReconciler } from './maintenance/reconciler.ts';
 import { startResolutionPoller } from './maintenance/resolution-poller.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
@@ -68,6 +68,8 @@ export interface WorkerConnections extends WorkerDeps {
   /** Names of the sealing keys there are. */
   readonly sealingKeyIds: readonly string[];
   readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
+  /** Sends what policy obliges to, where that was queued. */
+  readonly deliverObligation: (id: string) => Promise<void>;
   readonly accessRequests: AccessRequestService;
   readonly requestForms: RequestForms;
   readonly acceptedTools: AcceptedTools;
@@ -108,11 +110,11 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     requestForms: createRequestForms(deps.log),
     accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
     clocks: { database: () => readDatabaseClock(pool), accessRequests: () => readServiceClock(approvals) },
-    pdp: createPolicyDecisionPoint({
+    ...createObligingPdp({
       pdpUrl: pdp,
       token: secrets.pdpToken,
       accessRequestsUrl: accessRequests,
-      log: deps.log,
+      ...{ pool, seals, obligations: config.obligations, log: deps.log },
     }),
     acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, deps.log),
@@ -143,7 +145,10 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
     parts.push(await runWorker({ temporal, activities, graceMs: executionTimeoutMs(config), log }));
-    const handlers = outboxHandlers({ workflows, calls: store, accessRequests, log });
+    const handlers = {
+      ...outboxHandlers({ workflows, calls: store, accessRequests, log }),
+      ...obligationHandlers(connections),
+    };
     parts.push(
       await startOutbox({
         ...{ pool, listenUrl: connections.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },

@@ -107,9 +107,9 @@ describe('an allow', () => {
     await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
   });
 
-  it('with an obligation that nobody can meet is a denial', async () => {
+  it('with an obligation is a denial where nothing carries obligations out [OBL-07, OBL-29]', async () => {
     says({ decision: true, context: { obligations: [{ id: 'o', type: 'step-up', properties: {} }] } });
-    expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'deny' });
+    expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'deny' });
   });
 });
 

@@ -28,7 +28,9 @@ export const REQUESTABLE = {
 };
 
 /** What the configuration says beside the gateway's own settings. */
-type Sections = Readonly<Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements', object>>>;
+type Sections = Readonly<
+  Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations', object>>
+>;
 
 /**
  * The gateway with its real parts: a database, an upstream process, and an authority that answers what the test says.

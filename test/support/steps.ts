@@ -29,6 +29,8 @@ export interface World {
   decision?: Decision | Error;
   /** Instead, where it depends on what is asked. */
   decide?: (request: EvaluationRequest, approval?: Approval) => Decision;
+  /** The policy decision point itself, instead of its decision. */
+  pdp?: ActivityDeps['pdp'];
   /** The decision is given when this is over. */
   decided?: Promise<void>;
   /** The tool is seen when this is over. */
@@ -74,7 +76,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   };
   const deps: ActivityDeps = {
     store: { ...store, ...world.store },
-    pdp: {
+    pdp: world.pdp ?? {
       async evaluate(request, approval) {
         await world.decided;
         if (world.decide !== undefined) return world.decide(request, approval);

@@ -5,14 +5,18 @@ import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 
-/** The policy decision point. Throws `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read; never allows by error. */
+/**
+ * The policy decision point, with what its answers oblige to carried out: an allow has no obligation that is not. Throws
+ * `ERR_PDP_UNAVAILABLE` when it gives no answer that can be read, and what `Oblige` does; never allows by error.
+ */
 export interface PolicyDecisionPoint {
-  evaluate(request: EvaluationRequest, approval?: Approval): Promise<Decision>;
+  /** @param claims Of the caller's token, as they were when the call was made: they say how the caller signed in. */
+  evaluate(request: EvaluationRequest, approval?: Approval, claims?: JsonObject): Promise<Decision>;
   /**
    * One decision for each request, in their order. Whoever asks lets nothing pass unless each of them allows. No request is
    * no question: it is refused as one that has no answer.
    */
-  evaluateAll(requests: readonly EvaluationRequest[]): Promise<readonly Decision[]>;
+  evaluateAll(requests: readonly EvaluationRequest[], claims?: JsonObject): Promise<readonly Decision[]>;
 }
 
 /** What the access request service says about one request. Unknown values are `pending`: not approved, look again. */

@@ -86,6 +86,10 @@ function Policy({ record }: { record: OutcomeRecord }) {
             ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the claim rests on it` : one.kind],
             ['Decision', <Code text={one.id} />],
             ...(one.evaluationId ? ([['Evaluation', <Code text={one.evaluationId} />]] as const) : []),
+            ...(one.obligations ?? []).map(
+              ({ id, type, outcome }) =>
+                ['Obligation', <Visible text={`${type} ${id}: ${outcome.replaceAll('_', ' ')}`} />] as const,
+            ),
           ]}
         />
       ))}

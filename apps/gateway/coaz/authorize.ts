@@ -20,7 +20,10 @@ export function createAuthorize({
   return async (sender, method, params) => {
     const question = questions.ofRequest(sender, method, params);
     if (question === undefined) throw new CountersignError('ERR_READ_DENIED', 'no mapping says what it would be');
-    const { kind } = await pdp.evaluate(question);
-    if (kind !== 'allow') throw new CountersignError('ERR_READ_DENIED', 'policy does not allow this request');
+    const decision = await pdp.evaluate(question, undefined, sender.claims);
+    if (decision.kind === 'deny' && decision.unmet?.stepUps) {
+      throw new CountersignError('ERR_STEP_UP_NEEDED', 'policy demands a stronger sign-in for this request');
+    }
+    if (decision.kind !== 'allow') throw new CountersignError('ERR_READ_DENIED', 'policy does not allow this request');
   };
 }

@@ -11,10 +11,10 @@ export interface Decided {
 
 /** Puts the questions of a call: one, or all of a mapping with several at once. Throws `ERR_PDP_UNAVAILABLE`. */
 export async function decide(pdp: PolicyDecisionPoint, binding: CallBinding): Promise<Decided> {
-  const { evaluation, others } = binding;
-  if (others === undefined) return { decision: await pdp.evaluate(evaluation), binding };
+  const { evaluation, others, claims } = binding;
+  if (others === undefined) return { decision: await pdp.evaluate(evaluation, undefined, claims), binding };
   const questions = [evaluation, ...others];
-  const { decision, about } = joinDecisions(await pdp.evaluateAll(questions));
+  const { decision, about } = joinDecisions(await pdp.evaluateAll(questions, claims));
   return {
     decision,
     binding: {

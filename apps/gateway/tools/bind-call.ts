@@ -1,4 +1,5 @@
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
@@ -45,7 +46,7 @@ export function bindCall(
     toolDigest: tool.digest,
     ...(mappedBy !== undefined && { mappingDigest: mappedBy }),
     caller: call.caller,
-    ...keptClaims(call.claims, claimNames),
+    ...keptClaims(call.claims, [...SIGN_IN_CLAIMS, ...claimNames]),
     evaluation,
     ...(others.length > 0 && { others }),
   };

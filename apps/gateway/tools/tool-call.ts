@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { InvocationResult, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -60,6 +61,8 @@ export type ToolCallAnswer =
   /** An approval was asked for, and the call needs none. Nothing was forwarded. */
   | { readonly kind: 'not_needed' }
   | { readonly kind: 'denied' }
+  /** Policy demands that the caller signs in otherwise, and that is all that it demands. Nothing was opened. */
+  | { readonly kind: 'step_up'; readonly stepUps: readonly StepUp[] }
   | { readonly kind: 'too_many' }
   /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */
   | { readonly kind: 'needs_tasks' }

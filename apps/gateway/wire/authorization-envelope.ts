@@ -16,6 +16,8 @@ const REMEDIATION = {
   limit: 'undisclosed',
   /** An approval could be requested, in no way that this client declared. The text of the answer says how (DENIAL-027). */
   requestable: 'undisclosed',
+  /** Policy wants the caller to sign in otherwise first; what it decides then is not known. */
+  stepUp: 'undisclosed',
 } as const;
 
 /** The `_meta` of a denial: the envelope, or nothing where the operator switched envelopes off. */

@@ -45,6 +45,11 @@ const WIRE_ERRORS = {
   ERR_PROMPT_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown prompt' },
   ERR_RESOURCE_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown resource' },
   ERR_READ_DENIED: { code: READ_DENIED, message: 'Policy does not allow this request.' },
+  ERR_STEP_UP_NEEDED: {
+    code: READ_DENIED,
+    message:
+      'Policy demands a stronger sign-in for this request. Sign in again, and repeat the request with the new token.',
+  },
   ERR_NOT_ACCEPTED: {
     code: READ_DENIED,
     message:
@@ -77,6 +82,7 @@ const WIRE_ERRORS = {
   ERR_WEBHOOK_REPLAYED: ours,
   ERR_CAPABILITY_MISSING: ours,
   ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
+  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy makes could not be met now.'),
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
   ERR_UPSTREAM_UNAVAILABLE: {
     ...later("The tool's server cannot be reached."),

@@ -11,6 +11,7 @@ import {
   renderNotContinued,
   renderNotRequested,
   renderNotSent,
+  renderStepUp,
   renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderQuestion } from './render-question.ts';
@@ -43,6 +44,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderNotNeeded();
     case 'denied':
       return denial(renderDenial(rendering), rendering);
+    case 'step_up':
+      return denial(renderStepUp(answer.stepUps, rendering), rendering);
     case 'too_many':
       return renderLimitDenial(rendering);
     case 'needs_tasks':

@@ -1,4 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
 import { NEXT_STEP_META, OWN_TOOLS, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
 import { REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
@@ -18,6 +19,21 @@ export function renderDenial(rendering: Rendering): CallToolResult {
   return refusal(
     'The tool did not run. Policy does not allow this call, and no approval can change that.',
     authorizationMeta('final', rendering),
+  );
+}
+
+/** A denial that a stronger sign-in may cure. The values are the policy's, for the client's authorization request. @see OpenID Connect Core 1.0, section 3.1.2.1 */
+export function renderStepUp(stepUps: readonly StepUp[], rendering: Rendering): CallToolResult {
+  return refusal(
+    'The tool did not run. Policy demands a stronger sign-in for this call. Next step: sign in again as the metadata of this ' +
+      'answer say, and repeat the call with the new token.',
+    {
+      ...authorizationMeta('stepUp', rendering),
+      [NEXT_STEP_META]: {
+        kind: 'step_up',
+        signIns: stepUps.map(({ acrValue, amrValues }) => ({ acr_value: acrValue, amr_values: amrValues })),
+      },
+    },
   );
 }
 

@@ -39,6 +39,8 @@ const DENIED: Partial<Record<EndReason, string>> = {
   input_missing: 'The tool did not run: a further approval needs input that was not given. No change was made.',
   input_declined: 'The tool did not run: what a further approval needs was not given. No change was made.',
   requirement_unmet: 'The tool did not run: a requirement of the tool was not met in the end. No change was made.',
+  obligation_unmet:
+    'The tool did not run: policy allows this call under a condition that was not met. No change was made.',
 };
 
 const RAN = 'The tool ran once, after approval.';

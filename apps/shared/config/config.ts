@@ -5,6 +5,7 @@ import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings, publishedKeys } from './access-request-settings.ts';
 import { approverSettings } from './approver-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
+import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
@@ -76,6 +77,7 @@ export const configSchema = z.strictObject({
       publishedKeys,
     })
     .prefault({}),
+  obligations: obligationSettings,
   approvals: z
     .strictObject({
       port: port.default(4102),
@@ -169,6 +171,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     baseDir: at.baseDir,
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
+    obligations: withAbsoluteFiles(file.obligations, at.baseDir),
     directory: { ...file.directory, ...(file.directory.file && { file: resolve(at.baseDir, file.directory.file) }) },
     mcpServers: withAbsoluteSecrets(file.mcpServers, at.baseDir),
     signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },

@@ -4,13 +4,14 @@ import { isLoopbackHttp } from '../http/loopback.ts';
 export const port = z.number().int().min(1).max(65_535);
 /** A duration, at least one second. */
 export const seconds = z.number().int().positive();
-/** A secret as it is written, or a file whose content it is. */
-export const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
 /** @see RFC 6749, section 3.3 */
 export const scope = z
   .string()
   .regex(/^[\u0021\u0023-\u005B\u005D-\u007E]+$/, 'printable characters without blanks and quotes');
 
-/** Who answers at the issuer's address gives out identities: nobody else may be able to. */
+/** A secret as it is written, or a file whose content it is, read whenever it is used. */
+export const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
+
+/** Who answers at such an address gives out identities, or is told what is none of others' business: nobody else may be able to. */
 export const isTrustworthy = (url: string) =>
   /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));

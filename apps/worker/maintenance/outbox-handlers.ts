@@ -74,3 +74,8 @@ function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
     },
   };
 }
+
+/** Obligations of denials that nobody has taken yet. They are no matter of a gated call: there may be none behind them. */
+export const obligationHandlers = ({ deliverObligation }: { deliverObligation: (id: string) => Promise<void> }) => ({
+  deliver_obligation: deliverObligation,
+});

@@ -115,6 +115,8 @@ CREATE TABLE gateway.decision (
   reason        text,
   evaluation_id text,
   call_digest   text NOT NULL,
+  -- What the answer obliged to, and what became of each; null where it obliged to nothing.
+  obligations   jsonb,
   evaluated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX decision_by_gated_call ON gateway.decision (gated_call_id);
@@ -222,7 +224,7 @@ CREATE INDEX outcome_record_by_time ON gateway.outcome_record (recorded_at DESC,
 -- What is to be done outside. A row that has been handled is deleted.
 CREATE TABLE gateway.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('start_workflow','poke_workflow','cancel_access_request')),
+  kind          text NOT NULL CHECK (kind IN ('start_workflow','poke_workflow','cancel_access_request','deliver_obligation')),
   subject_id    text NOT NULL,
   urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),

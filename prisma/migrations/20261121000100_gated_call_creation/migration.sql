@@ -25,7 +25,7 @@ BEGIN
     'sealedRequester', b.sealed_requester, 'createdAt', c.created_at, 'generation', c.generation,
     'requestDeadline', c.request_deadline, 'approvalExpiresAt', c.approval_expires_at,
     'decisions', (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'generation', d.generation, 'kind', d.kind,
-        'reason', d.reason, 'evaluationId', d.evaluation_id, 'evaluatedAt', d.evaluated_at)
+        'reason', d.reason, 'evaluationId', d.evaluation_id, 'obligations', d.obligations, 'evaluatedAt', d.evaluated_at)
         ORDER BY d.evaluated_at), '[]') FROM gateway.decision d WHERE d.gated_call_id = p_call),
     'accessRequests', (SELECT coalesce(jsonb_agg(jsonb_build_object('generation', s.generation,
         'sealedHandle', s.sealed_handle, 'sealedApproval', a.sealed_reference, 'approvedAt', a.approved_at)
@@ -95,9 +95,9 @@ BEGIN
   INSERT INTO gateway.data_key VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
   INSERT INTO gateway.call_binding VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool',
     p ->> 'call_digest', p ->> 'tool_digest', p ->> 'requester_key', p ->> 'sealed_content', p ->> 'sealed_requester');
-  INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest)
+  INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, obligations)
     VALUES ((p ->> 'decision_id')::uuid, v_id, 1, 'requestable', p ->> 'decision_reason', p ->> 'evaluation_id',
-      p ->> 'call_digest');
+      p ->> 'call_digest', p -> 'obligations');
   INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, sealed_body, lease_until)
     VALUES ((p ->> 'submission_id')::uuid, v_id, 1, p ->> 'idempotency_key', p ->> 'submission_endpoint',
       p ->> 'sealed_body', v_now + (p ->> 'lease_ms')::bigint * interval '1 ms');

@@ -36,7 +36,7 @@ GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
 GRANT EXECUTE ON FUNCTION
   gateway.open_gated_call, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
   gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.request_again, gateway.accept_callback,
-  gateway.ask_input, gateway.answer_input,
+  gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
   gateway.take_looks, gateway.put_look_off, gateway.wake,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
   gateway.rewrap_data_keys, gateway.add_pins

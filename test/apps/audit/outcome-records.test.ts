@@ -42,6 +42,16 @@ describe('an outcome record', () => {
     expect(body.answers.couldRunTwice).toMatchObject({ answer: 'no', claimCount, siblings: [] });
   });
 
+  it('shows what became of the obligations of each decision [OBL-26]', async () => {
+    const obligations = [{ id: 'o-1', type: 'notification', outcome: 'carried_out' as const }];
+    const { decision, submission, ...opening } = withCanary();
+    const call = await audit.calls.end('denied', { ...opening, submission, decision: { ...decision, obligations } });
+    const { body } = await audit.json(`/outcome-records/by-task/${call.taskId}`);
+    expect(body.record.decisions).toMatchObject([{ obligations }]);
+    const page = await audit.get(`/outcome-records/by-task/${call.taskId}`, { accept: 'text/html' });
+    expect(page.text).toContain('notification o-1: carried out');
+  });
+
   it('says that nothing ran when nothing was sent', async () => {
     const { body } = await audit.json(`/outcome-records/by-task/${(await audit.calls.notSent()).taskId}`);
     expect(body.answers.didRun.answer).toBe('no');

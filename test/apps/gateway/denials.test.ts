@@ -15,6 +15,10 @@ const SCHEMA = 'https://approvals.test/schema';
 /** What no text without an envelope has. */
 const ENVELOPE = /insufficient_authorization|io\.modelcontextprotocol\/authorization/;
 const UNDISCLOSED = { reason: 'insufficient_authorization', remediation: 'undisclosed' };
+const STEP_UP = {
+  kind: 'deny',
+  unmet: { stepUps: [{ acrValue: 'urn:example:loa:3', amrValues: ['mfa'] }] },
+} as const;
 
 const switchedOn = new GatewayUnderTest();
 const switchedOff = new GatewayUnderTest({ structuredDenials: false });
@@ -92,6 +96,7 @@ const ANSWERS = {
   requested: [['only an approval was asked for', undefined, ON_HOLD, REQUEST]],
   not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
   still_held: [['it waited in vain', UNDISCLOSED, ON_HOLD, WAITS]],
+  step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
   // An error of the protocol: the tests of the ladder have it.
   demands_tasks: [],
   needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],

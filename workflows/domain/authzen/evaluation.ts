@@ -1,4 +1,5 @@
 import type { JsonObject } from '../canonical-json.ts';
+import type { Unmet, WithObligations } from './obligation.ts';
 
 /** AuthZEN information model: who, does what, on what. @see AuthZEN Authorization API 1.0, section 5 */
 export interface Subject {
@@ -44,20 +45,28 @@ export interface Approval {
   readonly state: string;
 }
 
-/** What the PDP answered. Only the PDP decides; anything not understood is a plain denial. */
-export type Decision =
-  | { readonly kind: 'allow'; readonly evaluationId?: string; readonly approvedUntil?: string }
-  | { readonly kind: 'deny'; readonly evaluationId?: string; readonly reason?: string }
-  | {
-      readonly kind: 'requestable';
-      readonly evaluationId?: string;
-      readonly evaluatedAt?: string;
-      readonly reason?: string;
-      readonly offer: AccessRequestOffer;
-    }
-  | {
-      readonly kind: 'retry';
-      readonly evaluationId?: string;
-      readonly reason?: string;
-      readonly retryAfterMs?: number;
-    };
+/** What the PDP answered, with its obligations carried out. Only the PDP decides; anything not understood is a plain denial. */
+export type Decision = WithObligations &
+  (
+    | { readonly kind: 'allow'; readonly evaluationId?: string; readonly approvedUntil?: string }
+    | {
+        readonly kind: 'deny';
+        readonly evaluationId?: string;
+        readonly reason?: string;
+        /** Of a permit whose obligations were not met, and of a denial that demands a stronger sign-in. */
+        readonly unmet?: Unmet;
+      }
+    | {
+        readonly kind: 'requestable';
+        readonly evaluationId?: string;
+        readonly evaluatedAt?: string;
+        readonly reason?: string;
+        readonly offer: AccessRequestOffer;
+      }
+    | {
+        readonly kind: 'retry';
+        readonly evaluationId?: string;
+        readonly reason?: string;
+        readonly retryAfterMs?: number;
+      }
+  );

@@ -20,7 +20,7 @@ export interface CallBinding {
   /** Digest of the mapping that made the questions of the call; missing when that was the default. */
   readonly mappingDigest?: string;
   readonly caller: Principal;
-  /** Claims of the caller's token that requirements of tools are about, as they were when the call was made. */
+  /** Claims of the caller's token that requirements of tools and obligations of policy are about, as they were when the call was made. */
   readonly claims?: JsonObject;
   /** What the PDP was asked, without any approval; sent again unchanged at re-evaluation. */
   readonly evaluation: EvaluationRequest;

@@ -53,6 +53,7 @@ export const END_REASONS = [
   'binding_integrity',
   'tool_changed',
   'requirement_unmet',
+  'obligation_unmet',
   'input_missing',
   'input_declined',
   'client_cancelled',

@@ -1,3 +1,4 @@
+import type { ObligationOutcome } from '../authzen/obligation.ts';
 import type { JsonObject } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 import { GATED_CALL_STATES, isTerminal, type EndReason, type GatedCallState } from './gated-call.ts';
@@ -17,6 +18,8 @@ export interface RecordedDecision {
   readonly reason?: string;
   /** The PDP's own name for this answer, where it gave one. */
   readonly evaluationId?: string;
+  /** What it obliged to, and what became of each by then. */
+  readonly obligations?: readonly ObligationOutcome[];
   readonly evaluatedAt: string;
 }
 

@@ -9,6 +9,7 @@ export const SEALED_COLUMNS = {
   'call_result.sealed_result': 'call',
   'question.sealed_form': 'call',
   'question.sealed_answer': 'call',
+  'obligation.sealed_message': 'call',
   'call_binding.sealed_requester': 'record',
   'submission.sealed_handle': 'record',
   'approval.sealed_reference': 'record',

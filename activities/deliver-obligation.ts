@@ -1,0 +1,33 @@
+import type { Logger } from 'pino';
+import type { ObligationReceivers } from './clients/obligation-receivers.ts';
+import type { ObligationQueue } from './stores/obligation-queue.ts';
+
+/** An obligation that nobody took for a day says nothing of use to anybody any more. */
+const GIVE_UP_MS = 24 * 3_600_000;
+
+export interface DeliverObligationDeps {
+  readonly receivers: Pick<ObligationReceivers, 'send'>;
+  readonly queue: Pick<ObligationQueue, 'find' | 'drop'>;
+  readonly log: Logger;
+}
+
+/** Sends an obligation that is still queued, with the id that it has had from the start. Throws when it is to be tried again. */
+export function createDeliverObligation({
+  receivers,
+  queue,
+  log,
+}: DeliverObligationDeps): (id: string) => Promise<void> {
+  return async (id) => {
+    const found = await queue.find(id);
+    if (found === undefined) return;
+    const answer = await receivers.send(found.message).catch((error: unknown) => {
+      if (found.waitedMs < GIVE_UP_MS) throw error;
+      return 'given up' as const;
+    });
+    await queue.drop(id);
+    const outcome = answer === 'taken' ? 'carried_out' : 'unmet';
+    log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial came to its end');
+    if (outcome === 'unmet')
+      log.error({ alarm: 'obligation_unmet', webhookId: id, answer }, 'an obligation was not carried out');
+  };
+}

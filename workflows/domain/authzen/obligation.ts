@@ -1,0 +1,60 @@
+import type { JsonObject } from '../canonical-json.ts';
+import { ownMember } from '../own-member.ts';
+
+/** Claims of a caller's token that say how it signed in. @see OpenID Connect Core 1.0, section 2 */
+export const SIGN_IN_CLAIMS = ['acr', 'amr'] as const;
+
+/** A sign-in that an obligation demands of the caller. @see AuthZEN Obligations Profile, step-up */
+export interface StepUp {
+  readonly acrValue: string;
+  /** Every one of them has to have been used. */
+  readonly amrValues: readonly string[];
+}
+
+/** What became of one obligation of an answer. Kept beside the decision, for auditors. */
+export interface ObligationOutcome {
+  /** As the PDP named it. Of one that cannot be read, empty. */
+  readonly id: string;
+  readonly type: string;
+  /** `queued`: of a denial, and not taken yet; it is sent until it is. `repeated`: of a denial that came before, and was not sent again. */
+  readonly outcome: 'carried_out' | 'queued' | 'repeated' | 'unmet';
+}
+
+/** What of its obligations goes with a decision. */
+export interface WithObligations {
+  /** Absent where the PDP put none on its answer. */
+  readonly obligations?: readonly ObligationOutcome[];
+}
+
+/** A receiver of messages, as the configuration names it; notifications have one for each `to`. */
+export type ObligationReceiver = { readonly notification: string } | 'custom' | 'sessionTermination';
+
+/** What is sent because of an obligation. The same id names the same obligation, however often it arrives. */
+export interface ObligationMessage {
+  readonly id: string;
+  readonly to: ObligationReceiver;
+  /** JSON. */
+  readonly body: string;
+}
+
+/** Why a permit counts as a denial, or what a denial asks for first. */
+export interface Unmet {
+  /** The sign-ins that are missing, where nothing else is. */
+  readonly stepUps?: readonly [StepUp, ...StepUp[]];
+}
+
+/**
+ * Whether the caller signed in as an obligation demands. A level is reached by itself, and by those that the operator ranks above
+ * it (`levels`, the weakest first); values are compared to the letter.
+ */
+export function isSignedIn(claims: JsonObject, { acrValue, amrValues }: StepUp, levels: readonly string[]): boolean {
+  const held = ownMember(claims, 'acr');
+  const methods = ownMember(claims, 'amr');
+  if (typeof held !== 'string' || !reaches(held, acrValue, levels)) return false;
+  return amrValues.every((one) => Array.isArray(methods) && methods.includes(one));
+}
+
+function reaches(held: string, demanded: string, levels: readonly string[]): boolean {
+  const rank = levels.indexOf(demanded);
+  return held === demanded || (rank >= 0 && levels.indexOf(held) > rank);
+}
