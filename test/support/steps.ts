@@ -35,6 +35,8 @@ export interface World {
   decided?: Promise<void>;
   /** The tool is seen when this is over. */
   seen?: Promise<void>;
+  /** The access request service itself, instead of its status and handle. */
+  accessRequests?: AccessRequestService;
   handle?: AccessRequestHandle | Error;
   tool?: UpstreamTool | Error;
   /** Absent: the tool is as it was accepted. */
@@ -66,7 +68,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     if (value instanceof Error) throw value;
     return value;
   };
-  const accessRequests: AccessRequestService = {
+  const accessRequests: AccessRequestService = world.accessRequests ?? {
     async submit(submission) {
       submitted.push(submission);
       return answer(world.handle ?? new Error('not expected'));

@@ -49,8 +49,8 @@ BEGIN
   RETURN c.state;
 END $$;
 
--- Records an authenticated grant for the current generation. A superseded generation, an approval that is over, and a
--- call that went on are left as they are. Answers the state the call is in afterwards.
+-- Records an authenticated grant for the current generation. A superseded generation, and a call that went on, are left as they
+-- are; an approval that is over, or that another call or generation has had, denies the call. Answers the state the call is in afterwards.
 CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_key text, p_approved_at timestamptz,
   p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
@@ -62,7 +62,11 @@ BEGIN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
   END IF;
   INSERT INTO gateway.approval
-    VALUES (p_call, p_generation, p_approval_key, p_approved_at, p_approved_until, p_sealed_body, p_sealed_reference);
+    VALUES (p_call, p_generation, p_approval_key, p_approved_at, p_approved_until, p_sealed_body, p_sealed_reference)
+    ON CONFLICT (approval_key) DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_used', 'grant', p_retention_ms);
+  END IF;
   UPDATE gateway.gated_call SET approval_expires_at = p_approved_until WHERE id = p_call;
   PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
   RETURN 'granted';

@@ -49,6 +49,7 @@ export const END_REASONS = [
   'policy_denied',
   'request_expired',
   'approval_expired',
+  'approval_used',
   'chain_limit',
   'binding_integrity',
   'tool_changed',

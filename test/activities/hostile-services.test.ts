@@ -1,0 +1,229 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
+import { ownCalls } from '../support/own-calls.ts';
+import { serve } from '../support/serve.ts';
+import { stepsIn, type World } from '../support/steps.ts';
+
+const PERMIT = { decision: true, context: { evaluation_id: 'eval_permit' } };
+const DENY = { decision: false, context: { evaluation_id: 'eval_deny', reason: 'policy_denied' } };
+const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token' };
+
+/** The worker's steps before services that lie: whatever they say over HTTP is read as it is in production. */
+describe('a call that waits', () => {
+  const own = ownCalls();
+  let server!: HttpServer;
+  /** Requests that were answered, by method and path. */
+  let asked: string[];
+  let pdpSays: unknown;
+  let serviceSays: (request: IncomingMessage, response: ServerResponse) => void;
+  beforeAll(async () => {
+    server = await serve((request, response) => {
+      void text(request).then(() => {
+        asked.push(`${request.method} ${request.url}`);
+        response.setHeader('content-type', 'application/json');
+        if (request.url === '/access/v1/evaluation') response.end(JSON.stringify(pdpSays));
+        else serviceSays(request, response);
+      });
+    });
+  });
+  afterAll(() => server?.close());
+  beforeEach(() => {
+    asked = [];
+    pdpSays = PERMIT;
+    says({ status: 'pending' });
+  });
+
+  const REQUEST = '/access/v1/requests/arq_1';
+  const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}${REQUEST}` });
+  const says = (task: object, result?: unknown) => {
+    serviceSays = (_request, response) =>
+      response.end(
+        JSON.stringify({ task: { id: 'arq_1', status_endpoint: `${server.url}${REQUEST}`, ...task }, result }),
+      );
+  };
+  const granted = (approval = anApproval()) =>
+    says({ status: 'approved' }, { mode: 'reevaluate', approval: wireOf(approval) });
+
+  /** A call that waits, and one more step of it. */
+  async function waiting(fixture = own.fixture) {
+    const call = await fixture.opened();
+    await fixture.lifecycle.attachHandle(call.gatedCallId, 1, { ...handle(), accessRequestId: `arq_${randomUUID()}` });
+    return call;
+  }
+  function step(call: { gatedCallId: string }, world: World = {}, fixture = own.fixture) {
+    const accessRequestsUrl = `${server.url}/access/v1/requests`;
+    const log = pino({ level: 'silent' });
+    const pdp = createPolicyDecisionPoint({ pdpUrl: server.url, token: 't', accessRequestsUrl, log });
+    const accessRequests = createAccessRequestClient({ serviceUrl: server.url, token: 't' });
+    return stepsIn({ pdp, accessRequests, ...world }, fixture.lifecycle).claimExecution(call);
+  }
+  const rowOf = async ({ gatedCallId }: { gatedCallId: string }) =>
+    (
+      await own.db.pool.query<{ state: string; reason: string | null; claims: number }>(
+        `SELECT state, reason, (SELECT count(*)::int FROM gateway.execution_claim WHERE gated_call_id = $1) AS claims
+         FROM gateway.gated_call WHERE id = $1`,
+        [gatedCallId],
+      )
+    ).rows[0];
+  const unclaimed = (state: string, reason: string | null = null) => ({ state, reason, claims: 0 });
+
+  describe('for an access request service that lies', () => {
+    it.each([
+      ['a status that nobody knows', { status: 'APPROVED' }, {}],
+      ['an approval in another mode', { status: 'approved' }, { mode: 'token', approval: wireOf(anApproval()) }],
+      ['no approval', { status: 'approved' }, { mode: 'reevaluate' }],
+      ['a part of an approval', { status: 'approved' }, { mode: 'reevaluate', approval: { id: 'apr_1' } }],
+      [
+        'an approval of something that is still pending',
+        { status: 'pending' },
+        { mode: 'reevaluate', approval: wireOf(anApproval()) },
+      ],
+    ])('goes on waiting when it is told %s', async (_what, task, result) => {
+      const call = await waiting();
+      says(task, result);
+      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await rowOf(call)).toEqual(unclaimed('pending'));
+      expect(asked).not.toContain('POST /access/v1/evaluation');
+    });
+
+    it('keeps to the first end that it was told, however often that is taken back', async () => {
+      const [denied, approved] = [await waiting(), await waiting()];
+      says({ status: 'denied' });
+      expect(await step(denied)).toEqual({ kind: 'ended' });
+      granted();
+      expect(await step(denied)).toEqual({ kind: 'ended' });
+      expect(await rowOf(denied)).toEqual(unclaimed('denied', 'resolution_denied'));
+      // Approved first, and the policy is asked later: with the approval that was given, not with what is said by then.
+      pdpSays = 'nothing that can be read';
+      granted();
+      expect(await step(approved)).toMatchObject({ kind: 'wait' });
+      says({ status: 'denied' });
+      pdpSays = PERMIT;
+      expect(await step(approved)).toMatchObject({ kind: 'claimed' });
+    });
+
+    it('does not run on the approval of another call', async () => {
+      const [first, second] = [await waiting(), await waiting()];
+      const approval = anApproval();
+      granted(approval);
+      expect(await step(first)).toMatchObject({ kind: 'claimed' });
+      expect(await step(second)).toEqual({ kind: 'ended' });
+      expect(await rowOf(second)).toEqual(unclaimed('denied', 'approval_used'));
+    });
+
+    it('asks where it asked first, whatever address a later answer names', async () => {
+      const call = await waiting();
+      const moved = `${server.url}/elsewhere`;
+      says({ status: 'pending', status_endpoint: moved, links: { cancel: moved } });
+      for (let n = 0; n < 3; n += 1) await step(call);
+      expect(asked).toEqual(Array.from({ length: 3 }, () => `GET ${REQUEST}`));
+    });
+
+    it.each([301, 302, 303, 307, 308])('follows no redirect (%i)', async (status) => {
+      const call = await waiting();
+      serviceSays = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end();
+      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(asked).toEqual([`GET ${REQUEST}`]);
+      expect(await rowOf(call)).toEqual(unclaimed('pending'));
+    });
+  });
+
+  describe('for a policy decision point that lies', () => {
+    it.each([
+      ['a text for a decision', { decision: 'true' }],
+      ['a number for a decision', { decision: 1 }],
+      ['no decision', {}],
+      ['an approval that ends on no day', { decision: true, context: { approval: { approved_until: 'soon' } } }],
+    ])('waits, approved as it is, when it is told %s', async (_what, body) => {
+      const call = await waiting();
+      granted();
+      pdpSays = body;
+      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await rowOf(call)).toEqual(unclaimed('granted'));
+    });
+
+    it('does not run on a permit that got old, when the next answer is a denial', async () => {
+      const call = await waiting();
+      granted();
+      // The permit was asked for six seconds ago by the time that it is to be used.
+      const load = async (gatedCallId: string) => {
+        const found = await own.fixture.lifecycle.load(gatedCallId);
+        return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
+      };
+      expect(await step(call, { store: { load } })).toMatchObject({ kind: 'wait' });
+      pdpSays = DENY;
+      expect(await step(call)).toEqual({ kind: 'ended' });
+      expect(await rowOf(call)).toEqual(unclaimed('denied', 'policy_denied'));
+    });
+
+    it('is denied at the end of the approval when it is told to be patient for ever, having asked few times', async () => {
+      const call = await waiting();
+      granted(anApproval({ approvedUntil: new Date(Date.now() + 3_600_000).toISOString() }));
+      pdpSays = { decision: false, context: { next_action: 'retry', retry_after: 0 } };
+      let found = await step(call);
+      while (found.kind === 'wait') {
+        // As if so much time had passed.
+        await own.db.pool.query(
+          `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 ms',
+             approval_expires_at = approval_expires_at - $2 * interval '1 ms' WHERE id = $1`,
+          [call.gatedCallId, found.waitMs],
+        );
+        found = await step(call);
+      }
+      expect(await rowOf(call)).toEqual(unclaimed('denied', 'approval_expired'));
+      const questions = asked.filter((one) => one.startsWith('POST')).length;
+      expect(questions).toBeGreaterThan(20);
+      expect(questions).toBeLessThan(120);
+    });
+
+    it('is denied when it wants approval after approval', async () => {
+      const call = await waiting();
+      const next = {
+        decision: false,
+        context: { evaluation_id: 'eval_more', next_action: 'request', access_request: OFFER },
+      };
+      pdpSays = next;
+      for (let generation = 1; generation <= 2; generation += 1) {
+        granted();
+        await step(call);
+        if (generation === 1)
+          await own.fixture.lifecycle.attachHandle(call.gatedCallId, 2, {
+            ...handle(),
+            accessRequestId: `arq_${randomUUID()}`,
+          });
+      }
+      expect(await rowOf(call)).toEqual(unclaimed('denied', 'chain_limit'));
+    });
+
+    it.each([
+      ['to request, and offers nothing', { next_action: 'request' }],
+      ['something that nobody knows', { next_action: 'escalate', reason: 'because' }],
+    ])('is denied when it is told to do %s', async (_what, context) => {
+      const call = await waiting();
+      granted();
+      pdpSays = { decision: false, context };
+      expect(await step(call)).toEqual({ kind: 'ended' });
+      expect(await rowOf(call)).toEqual(unclaimed('denied', 'policy_denied'));
+    });
+  });
+
+  it('ends at its deadline when nobody ever says anything that can be read', async () => {
+    const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
+    const call = await waiting(short);
+    serviceSays = (_request, response) => response.end('<html>');
+    expect(await step(call, {}, short)).toEqual({ kind: 'ended' });
+    expect(await rowOf(call)).toEqual(unclaimed('denied', 'request_expired'));
+  });
+});
+
+/** An approval as an access request service writes it. */
+function wireOf({ id, approvedAt, approvedUntil, state }: ReturnType<typeof anApproval>) {
+  return { id, approved_at: approvedAt, approved_until: approvedUntil, state };
+}
