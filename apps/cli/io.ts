@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
 import { readEnvironment, type Environment } from '../shared/config/env.ts';
 
 /** Everything a command says and is told. Results go to `out`, everything about getting them to `err`. */
@@ -7,6 +8,8 @@ export interface Io {
   err(line: string): void;
   /** Asks a person; absent when nobody sits there. */
   readonly ask?: (question: string) => Promise<string>;
+  /** What is piped into the command, all of it. */
+  readonly input: () => Promise<string>;
   readonly environment: Environment;
   readonly cwd: string;
 }
@@ -34,6 +37,7 @@ export function processIo(): Io {
   return {
     out: (line) => void process.stdout.write(`${line}\n`),
     err: (line) => void process.stderr.write(`${line}\n`),
+    input: () => text(process.stdin),
     ...(process.stdin.isTTY && process.stderr.isTTY && { ask }),
     environment: readEnvironment(),
     cwd: process.cwd(),

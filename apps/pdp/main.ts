@@ -19,6 +19,11 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 import { openPolicies } from './versions/source.ts';
 
 export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
+export { describeProblem, type Problem } from './cedar/problems.ts';
+export { checkPolicies, type PolicyCheck } from './tools/check.ts';
+export { explainRequest, type Explanation } from './tools/explain.ts';
+export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
+export { shortVersion, type PolicyPlaces } from './versions/version.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;

@@ -4,10 +4,18 @@ import type { PolicyTest } from '../../pdp/main.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, visible } from '../output.ts';
+import { checkCommand } from './policy/check.ts';
+import { explainCommand } from './policy/explain.ts';
+import { replayCommand } from './policy/replay.ts';
 
 /** `policy`: what the policies say, before anybody depends on it. */
 export function policyCommand(io: Io): Command {
-  return new Command('policy').description('try the policies').addCommand(testCommand(io));
+  return new Command('policy')
+    .description('try the policies')
+    .addCommand(checkCommand(io))
+    .addCommand(testCommand(io))
+    .addCommand(explainCommand(io))
+    .addCommand(replayCommand(io));
 }
 
 const TEST_HELP = `

@@ -54,7 +54,7 @@ export function* readPolicies(
       if (policy) all.push(policy);
     }
   }
-  all.sort((a, b) => (a.id < b.id ? -1 : 1));
+  all.sort((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
   const byId = new Map<string, Policy>();
   for (const policy of all) {
     const { id, file, line, column } = policy;
@@ -88,13 +88,14 @@ function piecesOf({ file, text }: PolicyFiles['policies'][number], problems: Pro
     return [];
   }
   const pieces: Piece[] = [];
-  let place: Place = { line: 1, column: 1 };
+  let behind: Place = { line: 1, column: 1 };
   let from = 0;
   for (const policy of inOrderOfText(parts.policies)) {
     const at = Math.max(from, text.indexOf(policy, from));
-    place = within(place, endOf(text.slice(from, at)));
-    from = at;
-    pieces.push({ file, text: policy, ...place });
+    const start = within(behind, endOf(text.slice(from, at)));
+    pieces.push({ file, text: policy, ...start });
+    behind = within(start, endOf(policy));
+    from = at + policy.length;
   }
   return pieces;
 }

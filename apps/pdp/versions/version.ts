@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { readDirectory, type Directory } from '../../shared/directory/directory.ts';
 import type { DirectorySettings } from '../../shared/directory/source.ts';
@@ -38,7 +37,8 @@ export interface PolicyVersion {
 export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Promise<PolicyTexts> {
   const files = await readPolicyFiles(folder);
   const people = directory.file === undefined ? undefined : await readDirectoryText(directory.file);
-  return { id: idOf(files, people && { ...people, attribute: directory.subjectAttribute }), files, directory: people };
+  const { subjectAttribute } = directory;
+  return { id: idOf(files, people && { text: people.text, subjectAttribute }), files, directory: people };
 }
 
 /** Checks everything, and loads it in steps between which the process can answer requests. Throws `InvalidPolicies`. */
@@ -73,10 +73,9 @@ function idOf({ policies, schema, entities, requestSchemas }: PolicyFiles, direc
   return `sha-256:${createHash('sha256').update(texts).digest('hex')}`;
 }
 
-async function readDirectoryText(path: string): Promise<NonNullable<PolicyTexts['directory']>> {
-  const file = basename(path);
+async function readDirectoryText(file: string): Promise<NonNullable<PolicyTexts['directory']>> {
   try {
-    return { file, text: await readFile(path, 'utf8') };
+    return { file, text: await readFile(file, 'utf8') };
   } catch (cause) {
     throw new InvalidPolicies([{ file, message: 'it cannot be read. Create it, or mend directory.file.' }], cause);
   }

@@ -14,8 +14,11 @@ export class Desk {
     writeFileSync(join(this.folder, 'countersign.yaml'), typeof config === 'string' ? config : stringify(config));
   }
 
-  /** Runs one command line. `answer`: what the person at the terminal answers; nobody sits there without it. */
-  async run(args: readonly string[], { env = {}, answer }: { env?: Record<string, string>; answer?: string } = {}) {
+  /** Runs one command line. `answer`: what the person at the terminal answers; nobody sits there without it. `input`: what is piped in. */
+  async run(
+    args: readonly string[],
+    { env = {}, answer, input = '' }: { env?: Record<string, string>; answer?: string; input?: string } = {},
+  ) {
     const out: string[] = [];
     const err: string[] = [];
     const questions: string[] = [];
@@ -26,6 +29,7 @@ export class Desk {
     const code = await runCli(args, {
       out: (line) => void out.push(line),
       err: (line) => void err.push(line),
+      input: () => Promise.resolve(input),
       ...(answer !== undefined && { ask }),
       environment: readEnvironment({ PATH: process.env['PATH'], COUNTERSIGN_STATE: this.stateDir, ...env }),
       cwd: this.folder,

@@ -1,0 +1,45 @@
+import { Command } from 'commander';
+import type { PolicyCheck, Problem } from '../../../pdp/main.ts';
+import type { Io } from '../../io.ts';
+import { CliError, facts, json } from '../../output.ts';
+import { placed, policyPlaces, shown } from './places.ts';
+
+/** `policy check`: whether a policy folder could be put in force, and what is wrong with it. */
+export function checkCommand(io: Io): Command {
+  return new Command('check')
+    .description(
+      'load policies as the decision point would, and tell all that is wrong. Exit code 1 when they cannot be used',
+    )
+    .argument('[folder]', 'policy folder (default: pdp.policies)')
+    .option('--json', 'print JSON')
+    .action(async (folder: string | undefined, options: { json?: boolean }, command: Command) => {
+      const places = policyPlaces(io, command, folder);
+      // Loaded only now: it brings the policy engine with it.
+      const { checkPolicies, describeProblem, shortVersion } = await import('../../../pdp/main.ts');
+      const checked = await checkPolicies(places);
+      const locate = (problems: readonly Problem[]) => problems.map((problem) => placed(io, places, problem));
+      const check: PolicyCheck = { ...checked, errors: locate(checked.errors), warnings: locate(checked.warnings) };
+      if (options.json) io.out(json(check));
+      else {
+        for (const error of check.errors) shown(io, `error    ${describeProblem(error)}`);
+        for (const warning of check.warnings) shown(io, `warning  ${describeProblem(warning)}`);
+        if (check.found) io.out(summary(check.found, shortVersion(check.found.version)));
+      }
+      const { length } = check.errors;
+      if (length > 0)
+        throw new CliError(`${length} ${length === 1 ? 'thing is' : 'things are'} wrong with the policies`);
+    });
+}
+
+function summary(found: NonNullable<PolicyCheck['found']>, version: string): string {
+  return facts([
+    ['version', version],
+    [
+      'policies',
+      `${found.policies} in ${found.files} ${found.files === 1 ? 'file' : 'files'}, ${found.requestable} requestable`,
+    ],
+    ['templates', found.templates.join(', ') || 'none'],
+    ['request schemas', String(found.requestSchemas)],
+    ['people', String(found.people)],
+  ]);
+}

@@ -1,0 +1,156 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { aGroup, aUser, directoryText } from '../../support/directory.ts';
+import { DEFAULT_POLICIES } from '../../support/pdp.ts';
+import { aCall, permitting } from '../../support/policy-folder.ts';
+import { policyDesk, REQUESTABLE } from './policy-desk.ts';
+import { Desk } from './run.ts';
+
+let desk: Desk;
+afterEach(() => desk.clear());
+const aDesk = (...of: Parameters<typeof policyDesk>) => (desk = policyDesk(...of));
+
+describe('countersign policy check', () => {
+  it('counts what is there and names its version, as the decision point does', async () => {
+    desk = new Desk({ pdp: { policies: DEFAULT_POLICIES } });
+    const { code, out, err } = await desk.run(['policy', 'check']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(
+      /^version {10}[0-9a-f]{12}\npolicies {9}\d+ in 3 files, 1 requestable\ntemplates {8}operator_approval\n/,
+    );
+    const { out: text } = await desk.run(['policy', 'check', DEFAULT_POLICIES, '--json']);
+    const { errors, warnings, found } = JSON.parse(text) as { errors: []; warnings: []; found: { version: string } };
+    expect([errors, warnings]).toEqual([[], []]);
+    expect(out).toContain(found.version.slice('sha-256:'.length, 'sha-256:'.length + 12));
+  });
+
+  it('tells every mistake of a kind with file, line and column, and what to do', async () => {
+    const broken = aDesk({
+      'b.cedar':
+        'permit (principal, action, resource);\n\n  @id("a") @requestable permit (principal, action, resource);',
+      'c.cedar': '@id("c")\npermit (principal, action, resource',
+    });
+    const { code, out, err } = await broken.run(['policy', 'check']);
+    expect(code).toBe(1);
+    expect(out.split('\n')).toEqual([
+      expect.stringMatching(/^error {4}policies\/b\.cedar:1:1: a policy without @id\("…"\)\. Add one/),
+      expect.stringMatching(/^error {4}policies\/b\.cedar:3:3: @requestable of "a" has no value\. Write/),
+      expect.stringMatching(/^error {4}policies\/c\.cedar:2:\d+: .*expected/),
+    ]);
+    expect(err).toBe('countersign: 3 things are wrong with the policies');
+    const asJson = await broken.run(['policy', 'check', '--json']);
+    expect(JSON.parse(asJson.out)).toMatchObject({
+      errors: [{ file: 'policies/b.cedar', line: 1, column: 1 }, {}, {}],
+    });
+    expect(asJson.code).toBe(1);
+  });
+
+  it.each([
+    [
+      'a type',
+      { 'd.cedar': '\n@id("d") permit (principal, action, resource) when { resource.id == 1 || principal.x };' },
+      /policies\/d\.cedar:2:\d+: .*`x`/,
+    ],
+    [
+      'the schema',
+      { 'schema.cedarschema': 'entity Subject;\nentity Resource = { a: Text };' },
+      /policies\/schema\.cedarschema:2:24: .*Text/,
+    ],
+    ['an entity', { 'entities.json': '[\n  {"uid" 1}\n]' }, /policies\/entities\.json:2:\d+: it is not JSON\. Write/],
+    [
+      'a form',
+      { 'x.request.json': '{}' },
+      /policies\/x\.request\.json: no policy is @requestable\("x"\)\. Rename or remove it/,
+    ],
+    [
+      'a policy without its name',
+      { 'a.cedar': permitting('a') + permitting('a') },
+      /policies\/a\.cedar:3:1: two policies have @id\("permit-a"\), the other in a\.cedar:1\. Give/,
+    ],
+  ])('finds a mistake in %s', async (_where, files, message) => {
+    const { code, out } = await aDesk(files).run(['policy', 'check']);
+    expect(code).toBe(1);
+    expect(out).toMatch(message);
+  });
+
+  it('finds a mistake in the directory, which belongs to the version', async () => {
+    const config = { directory: { file: './people.json' } };
+    writeFileSync(join(aDesk({}, config).folder, 'people.json'), directoryText(aGroup('g', ['nobody'])));
+    const { code, out } = await desk.run(['policy', 'check']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^error {4}people\.json: directory: g has a member nobody that is not there/);
+    writeFileSync(join(desk.folder, 'people.json'), directoryText(aUser('alice')));
+    expect((await desk.run(['policy', 'check'])).out).toMatch(/people {11}1$/);
+  });
+
+  it('warns of what has no effect, and passes', async () => {
+    const { code, out } = await aDesk({
+      'b.cedar': '@id("b")\n@request("x")\npermit (principal, action, resource) when { resource.id == "a" && false };',
+    }).run(['policy', 'check']);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^warning {2}policies\/b\.cedar:1:1: @request of "b" has no effect\. Known are @id, @requestable/,
+    );
+    expect(out).toMatch(/^warning {2}policies\/b\.cedar:1:1: .*impossible/m);
+  });
+
+  it('says what to do when there is no folder', async () => {
+    const { code, out } = await aDesk().run(['policy', 'check', 'nowhere']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/no policy folder .*nowhere\. Create it or set pdp\.policies/);
+  });
+});
+
+describe('countersign policy explain', () => {
+  const explain = (request: unknown, ...args: string[]) =>
+    aDesk({ 'b.cedar': REQUESTABLE }).run(['policy', 'explain', '-', ...args], { input: JSON.stringify(request) });
+
+  it('tells which policy asks for an approval, where it is, and that one would cure the denial', async () => {
+    const request = { ...aCall('b', 'agent', { nickname: 'x' }), context: { path: '/a', extra: [{ b: 1 }] } };
+    const { code, out, err } = await explain(request);
+    expect([code, err]).toEqual([0, '']);
+    const lines = out.split('\n');
+    expect(lines[0]).toMatch(/^decision +denied, until somebody approves$/);
+    expect(out).toMatch(/^reason +approval_required$/m);
+    expect(out).toMatch(/^cure +an approval of boss: with one, the same request is permitted$/m);
+    expect(out).toMatch(
+      /^seen +subject\.type, subject\.id, action\.name, resource\.type, resource\.id, context\.path$/m,
+    );
+    expect(out).toMatch(
+      /^left aside +subject\.properties\.nickname, .*context\.extra \(not declared in the schema\)$/m,
+    );
+    expect(lines.slice(-4)).toEqual([
+      '  ask  permit  policies/b.cedar:2',
+      '    @requestable  boss',
+      '    @reason  approval_required',
+      '    @title  Do it',
+    ]);
+  });
+
+  it('assumes an approval when it is told to, and never takes one that the request has', async () => {
+    const decisionOf = async (context: object, ...args: string[]) =>
+      (JSON.parse((await explain({ ...aCall('b'), context }, '--json', ...args)).out) as { outcome: string }).outcome;
+    expect(await decisionOf({}, '--approved', 'boss')).toBe('permit');
+    expect(await decisionOf({}, '--approved', 'other')).toBe('requestable');
+    expect(await decisionOf({ approval: { verified: true, template: 'boss' } })).toBe('requestable');
+  });
+
+  it('names what cannot be evaluated, and not its value', async () => {
+    const { code, out } = await explain({ ...aCall('a'), context: { path: 4711 } });
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^decision +denied, because it could not be evaluated\nreason +input_not_evaluable\ncause +context\.path is not text$/m,
+    );
+    expect(out).not.toContain('4711');
+  });
+
+  it.each([
+    ['no JSON', '{', /^countersign: - is no JSON\. Write one evaluation request/],
+    ['no request', '{"subject": {}}', /^countersign: .*subject\.type is missing/],
+  ])('refuses %s', async (_what, input, message) => {
+    const { code, err } = await aDesk().run(['policy', 'explain', '-'], { input });
+    expect(code).toBe(1);
+    expect(err).toMatch(message);
+  });
+});

@@ -1,0 +1,162 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openDecisionLog, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
+import type { Decided } from '../../../apps/pdp/decide.ts';
+import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { recordingLog } from '../../support/pdp.ts';
+import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+let folder: string;
+let file: string;
+let opened: DecisionLog | undefined;
+let { lines, log } = recordingLog();
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'countersign-decisions-'));
+  file = join(folder, 'decisions.jsonl');
+  ({ lines, log } = recordingLog());
+});
+afterEach(async () => {
+  await opened?.close();
+  opened = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+const open = (path = file) => (opened = openDecisionLog(path, log));
+const close = async () => {
+  await opened?.close();
+  opened = undefined;
+};
+const read = (path = file) =>
+  readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as DecisionLine);
+const decided = (of: Partial<Decided> = {}): Decided => ({
+  request: aCall('a'),
+  requester: 'pep',
+  answer: { kind: 'permit', policies: ['p'] },
+  approvedFor: undefined,
+  ...of,
+});
+const MODE = 0o777;
+const alarms = () => lines.filter(({ alarm }) => alarm === 'decision_log_incomplete').length;
+
+describe('the decision log', () => {
+  it('has a line for every decision, in their order, that its owner alone can read', async () => {
+    writeFileSync(file, '');
+    chmodSync(file, 0o644);
+    const written = open();
+    written.note('sha-256:01', decided({ approvedFor: 'boss' }));
+    const asking = { kind: 'requestable', template: 't', reason: 'r', policies: ['q'] } as const;
+    written.note('sha-256:02', decided({ answer: asking }));
+    written.note('sha-256:02', decided({ answer: { kind: 'failed', reason: 'input_not_evaluable', cause: 'c' } }));
+    await close();
+    expect(statSync(file).mode & MODE).toBe(0o600);
+    expect(read()).toEqual([
+      {
+        time: expect.stringMatching(/Z$/),
+        policy_version: 'sha-256:01',
+        requester: 'pep',
+        request: aCall('a'),
+        approval: { template: 'boss' },
+        decision: true,
+        outcome: 'permit',
+        policies: ['p'],
+      },
+      expect.objectContaining({ decision: false, outcome: 'requestable', template: 't', reason: 'r', policies: ['q'] }),
+      expect.objectContaining({ decision: false, outcome: 'failed', policies: [] }),
+    ]);
+  });
+
+  it('changes and delays no decision when the disk is full, keeps little, and tells it once', async () => {
+    symlinkSync('/dev/full', file);
+    const full = open();
+    const mode = statSync('/dev/full').mode;
+    const text = 'x'.repeat(1_000_000);
+    const call = { ...aCall('a'), context: { path: text } };
+    const before = process.memoryUsage().rss;
+    for (let time = 0; time < 200; time += 1) {
+      expect(() => full.note('sha-256:01', decided({ request: call }))).not.toThrow();
+      await new Promise(setImmediate);
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(100_000_000);
+    await waitFor(() => alarms() > 0);
+    expect(alarms()).toBe(1);
+    expect(statSync('/dev/full').mode).toBe(mode);
+    await close();
+  });
+
+  it('goes on when there is room again', async () => {
+    symlinkSync('/dev/full', file);
+    const full = open();
+    const text = 'x'.repeat(1_000_000);
+    for (let time = 0; time < 20; time += 1)
+      full.note('sha-256:01', decided({ request: { ...aCall('a'), context: { text } } }));
+    await waitFor(() => alarms() > 0);
+    rmSync(file);
+    full.reopen();
+    await waitFor(() => {
+      full.note('sha-256:02', decided());
+      return lines.some(({ msg }) => msg === 'the decision log is written again');
+    });
+    full.note('sha-256:03', decided());
+    await close();
+    expect(read().at(-1)?.policy_version).toBe('sha-256:03');
+    expect(alarms()).toBe(1);
+  });
+
+  it('goes on in a new file when the old one was moved away', async () => {
+    const written = open();
+    written.note('sha-256:01', decided());
+    await waitFor(() => read().length === 1);
+    renameSync(file, `${file}.1`);
+    written.reopen();
+    await waitFor(() => statSync(file, { throwIfNoEntry: false }));
+    written.note('sha-256:02', decided());
+    await close();
+    expect(statSync(file).mode & MODE).toBe(0o600);
+    expect([read(`${file}.1`), read()].map(([line]) => line?.policy_version)).toEqual(['sha-256:01', 'sha-256:02']);
+  });
+
+  it('is refused at the start where it cannot be written', () => {
+    expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Make its folder/);
+  });
+
+  it('holds what was decided on, without the approval that was presented', async () => {
+    const policies = new PolicyFolder();
+    let source: PolicySource | undefined;
+    try {
+      source = await openPolicies({ folder: policies.path, directory: { subjectAttribute: 'userName' } }, { log });
+      const verdict = {
+        kind: 'verified',
+        id: 'x',
+        approvedUntil: 'y',
+        facts: { verified: true, template: 't' },
+      } as const;
+      const decide = decidingBy(source, { decisionLog: open(), verifyApproval: () => Promise.resolve(verdict) });
+      const request = { ...aCall('a'), context: { path: '/a', approval: { id: 'x', state: 'a.b.c' } } };
+      const answer = await decide((by) => by.decide(request, 'pep'));
+      await close();
+      expect(read()).toMatchObject([
+        { decision: true, approval: { template: 't' }, policies: ['permit-a'], request: { context: { path: '/a' } } },
+      ]);
+      expect(readFileSync(file, 'utf8')).not.toContain('a.b.c');
+      expect(Object.values(answer.context ?? {})).toContain(read()[0]?.policy_version);
+    } finally {
+      await source?.close();
+      policies.clear();
+    }
+  });
+});
