@@ -3,6 +3,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
+import { jsonOf } from './json-answer.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -90,22 +91,22 @@ function isOk({ status }: HttpAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-function parseJson(text: string): unknown {
+function readJson(response: HttpAnswer): unknown {
   try {
-    return JSON.parse(text);
+    return jsonOf(response);
   } catch {
     return undefined;
   }
 }
 
 function readTask(response: HttpAnswer): TaskBody {
-  const parsed = taskBody.safeParse(parseJson(response.text));
+  const parsed = taskBody.safeParse(readJson(response));
   if (!parsed.success) throw unavailable('the access request service gave an answer that cannot be read');
   return parsed.data;
 }
 
 function refusal(response: HttpAnswer): CountersignError {
-  const problem = problemBody.safeParse(parseJson(response.text)).data;
+  const problem = problemBody.safeParse(readJson(response)).data;
   const type = problem?.type?.split(':').at(-1);
   if (response.status >= 500 || response.status === 429 || response.status === 401 || response.status === 403) {
     return unavailable(`the access request service answered ${response.status}`);

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
+import { jsonOf } from './json-answer.ts';
 import { isOurs, obligationsIn, readDecision } from './pdp-answer.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -112,10 +113,10 @@ async function post(endpoint: string, options: PdpOptions, question: object): Pr
   }
 }
 
-function bodyOf({ status, text }: HttpAnswer): unknown {
-  if (status !== 200) throw unavailable(`the policy decision point answered ${status}`);
+function bodyOf(answer: HttpAnswer): unknown {
+  if (answer.status !== 200) throw unavailable(`the policy decision point answered ${answer.status}`);
   try {
-    return JSON.parse(text);
+    return jsonOf(answer);
   } catch (cause) {
     throw unavailable('the policy decision point gave an answer that is no JSON', cause);
   }

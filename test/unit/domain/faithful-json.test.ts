@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { unfaithful } from '../../../../../apps/shared/http/faithful-json.ts';
+import { isAmbiguous, unfaithful } from '../../../workflows/domain/faithful-json.ts';
 
 describe('a text that is read as it is written', () => {
   it.each([
@@ -66,4 +66,16 @@ it('takes no longer than its text is long', () => {
   expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();
   expect(unfaithful('9'.repeat(1_000_000))).toBe('body.number_inexact');
   expect(performance.now() - began).toBeLessThan(10_000);
+});
+
+describe('a text that says two things at once', () => {
+  it.each(['{"a":1,"a":2}', '[{"b":{"a":1,"\\u0061":1}}]', '{"n":123456789012345678901,"a":1,"a":2}', '['.repeat(300)])(
+    'is found, whatever else is wrong with it: %s',
+    (text) => expect(isAmbiguous(text)).toBe(true),
+  );
+
+  it.each(['{"a":[{"a":1},{"a":1}]}', '{"n":123456789012345678901}', '{"__proto__":1}', 'no JSON', ''])(
+    'is not %s',
+    (text) => expect(isAmbiguous(text)).toBe(false),
+  );
 });

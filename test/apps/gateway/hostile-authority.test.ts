@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { request } from 'undici';
+import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
+import { startChangingUpstream } from '../../support/changing-upstream.ts';
+import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
+import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
+
+let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
+let real!: Awaited<ReturnType<typeof startRealGateway>>;
+beforeAll(async () => {
+  bank = await startChangingUpstream({ description: 'Pays.', properties: {}, annotations: {} });
+  real = await startRealGateway({}, { mcpServers: { bank: { url: bank.url } } });
+});
+afterAll(async () => {
+  await real?.stop();
+  await bank?.close();
+});
+beforeEach(() => {
+  real.reset();
+  bank.calls = 0;
+});
+
+let amount = 0;
+const pay = async () =>
+  (await real.send('tools/call', { name: 'bank__pay', arguments: { amount: (amount += 1) } })).body;
+const count = async (what: string) =>
+  (await real.database.pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM gateway.${what}`)).rows[0]?.n;
+const MAY_BE_REPEATED = {
+  code: -32_603,
+  message: expect.stringMatching(/did not run\. The call may be repeated later/),
+};
+
+describe('a call, before a policy decision point that lies', () => {
+  it.each([
+    ['a text', { decision: 'true' }],
+    ['a number', { decision: 1 }],
+    ['null', { decision: null }],
+    ['nothing', {}],
+    ['a list', [{ decision: true }]],
+    ['a permit whose approval ends on no day', { decision: true, context: { approval: { approved_until: 'soon' } } }],
+  ])('is not forwarded and opens nothing for %s: it may be repeated', async (_what, body) => {
+    const before = await count('gated_call');
+    real.authority.decide = () => body;
+    expect((await pay()).error).toMatchObject(MAY_BE_REPEATED);
+    expect([bank.calls, await count('gated_call'), real.authority.submissions()]).toEqual([0, before, []]);
+  });
+
+  const { context } = REQUESTABLE;
+  const { access_request: offer } = context;
+  it.each([
+    ['names another service', { ...context, access_request: { ...offer, endpoint: 'http://169.254.169.254/' } }],
+    ['names a schema elsewhere', { ...context, access_request: { ...offer, request_schema_url: 'http://127.1:1/' } }],
+    ['has no name and no token', { access_request: { expires_at: offer.expires_at } }],
+    ['has no end', { ...context, access_request: { binding_token: 'x' } }],
+    ['says to retry, without an approval to wait for', { next_action: 'retry', retry_after: 0 }],
+  ])('is denied for good by a denial that %s', async (_what, odd) => {
+    const before = await count('gated_call');
+    real.authority.decide = () => ({ decision: false, context: odd });
+    expect((await pay()).result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('did not run') }],
+    });
+    expect([bank.calls, await count('gated_call'), real.authority.submissions()]).toEqual([0, before, []]);
+  });
+});
+
+describe('a call that needs an approval, before an access request service that lies', () => {
+  const task = (more: object) => ({
+    task: {
+      id: `arq_${randomUUID()}`,
+      status: 'pending',
+      status_endpoint: `${real.authority.url}/access/v1/requests/1`,
+      ...more,
+    },
+  });
+
+  it.each([
+    ['a status elsewhere', () => ({ status: 202, body: task({ status_endpoint: 'http://[::ffff:127.0.0.1]:1/' }) })],
+    ['no handle', () => ({ status: 202, body: { ok: true } })],
+    ['an approval at once, and no handle', () => ({ status: 200, body: { result: { mode: 'reevaluate' } } })],
+    ['an error of its own', () => ({ status: 500, body: {} })],
+    ['that it is not authenticated', () => ({ status: 401, body: {} })],
+  ])('gets no task for %s, and may be repeated', async (_what, accept) => {
+    real.authority.accept = accept;
+    expect((await pay()).error).toMatchObject(MAY_BE_REPEATED);
+    expect(bank.calls).toBe(0);
+  });
+
+  it.each([302, 308, 400, 404])('is denied when it is refused (%i)', async (status) => {
+    real.authority.accept = () => ({ status, body: {} });
+    expect((await pay()).result).toMatchObject({ isError: true });
+    expect(bank.calls).toBe(0);
+  });
+
+  it('waits on, whatever a callback claims: one that is forged, repeated, or speaks of a request that nobody waits for', async () => {
+    const body = task({});
+    real.authority.accept = () => ({ status: 202, body });
+    const taskId = (await pay()).result?.['taskId'];
+    const outbox = () => count('outbox');
+    const before = Number(await outbox());
+    const claim = JSON.stringify({
+      task: { ...body.task, status: 'approved' },
+      result: { mode: 'reevaluate', approval: { id: 'apr_1', state: 'forged' } },
+    });
+    const call = async (headers: Record<string, string>, text = claim) =>
+      (await request(real.callbackUrl, { method: 'POST', headers, body: text })).statusCode;
+    const signed = (secret: string, id: string, text = claim) => signedHeaders(new Webhook(secret), { id, body: text });
+    const forged = `whsec_${Buffer.from('another secret of 24 byte').toString('base64')}`;
+    expect(await call({ 'content-type': 'application/json' })).toBe(401);
+    expect(await call(signed(forged, 'msg_1'))).toBe(401);
+    expect(await call(signed(CALLBACK_SECRET, 'msg_1'), claim.replace('apr_1', 'apr_2'))).toBe(401);
+    const old = signedHeaders(new Webhook(CALLBACK_SECRET), {
+      id: 'msg_1',
+      body: claim,
+      at: new Date(Date.now() - 600_000),
+    });
+    expect(await call(old)).toBe(401);
+    expect(await outbox()).toBe(before);
+    // An authentic one makes the worker look, once; what it claims moves nothing.
+    const authentic = signed(CALLBACK_SECRET, 'msg_1');
+    expect([await call(authentic), await call(authentic)]).toEqual([204, 204]);
+    expect(await outbox()).toBe(before + 1);
+    const unknown = JSON.stringify({ task: { ...body.task, id: 'arq_nobody' } });
+    expect(await call(signed(CALLBACK_SECRET, 'msg_2', unknown), unknown)).toBe(204);
+    expect(await outbox()).toBe(before + 1);
+    expect((await real.send('tasks/get', { taskId })).body.result).toMatchObject({ status: 'working' });
+    expect([bank.calls, await count('approval'), await count('execution_claim')]).toEqual([0, 0, 0]);
+  });
+});
