@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { signedHeaders } from '../../apps/shared/http/webhook-signature.ts';
+import { aQuestion, type Approval, type Denial, type Ground, type Post, type Question } from './ground.ts';
+
+/** What was really denied, approved or signed. Nothing of it was used yet, so only what an attacker changes can be what is refused. */
+export interface Genuine {
+  readonly denied: { readonly question: Question; readonly denial: Denial };
+  readonly approved: { readonly question: Question; readonly approval: Approval };
+  readonly callback: Message;
+  readonly decision: Message;
+}
+
+/** A signed message of another service. */
+export interface Message {
+  readonly to: 'callback' | 'decision';
+  readonly id: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const jsonFor = (token: string) => ({ authorization: `Bearer ${token}`, 'content-type': 'application/json' });
+
+/** A question to the PDP, with an approval if there is one. */
+export function asking({ secrets }: Ground, question: object, approval?: unknown): Post {
+  const { context } = question as { context: object };
+  const body = JSON.stringify(approval === undefined ? question : { ...question, context: { ...context, approval } });
+  return { to: 'question', headers: jsonFor(secrets.pdpToken), body };
+}
+
+/** A submission to the approval service. */
+export function submitting({ secrets }: Ground, body: object | string, key: string = randomUUID()): Post {
+  const headers = { ...jsonFor(secrets.accessRequestToken), 'idempotency-key': key };
+  return { to: 'submission', headers, body: typeof body === 'string' ? body : JSON.stringify(body) };
+}
+
+/** The secret that messages of this kind are signed with. */
+export const secretFor = ({ secrets }: Ground, to: Message['to']) =>
+  to === 'callback' ? secrets.callbackSecret : secrets.decisionWebhookSecret;
+
+/** A message, signed with a secret: without one, the sender's own. */
+export function sending(ground: Ground, message: Message, of: { secret?: string; at?: Date } = {}): Post {
+  const body = JSON.stringify(message.body);
+  const webhook = new Webhook(of.secret ?? secretFor(ground, message.to));
+  return { to: message.to, headers: signedHeaders(webhook, { id: message.id, body, at: of.at ?? new Date() }), body };
+}
+
+/** Has everything made by those who may make it. */
+export async function makeGenuine(ground: Ground): Promise<Genuine> {
+  const [denied, approved, undecided] = await Promise.all([deny(ground), approve(ground), open(ground)]);
+  return {
+    denied,
+    approved,
+    callback: {
+      to: 'callback',
+      id: `msg_${randomUUID()}`,
+      body: { state: 's', task: { id: undecided.body.requestId, status: 'approved' } },
+    },
+    decision: undecided,
+  };
+}
+
+/** Shows that each is taken for genuine; throws when one is not, since then no refusal would show anything. */
+export async function useGenuine(ground: Ground, genuine: Genuine): Promise<void> {
+  const { denied, approved, callback, decision } = genuine;
+  await Promise.all([
+    mustAccept(ground, submitting(ground, { ...denied.question, denial: denied.denial })),
+    mustAccept(ground, asking(ground, approved.question, approved.approval)),
+    mustAccept(ground, sending(ground, callback)),
+    mustAccept(ground, sending(ground, decision)),
+  ]);
+}
+
+async function deny(ground: Ground): Promise<Genuine['denied']> {
+  const question = aQuestion();
+  const { text } = await ground.post(asking(ground, question));
+  const { context } = JSON.parse(text) as { context: { evaluation_id: string; access_request: Denial } };
+  const { expires_at, binding_token } = context.access_request;
+  return { question, denial: { evaluation_id: context.evaluation_id, expires_at, binding_token } };
+}
+
+/** An open request, with the decision on it that nobody has sent yet. */
+async function open(ground: Ground) {
+  const { question, denial } = await deny(ground);
+  const text = await mustAccept(ground, submitting(ground, { ...question, denial }));
+  const { task } = JSON.parse(text) as { task: { id: string } };
+  const body = {
+    requestId: task.id,
+    generation: 1,
+    callDigest: question.context.call_digest,
+    approver: { subject: 'alice' },
+    verdict: 'approve',
+    reason: 'as discussed',
+  };
+  return { to: 'decision', id: `msg_${randomUUID()}`, body, question } as const;
+}
+
+async function approve(ground: Ground): Promise<Genuine['approved']> {
+  const { question, ...decision } = await open(ground);
+  await mustAccept(ground, sending(ground, decision));
+  const { result } = await ground.status(decision.body.requestId);
+  if (result === undefined) throw new Error('the approval service has no approval for what was approved');
+  return { question, approval: result.approval };
+}
+
+async function mustAccept(ground: Ground, genuine: Post): Promise<string> {
+  const { accepted, status, text } = await ground.post(genuine);
+  if (!accepted)
+    throw new Error(`a genuine ${genuine.to} was refused, so that no refusal shows anything: ${status} ${text}`);
+  return text;
+}

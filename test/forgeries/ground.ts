@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { sha256 } from '../../activities/sha256.ts';
+import { startApprovals } from '../../apps/approvals/main.ts';
+import { startGateway } from '../../apps/gateway/main.ts';
+import { startPdp } from '../../apps/pdp/main.ts';
+import type { Config } from '../../apps/shared/config/config.ts';
+import { loadDevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import type { Secrets } from '../../apps/shared/config/secrets.ts';
+import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
+import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
+import { testConfig } from '../support/config.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { DEFAULT_POLICIES } from '../support/pdp.ts';
+
+/** One request to one of the real endpoints. */
+export interface Post {
+  readonly to: 'submission' | 'question' | 'callback' | 'decision';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+}
+
+/** A question of the gateway, as the PDP is asked it. */
+export type Question = ReturnType<typeof aQuestion>;
+
+export interface Denial {
+  readonly evaluation_id: string;
+  readonly expires_at: string;
+  readonly binding_token: string;
+}
+
+export interface Approval {
+  readonly id: string;
+  readonly approved_until: string;
+  readonly state: string;
+}
+
+/** The real decision point, approval service and gateway over a real database, and the way to talk to them. */
+export interface Ground {
+  readonly config: Config;
+  readonly secrets: Secrets;
+  /** Posts to an endpoint; `accepted` is whether what came was taken for genuine. */
+  post(what: Post): Promise<{ readonly accepted: boolean; readonly status: number; readonly text: string }>;
+  /** A status of the approval service, as the gateway reads it. */
+  status(requestId: string): Promise<{ readonly result?: { readonly approval: Approval } }>;
+  /** How much has come of everything that was ever taken for genuine. */
+  stored(): Promise<{ readonly requests: number; readonly votes: number; readonly callbacks: number }>;
+  stop(): Promise<void>;
+}
+
+const ADDRESSES = {
+  submission: ({ urls }: Config) => urls.accessRequests,
+  question: ({ urls }: Config) => `${urls.pdp}/access/v1/evaluation`,
+  callback: ({ urls }: Config) => `${urls.gateway}/callbacks/access-requests`,
+  decision: ({ urls }: Config) => `${urls.approvals}/webhooks/decisions`,
+} as const satisfies Record<Post['to'], (config: Config) => string>;
+
+const COUNTS = `SELECT (SELECT count(*)::int FROM approvals.access_request) AS requests,
+  (SELECT count(*)::int FROM approvals.vote) AS votes, (SELECT count(*)::int FROM gateway.callback_inbox) AS callbacks`;
+
+/** A write of the example policies, which needs an approval; no two are alike. */
+export function aQuestion(args: Readonly<Record<string, string>> = { path: `/srv/${randomUUID()}`, content: 'hello' }) {
+  const tool = 'files__write_file';
+  return {
+    subject: { type: 'identity', id: 'agent' },
+    action: { name: 'tools/call' },
+    resource: { type: 'tool', id: tool },
+    context: { agent: 'agent', arguments: args, call_digest: callDigest({ tool, arguments: args }, sha256) },
+  };
+}
+
+/** Starts everything. Whoever starts it stops it. */
+export async function startGround(): Promise<Ground> {
+  const folder = mkdtempSync(join(tmpdir(), 'forgeries-'));
+  const { secrets } = await loadDevelopmentSecrets(folder);
+  const config = await testConfig({ baseDir: folder, stateDir: folder }, { pdp: { policies: DEFAULT_POLICIES } });
+  const database = await createTestDatabase();
+  const deps = { databaseUrl: database.url, log: pino({ level: 'silent' }) };
+  const running: Running[] = [];
+  const stop = async () => {
+    await stopAll(running);
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  };
+  try {
+    running.push(await startPdp(config, secrets, deps));
+    running.push(await startApprovals(config, secrets, deps));
+    running.push(await startGateway({ ...config, mcpServers: {} }, secrets, deps));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    config,
+    secrets,
+    async post({ to, headers, body }) {
+      const response = await fetch(ADDRESSES[to](config), { method: 'POST', headers, body, redirect: 'manual' });
+      const text = await response.text();
+      const { ok: isOk, status } = response;
+      return { accepted: isOk && !(to === 'question' && /^\{"decision":false[,}]/.test(text)), status, text };
+    },
+    async status(requestId) {
+      const headers = { authorization: `Bearer ${secrets.accessRequestToken}` };
+      return (await (await fetch(`${config.urls.accessRequests}/${requestId}`, { headers })).json()) as object;
+    },
+    stored: async () => (await database.pool.query(COUNTS)).rows[0] as Awaited<ReturnType<Ground['stored']>>,
+    stop,
+  };
+}
