@@ -48,8 +48,8 @@ export interface ForgeryFigures {
 }
 
 /**
- * Tries forgeries in turn until there were `count`. Throws when something genuine is refused, since then no refusal shows
- * anything.
+ * Tries forgeries in turn until there were `count`, or until a round in which one was taken. Throws when something genuine is
+ * refused, since then no refusal shows anything.
  */
 export async function runForgeries(
   ground: Ground,
@@ -59,11 +59,15 @@ export async function runForgeries(
   const tally = { attacks: new Map<string, number>(), answers: new Map<string, number>(), faults: [] as string[] };
   const began = performance.now();
   const before = await ground.stored();
+  let [tried, rounds] = [0, 1];
+  const figures = (): ForgeryFigures => ({
+    ...{ seed, tried, seconds: (performance.now() - began) / 1_000, controls: rounds * 4, faults: tally.faults },
+    ...{ attacks: Object.fromEntries(tally.attacks), answers: Object.fromEntries(tally.answers) },
+  });
   try {
     let last = await makeGenuine(ground);
     await useGenuine(ground, last);
-    let rounds = 1;
-    for (let tried = 0; tried < count; rounds += 1) {
+    for (; tried < count; rounds += 1) {
       const genuine = await makeGenuine(ground);
       const upTo = Math.min(count, tried + PER_ROUND);
       const work = async () => {
@@ -75,20 +79,14 @@ export async function runForgeries(
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
       tried = upTo;
+      // What was taken is used up: then nothing genuine could be shown to be good any more.
+      if (tally.faults.length > 0) return figures();
       await useGenuine(ground, genuine);
       last = genuine;
       onProgress?.(tried);
     }
     tally.faults.push(...(await leftovers(ground, { before, rounds, attacker })));
-    return {
-      seed,
-      tried: count,
-      seconds: (performance.now() - began) / 1_000,
-      attacks: Object.fromEntries(tally.attacks),
-      answers: Object.fromEntries(tally.answers),
-      controls: rounds * 4,
-      faults: tally.faults,
-    };
+    return figures();
   } finally {
     await attacker.close();
   }
