@@ -85,7 +85,8 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(DEPLOYABLES)('gives %s exactly the secrets that its main file uses', (name) => {
-    const used = new Set(Array.from(read(`apps/${name}/main.ts`).matchAll(/\bsecrets\.([a-z]\w+)/g), ([, key]) => key));
+    const [, listed = ''] = /SECRETS = \[(.*?)\] as const/s.exec(read(`apps/${name}/main.ts`)) ?? [];
+    const used = new Set(Array.from(listed.matchAll(/'(\w+)'/g), ([, key]) => key));
     const known = SECRET_NAMES.filter((secret) => used.has(secret)).map(secretVariable);
     const given = Object.keys(service(name).environment ?? {});
     expect(given.filter((variable) => SECRET_NAMES.map(secretVariable).includes(variable)).sort()).toEqual(
