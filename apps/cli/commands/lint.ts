@@ -3,7 +3,8 @@ import { pino } from 'pino';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, table, visible } from '../output.ts';
-import { lintTools, type Finding } from './lint/rules.ts';
+import type { Finding } from './lint/finding.ts';
+import { lintTools } from './lint/rules.ts';
 import { HEADINGS, safetyOf, safetyRow } from './lint/safety.ts';
 
 /** `lint`: what is known of every tool, and what is wrong with it. Connects to the upstreams, and calls no tool. */

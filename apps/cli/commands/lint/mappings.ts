@@ -5,7 +5,7 @@ import { compileMapping, expressionsOf, type Mapping } from '../../../shared/coa
 import { MappingError } from '../../../shared/coaz/mapping-error.ts';
 import { expressionsIn } from '../../../shared/coaz/template.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import type { Finding } from './rules.ts';
+import type { Finding } from './finding.ts';
 
 type Settings = Pick<Config, 'mcpServers' | 'gateway'>;
 /** An argument that a mapping selects, and how. */

@@ -1,25 +1,8 @@
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
 import type { Config } from '../../../shared/config/config.ts';
+import type { Finding } from './finding.ts';
 import { checkMapping } from './mappings.ts';
-
-/** Something about a tool, or about what the configuration says of tools, that is not as it should be. */
-export interface Finding {
-  /** An `error` makes the command fail. */
-  readonly severity: 'error' | 'warning';
-  readonly rule:
-    | 'asks'
-    | 'contradiction'
-    | 'mapping'
-    | 'refused'
-    | 'no-such-tool'
-    | 'no-tools'
-    | 'unknown-requirement'
-    | 'namespace';
-  /** Name of a tool, an upstream or a requirement. */
-  readonly about: string;
-  readonly message: string;
-}
 
 /** What the upstreams list: tools that are offered, and those that are refused. */
 interface Found {
