@@ -21,6 +21,7 @@ import { inboxRouter } from './inbox/router.tsx';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
+import { createWithdraw } from './withdraw.ts';
 import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const COOKIE_NAME = 'countersign_approvals';
@@ -126,6 +127,7 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       store,
       castVote,
       people,
+      withdraw: createWithdraw({ store, log }),
       verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
       url: urls.approvals,
     }),

@@ -52,6 +52,9 @@ function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
   });
 }
 
+const bindingTokenSigner = ({ urls }: Config, key: Secrets['pdpSigningKey']) =>
+  createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
+
 const ownPool = ({ mode }: Config, databaseUrl: string) =>
   createPool(databaseUrl, {
     applicationName: 'countersign pdp',
@@ -76,11 +79,7 @@ export async function startPdp(
 ): Promise<RunningPdp> {
   const { urls } = config;
   const ownKeys = [publicKey(secrets.pdpSigningKey), ...config.pdp.publishedKeys.map(publicKey)];
-  const signBindingToken = await createBindingTokenSigner({
-    key: secrets.pdpSigningKey,
-    issuer: urls.pdp,
-    audience: urls.accessRequests,
-  });
+  const signBindingToken = await bindingTokenSigner(config, secrets.pdpSigningKey);
   const parts = await openParts(config, { log, databaseUrl });
   const { source, decisionLog, pool } = parts;
   const remoteKeys = approvalKeys(urls);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { oneLine } from '../one-line.ts';
 import { Problem } from './problem.ts';
 
 /** Unknown members are ignored; what is there has to be what it is called. @see ARAP, Cancellation */
@@ -11,8 +12,5 @@ export function readCancellation(body: unknown): { reason?: string | undefined; 
   const parsed = cancellationSchema.safeParse(body);
   if (!parsed.success) throw new Problem(400, 'reason (at most 64 characters) and comment (at most 2,000) are texts');
   const { reason, comment } = parsed.data ?? {};
-  return { reason: tidy(reason), comment: tidy(comment) };
+  return { reason: oneLine(reason), comment: oneLine(comment) };
 }
-
-/** It is shown to people: one line without controls and halves of characters. */
-const tidy = (text: string | undefined) => text?.replace(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim() || undefined;

@@ -9,6 +9,7 @@ import { JsonBlock } from './json-block.tsx';
 import type { Visitor } from './authenticate.ts';
 import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
+import { WithdrawalForm } from './withdrawal.tsx';
 import { StatusBadge } from './words.tsx';
 import { WhoDecides } from './who-decides.tsx';
 
@@ -57,6 +58,7 @@ export function RequestPage({ request, visitor, people, person }: RequestPagePro
           <WhoDecides request={request} />
         </div>
         <DecisionForm request={request} visitor={visitor} people={people} csrfToken={person.csrfToken} />
+        <WithdrawalForm request={request} csrfToken={person.csrfToken} />
       </div>
     </Page>
   );

@@ -8,11 +8,13 @@ import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { Withdraw } from '../withdraw.ts';
 import { approversOnly, visitorOf, type VerifyAccessToken, type Visitor } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
 import { RequestPage } from './request-page.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import { detailView, obstacleTo, summaryView } from './view.ts';
+import { withdrawalRouter } from './withdrawal.tsx';
 
 /** Requests shown in one list. */
 const LIST_LIMIT = 200;
@@ -24,6 +26,7 @@ export interface InboxHttp {
   readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
   readonly castVote: CastVote;
   readonly people: () => People;
+  readonly withdraw: Withdraw;
   readonly verifyAccessToken: VerifyAccessToken;
   /** Public address, which is also the audience of approvers' tokens. */
   readonly url: string;
@@ -44,6 +47,7 @@ export function inboxRouter(http: InboxHttp): Router {
     csrfProtection,
     vote(http),
   );
+  router.use(withdrawalRouter({ approver, withdraw: http.withdraw }));
   return router;
 }
 

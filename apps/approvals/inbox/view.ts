@@ -86,6 +86,7 @@ export function summaryView(request: AccessRequestSummary) {
     expiresAt: request.expiresAt,
     endedAt: request.endedAt,
     approvedUntil: request.approval?.approvedUntil,
+    revoked: request.approval?.revoked,
   };
 }
 

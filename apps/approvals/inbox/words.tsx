@@ -21,6 +21,6 @@ export const ENDED = {
   approved: 'It was approved. The call runs if policy still allows it.',
   denied: 'It was denied. The call does not run.',
   expired: 'Nobody decided in time. The call does not run.',
-  cancelled: 'It was cancelled by the side that asked. The call does not run.',
+  cancelled: 'It was cancelled. The call does not run.',
   failed: 'It could not be decided. The call does not run.',
 } as const satisfies Record<Exclude<AccessRequestStatus, 'pending'>, string>;

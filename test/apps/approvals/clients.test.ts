@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import type { SubmissionChanges } from '../../support/submissions.ts';
+
+const URN = 'urn:openid:authzen:access-request:error:';
+const token = () => randomBytes(32).toString('base64url');
+const TOKENS = {
+  reader: token(),
+  enforcer: token(),
+  submitter: token(),
+  canceller: token(),
+  narrow: token(),
+  other: token(),
+};
+type Name = keyof typeof TOKENS;
+const ours = { actsFor: 'mcp-gateway' };
+/** What these clients have no address and no issuer for. */
+const WITHOUT = { callback: undefined, client: { id: 'mcp-gateway', source: { generation: 1 } } };
+const ALL = ['submit', 'status', 'result', 'cancel'];
+
+describe('clients of the access request service', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() =>
+    service.start({
+      approvals: {
+        clients: {
+          reader: { ...ours, token: TOKENS.reader, rights: ['status'] },
+          enforcer: { ...ours, token: TOKENS.enforcer, rights: ['status', 'result'] },
+          submitter: { ...ours, token: TOKENS.submitter, rights: ['submit'] },
+          canceller: { ...ours, token: TOKENS.canceller, rights: ['cancel'] },
+          narrow: { ...ours, token: TOKENS.narrow, rights: ALL, resources: ['files__read*'], subjects: ['agent'] },
+          other: { token: TOKENS.other, rights: ALL },
+        },
+      },
+    }),
+  );
+  afterAll(() => service.stop());
+
+  const as = (name: Name, path: string, init: RequestInit = {}) =>
+    service.fetch(`/access/v1/requests${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${TOKENS[name]}`, 'content-type': 'application/json', ...init.headers },
+    });
+  const submitAs = async (name: Name, changes: SubmissionChanges = {}, key: string = randomUUID()) =>
+    as(name, '', {
+      method: 'POST',
+      headers: { 'idempotency-key': key },
+      body: JSON.stringify(await service.submission({ ...changes, body: { ...WITHOUT, ...changes.body } })),
+    });
+  const status = (name: Name, id: string) => as(name, `/${id}`);
+  const cancel = (name: Name, id: string) => as(name, `/${id}/cancel`, { method: 'POST', body: '{}' });
+
+  it.each<[Name, { submit: number; status: number; cancel: number }]>([
+    ['reader', { submit: 403, status: 200, cancel: 403 }],
+    ['enforcer', { submit: 403, status: 200, cancel: 403 }],
+    ['submitter', { submit: 202, status: 403, cancel: 403 }],
+    ['canceller', { submit: 403, status: 403, cancel: 200 }],
+    ['other', { submit: 403, status: 404, cancel: 404 }],
+  ])(
+    'each have the rights that they were given and no others: %s [ARAP-STS-14] [ARAP-ATH-03] [ARAP-ATH-04] [ARAP-CAN-07] [ARAP-SUB-20]',
+    async (name, expected) => {
+      const { id } = await service.open();
+      expect((await submitAs(name)).status).toBe(expected.submit);
+      expect((await status(name, id)).status).toBe(expected.status);
+      expect((await cancel(name, id)).status).toBe(expected.cancel);
+      if (expected.cancel !== 200) expect((await service.status(id)).body.task.status).toBe('pending');
+    },
+  );
+
+  it('see the approval only with the right to it, and how to cancel only where they can [ARAP-STS-14] [ARAP-STS-13]', async () => {
+    const request = await service.open();
+    expect((await status('reader', request.id)).body.task.links).toEqual({ ticket: expect.any(String) });
+    await service.vote('alice', request, 'approve');
+    const reader = await status('reader', request.id);
+    expect([reader.body.task.status, reader.body.result]).toEqual(['approved', undefined]);
+    expect((await status('enforcer', request.id)).body).toEqual((await service.status(request.id)).body);
+  });
+
+  it('are told nothing of the tasks of others: those and made-up ones are one answer [ARAP-ERR-06] [ARAP-SEC-04]', async () => {
+    const { id } = await service.open();
+    const made = `arq_${randomBytes(16).toString('base64url')}`;
+    for (const act of [status, cancel]) {
+      const [foreign, unknown] = [await act('other', id), await act('other', made)];
+      expect(foreign.body).toEqual(unknown.body);
+      expect([foreign.status, foreign.body.type]).toEqual([404, `${URN}unknown_task`]);
+      const shown = ({ headers }: typeof foreign) => [...headers.entries()].filter(([name]) => name !== 'date');
+      expect(shown(foreign)).toEqual(shown(unknown));
+    }
+    // Without the right, it is the same whether there is such a task.
+    expect((await status('submitter', id)).body).toEqual((await status('submitter', made)).body);
+  });
+
+  it('may have to do with their own subjects and resources alone [ARAP-SUB-21] [ARAP-STS-14] [ARAP-ATH-03]', async () => {
+    expect((await submitAs('narrow', { tool: 'files__read_secret' })).status).toBe(202);
+    for (const changes of [{ tool: 'files__write_file' }, { tool: 'files__read', subject: 'carol', agent: 'carol' }]) {
+      const answer = await submitAs('narrow', changes);
+      expect([answer.status, answer.body.type]).toEqual([403, 'about:blank']);
+    }
+    const { id } = await service.open({ tool: 'files__write_file' });
+    expect((await status('narrow', id)).body.type).toBe(`${URN}unknown_task`);
+  });
+
+  it('cannot submit a denial that was given to another one [ARAP-SUB-21] [ARAP-SEC-01] [PRJ-26]', async () => {
+    expect((await submitAs('other')).status).toBe(403);
+    expect((await submitAs('other', { claims: { requester: 'other' } })).status).toBe(202);
+  });
+
+  it('have keys of their own, whichever credential they use [ARAP-IDM-08] [ARAP-ATH-05] [ARAP-STS-15]', async () => {
+    const body = await service.submission({ body: WITHOUT });
+    const first = await service.submit(body, { 'idempotency-key': 'shared' });
+    const foreign = await submitAs('other', { claims: { requester: 'other' } }, 'shared');
+    expect([first.status, foreign.status]).toEqual([202, 202]);
+    expect(foreign.body.task.id).not.toBe(first.body.task.id);
+    const init = { method: 'POST', headers: { 'idempotency-key': 'shared' }, body: JSON.stringify(body) };
+    expect((await as('submitter', '', init)).body.task.id).toBe(first.body.task.id);
+  });
+
+  it('are on record with what they submitted and gave up [ARAP-SUB-23] [ARAP-SUB-25]', async () => {
+    const requested_access = { emergency: true };
+    const { body } = await submitAs('submitter', { body: { requested_access } });
+    await as('canceller', `/${body.task.id}/cancel`, {
+      method: 'POST',
+      body: JSON.stringify({ reason: 'caller_cancelled', comment: 'not needed\u0007 any\nmore', more: 1 }),
+    });
+    const { rows } = await service.database.pool.query(
+      'SELECT client_id, submitted_by, claimed, end_note FROM approvals.access_request WHERE id = $1',
+      [body.task.id],
+    );
+    expect(rows[0]).toMatchObject({
+      client_id: 'mcp-gateway',
+      submitted_by: 'submitter',
+      end_note: { by: { client: 'canceller' }, reason: 'caller_cancelled', comment: 'not needed any more' },
+    });
+    const claimed = JSON.parse(rows[0].claimed as string) as Record<string, object>;
+    expect(claimed).toMatchObject({
+      requested_access,
+      client: { id: 'mcp-gateway' },
+      denial: { reason: 'approval_required' },
+    });
+    expect(rows[0].claimed).not.toContain('binding_token');
+  });
+
+  it('cannot be told of an end where nothing was registered for them [ARAP-CB-02] [PRJ-15]', async () => {
+    const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
+    const answer = await submitAs('submitter', { body: { callback } });
+    expect([answer.status, answer.body.type]).toEqual([400, 'about:blank']);
+    expect(answer.body.detail).toContain('submit again without a callback');
+  });
+
+  it('get no list of tasks [ARAP-STS-17]', async () => {
+    expect((await as('other', '')).status).toBe(405);
+  });
+});
+
+describe('a client that asks too often', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() =>
+    service.start({
+      approvals: {
+        maxRequestsPerSecond: 3,
+        clients: { other: { token: TOKENS.other, rights: ALL } },
+      },
+    }),
+  );
+  afterAll(() => service.stop());
+
+  it('is told to wait, and no other one with it [ARAP-STS-21] [PRJ-11]', async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => service.status('arq_none')));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.body.type).toBe('about:blank');
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const submitted = await Promise.all(Array.from({ length: 12 }, () => service.submit('{}')));
+    expect(submitted.some(({ status }) => status === 429)).toBe(true);
+    const headers = { authorization: `Bearer ${TOKENS.other}` };
+    expect((await service.fetch('/access/v1/requests/arq_none', { headers })).status).toBe(404);
+  });
+});
+
+describe('the settings of a client', () => {
+  const parse = (client: object, name = 'other') =>
+    parseConfig(
+      { approvals: { clients: { [name]: { token: TOKENS.other, rights: ['submit'], ...client } } } },
+      { baseDir: '/etc', stateDir: '/' },
+    );
+
+  it('refuse the name of our own gateway', () => {
+    expect(() => parse({}, 'mcp-gateway')).toThrow('mcp-gateway is our own gateway');
+  });
+
+  it.each<[string, object]>([
+    ['no rights', { rights: [] }],
+    ['a right that nobody has', { rights: ['approve'] }],
+    ['callbacks that nothing signs', { callbacks: ['https://ops.example.com/ended'] }],
+    ['callbacks without TLS', { callbacks: ['http://ops.example.com/ended'], callbackSecret: 'whsec_x' }],
+    ['a network that is none', { callbackNetworks: ['10.0.0.0'] }],
+    ['a network that is too narrow', { callbackNetworks: ['10.0.0.0/33'] }],
+  ])('refuse %s', (_name, client) => {
+    expect(() => parse(client)).toThrow();
+  });
+
+  it('find files of secrets beside the configuration', () => {
+    expect(parse({ token: { file: 'token.txt' } }).approvals.clients['other']?.token).toEqual({
+      file: '/etc/token.txt',
+    });
+  });
+});
