@@ -25,6 +25,12 @@ export interface ReceivedCallback {
   readonly body: string;
 }
 
+/** Another signing key, and what is published beside it. */
+interface Restart {
+  readonly key?: DevelopmentSecrets['secrets']['accessRequestSigningKey'];
+  readonly publishedKeys?: Config['approvals']['publishedKeys'];
+}
+
 /** A JSON answer. */
 export interface Answer {
   readonly status: number;
@@ -48,6 +54,7 @@ export class ApprovalsUnderTest {
   readonly pdpAsked: { readonly path: string; readonly authorization: string | undefined }[] = [];
   #keys!: DevelopmentSecrets;
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
+  #service: Running | undefined;
   readonly #running: Running[] = [];
   readonly #servers: HttpServer[] = [];
 
@@ -69,17 +76,27 @@ export class ApprovalsUnderTest {
     await this.#startService();
   }
 
-  async #startService(): Promise<void> {
+  async #startService(changed: Restart = {}): Promise<void> {
     const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
-    this.#running.push(await startApprovals(this.config, this.secrets, { log, databaseUrl: this.database.url }));
+    const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
+    const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
+    const secrets = { ...this.secrets, accessRequestSigningKey: key };
+    this.#service = await startApprovals(config, secrets, { log, databaseUrl: this.database.url });
   }
 
-  async restart(): Promise<void> {
-    await this.#running.pop()?.stop();
-    await this.#startService();
+  /** Stops the service alone, with its inbox. */
+  async pause(): Promise<void> {
+    await this.#service?.stop();
+    this.#service = undefined;
+  }
+
+  async restart(changed: Restart = {}): Promise<void> {
+    await this.pause();
+    await this.#startService(changed);
   }
 
   async stop(): Promise<void> {
+    await this.pause();
     for (const one of this.#running.reverse()) await one.stop();
     for (const server of this.#servers) await server.close();
     await this.database.drop();

@@ -90,5 +90,5 @@ async function sign(claims: object, key: JWK, header: Record<string, unknown> = 
   const payload: Record<string, unknown> = JSON.parse(JSON.stringify(claims));
   return new SignJWT(payload)
     .setProtectedHeader({ alg: 'ES256', kid: String(key.kid), typ: 'JWT', ...header })
-    .sign(await importJWK(key, 'ES256'));
+    .sign(await importJWK(key, String(header['alg'] ?? 'ES256')));
 }

@@ -67,6 +67,6 @@ function denialTrust({ urls }: Config, sign: SignClaims): DenialTrust {
     issuers: new Map([[urls.pdp, keys]]),
     audience: urls.accessRequests,
     recorded: createRecordedDenials({ pdp: urls.pdp, serviceToken }),
-    now: Date.now,
+    now: () => Date.now(),
   };
 }

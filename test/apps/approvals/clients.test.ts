@@ -85,7 +85,11 @@ describe('clients of the access request service', () => {
       const [foreign, unknown] = [await act('other', id), await act('other', made)];
       expect(foreign.body).toEqual(unknown.body);
       expect([foreign.status, foreign.body.type]).toEqual([404, `${URN}unknown_task`]);
-      const shown = ({ headers }: typeof foreign) => [...headers.entries()].filter(([name]) => name !== 'date');
+      const shown = ({ headers }: typeof foreign) => {
+        const all: Record<string, string> = {};
+        headers.forEach((value, name) => name === 'date' || (all[name] = value));
+        return all;
+      };
       expect(shown(foreign)).toEqual(shown(unknown));
     }
     // Without the right, it is the same whether there is such a task.
