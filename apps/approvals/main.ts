@@ -80,7 +80,7 @@ export async function startApprovals(
     const people = openDirectory(config.directory, log);
     const termsOf = configuredTerms(config, people());
     const castVote = createCastVote({ store, people, log });
-    const parts = { store, castVote, people, termsOf, clients: await accessRequestClients(config, secrets), log };
+    const parts = { store, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
@@ -101,6 +101,13 @@ export async function startApprovals(
   log.info({ url: config.urls.approvals }, 'the access request service is listening');
   return { name: 'approvals', stop };
 }
+
+/** Of the two secrets that the wire between the two sides has. */
+const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
+  accessRequestClients(config, {
+    accessRequestToken: secrets.accessRequestToken,
+    callbackSecret: secrets.callbackSecret,
+  });
 
 async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
   const { store, castVote, people, log } = parts;

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { importJWK, SignJWT, type JWK } from 'jose';
+import { importJWK, SignJWT, type JWK, type JWTHeaderParameters } from 'jose';
 import { sha256 } from '../../activities/sha256.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
@@ -19,7 +19,7 @@ export interface SubmissionChanges {
   readonly context?: JsonObject;
   /** Claims of the binding token that differ; undefined leaves one out. */
   readonly claims?: Record<string, unknown>;
-  readonly header?: Record<string, unknown>;
+  readonly header?: { readonly alg?: string; readonly kid?: string | undefined; readonly [name: string]: unknown };
   /** Another key than the PDP's. */
   readonly key?: JWK;
   /** Members of the body that differ. */
@@ -86,9 +86,9 @@ export async function aSubmission(of: { urls: Config['urls']; key: JWK }, change
   };
 }
 
-async function sign(claims: object, key: JWK, header: Record<string, unknown> = {}): Promise<string> {
+async function sign(claims: object, key: JWK, header: SubmissionChanges['header'] = {}): Promise<string> {
   const payload: Record<string, unknown> = JSON.parse(JSON.stringify(claims));
   return new SignJWT(payload)
-    .setProtectedHeader({ alg: 'ES256', kid: String(key.kid), typ: 'JWT', ...header })
-    .sign(await importJWK(key, String(header['alg'] ?? 'ES256')));
+    .setProtectedHeader({ alg: 'ES256', kid: String(key.kid), typ: 'JWT', ...header } as JWTHeaderParameters)
+    .sign(await importJWK(key, header.alg ?? 'ES256'));
 }

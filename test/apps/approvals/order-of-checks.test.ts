@@ -65,7 +65,7 @@ describe('the order of the checks of a submission', () => {
 
   /** A submission that has all of these faults. */
   async function submit(wrong: readonly Fault[]) {
-    const all = await Promise.all(wrong.map(({ changes }) => changes?.() ?? {}));
+    const all = await Promise.all(wrong.map(async ({ changes }) => (await changes?.()) ?? {}));
     const merged: SubmissionChanges = {
       ...Object.assign({}, ...all),
       body: Object.assign({}, ...all.map(({ body }) => body)),

@@ -66,7 +66,7 @@ describe('the authority side', () => {
   const service = new ApprovalsUnderTest();
   const log = pino({ level: 'silent' });
   let databases: TestDatabase[];
-  let pdps: Running[];
+  let decisionPoints: Running[];
   let other = '';
   beforeAll(async () => {
     const [port, otherPort] = [await freePort(), await freePort()];
@@ -82,10 +82,10 @@ describe('the authority side', () => {
           databaseUrl: of?.url ?? '',
         },
       );
-    pdps = [await start(port, databases[0]), await start(otherPort, databases[1])];
+    decisionPoints = [await start(port, databases[0]), await start(otherPort, databases[1])];
   });
   afterAll(async () => {
-    for (const pdp of pdps) await pdp.stop();
+    for (const pdp of decisionPoints) await pdp.stop();
     for (const database of databases) await database.drop();
     await service.stop();
   });
@@ -119,7 +119,7 @@ describe('the authority side', () => {
     const request = aCall();
     const submitted = await service.submit(submissionOf(request, await denied(request)));
     const { id } = SHAPES.status.parse(submitted.body).task;
-    await service.vote('alice', { id, callDigest: String(request.context['call_digest']) }, 'approve');
+    await service.vote('alice', { id, callDigest: request.context['call_digest'] as string }, 'approve');
     const { result } = SHAPES.status.parse((await service.status(id)).body);
     return { request, id, approval: result?.approval };
   }
