@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import * as z from 'zod';
+import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
@@ -16,10 +17,12 @@ import { waitFor } from '../../support/wait-for.ts';
 const instant = z.iso.datetime({ offset: true });
 const display = z.strictObject({ title: z.string().optional(), description: z.string().optional() });
 /** Everything that is sent, and nothing else: members beside these would have to be extensions, and have their names. */
+const policyVersion = { [POLICY_VERSION_MEMBER]: z.string().regex(/^sha-256:/) };
 const SHAPES = {
   denial: z.strictObject({
     decision: z.literal(false),
     context: z.strictObject({
+      ...policyVersion,
       evaluation_id: z.string(),
       evaluated_at: instant,
       reason: z.string(),
@@ -36,7 +39,10 @@ const SHAPES = {
   }),
   permit: z.strictObject({
     decision: z.literal(true),
-    context: z.strictObject({ approval: z.strictObject({ id: z.string(), approved_until: instant }) }),
+    context: z.strictObject({
+      ...policyVersion,
+      approval: z.strictObject({ id: z.string(), approved_until: instant }),
+    }),
   }),
   status: z.strictObject({
     task: z.strictObject({
@@ -184,7 +190,7 @@ describe('the authority side', () => {
   it('waits, and permits nothing, while the access request service is away [PRJ-38] [ARAP-NXT-07] [ARAP-NXT-14]', async () => {
     const { request, approval } = await approved();
     await service.pause();
-    expect(await ask(presenting(request, approval))).toEqual({
+    expect(await ask(presenting(request, approval))).toMatchObject({
       decision: false,
       context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5 },
     });
