@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { PolicyTest } from '../../pdp/main.ts';
-import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, visible } from '../output.ts';
 import { checkCommand } from './policy/check.ts';
 import { explainCommand } from './policy/explain.ts';
+import { policyPlaces } from './policy/places.ts';
 import { replayCommand } from './policy/replay.ts';
 
 /** `policy`: what the policies say, before anybody depends on it. */
@@ -44,11 +44,11 @@ function testCommand(io: Io): Command {
     .option('--json', 'print JSON')
     .addHelpText('after', TEST_HELP)
     .action(async (files: string[], options: TestOptions, command: Command) => {
-      const folder = options.policies === undefined ? configured(io, command) : resolve(io.cwd, options.policies);
+      const places = policyPlaces(io, command, options.policies);
       // Loaded only now: it brings the policy engine with it.
       const { testPolicies } = await import('../../pdp/main.ts');
       const tests: PolicyTest[] = [];
-      for (const file of files) tests.push(await testPolicies(resolve(io.cwd, file), folder));
+      for (const file of files) tests.push(await testPolicies(resolve(io.cwd, file), places));
       if (options.json) io.out(json({ files: tests }));
       else for (const test of tests) print(io, test);
       const cases = tests.flatMap((test) => test.cases);
@@ -56,8 +56,6 @@ function testCommand(io: Io): Command {
       if (missed > 0) throw new CliError(`${missed} of ${cases.length} cases are not as expected`);
     });
 }
-
-const configured = (io: Io, command: Command) => readConfig(io, command).config.pdp.policies;
 
 function print(io: Io, { file, cases }: PolicyTest): void {
   const missed = cases.filter(({ misses }) => misses.length > 0);

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { decideBatch } from '../batch.ts';
-import { createEngine, type Engine } from '../cedar/engine.ts';
+import type { Engine } from '../cedar/engine.ts';
 import type { ApprovalVerdict } from '../cedar/facts.ts';
 import { cedarPolicies } from '../cedar/policy-engine.ts';
-import { readPolicyFiles } from '../cedar/policy-files.ts';
 import { createDecide } from '../decide.ts';
 import { readBatch, readEvaluation } from '../requests.ts';
+import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
 import { readCaseSet, type AssumedApproval } from './case-set.ts';
 import { runCases, type Ask, type CaseResult } from './run-cases.ts';
 
@@ -18,12 +18,18 @@ export interface PolicyTest {
 
 /**
  * Runs the cases of a file against policies, in this process: nothing is signed, recorded or sent. The file's own policy
- * folder is asked, else `folder`. Throws `ERR_CONFIG_INVALID` when the file or the policies cannot be used.
+ * folder is asked, else that of `places`; people are always those of its directory. Throws `ERR_CONFIG_INVALID` when the file
+ * or the policies cannot be used.
  */
-export async function testPolicies(file: string, folder: string): Promise<PolicyTest> {
-  const { policies = folder, cases } = await readCaseSet(file);
-  const engine = createEngine(await readPolicyFiles(policies));
-  return { file, policies, cases: await runCases(cases, askEngine(engine)) };
+export async function testPolicies(file: string, places: PolicyPlaces): Promise<PolicyTest> {
+  const { policies = places.folder, cases } = await readCaseSet(file);
+  const asked = { ...places, folder: policies };
+  const { engine } = await loadVersion(await readPolicyTexts(asked), asked);
+  try {
+    return { file, policies, cases: await runCases(cases, askEngine(engine)) };
+  } finally {
+    engine.release();
+  }
 }
 
 /** The whole way of an evaluation, but for what leaves the process. */
