@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Engine } from '../../../apps/pdp/cedar/engine.ts';
+import { createEngine, type Engine } from '../../../apps/pdp/cedar/engine.ts';
+import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
 import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { readDirectory } from '../../../apps/shared/directory/directory.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { aUser, directoryText } from '../../support/directory.ts';
 import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';
 
 let engine: Engine;
@@ -22,6 +25,14 @@ function aCall(
 const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(engine, aCall(...call));
 
 describe('the example policies', () => {
+  it('refuse whoever has left, as the directory says, everything', async () => {
+    const directory = readDirectory(directoryText(aUser('alice'), aUser('bob', { active: false })), 'userName');
+    const own = createEngine({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
+    const of = (subject: string) => answerByPolicy(own, aCall('files__read_file', {}, subject));
+    expect([of('alice').kind, of('agent').kind]).toEqual(['permit', 'permit']);
+    expect(of('bob')).toMatchObject({ kind: 'deny', reason: 'subject_inactive' });
+  });
+
   it('give Cedar nothing to warn about', () => {
     expect(engine.warnings).toEqual([]);
   });

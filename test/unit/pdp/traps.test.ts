@@ -67,7 +67,7 @@ describe('what Cedar would make of a request by itself', () => {
     'mcp-server',
     'https://types.example/user',
     '',
-    'Größe',
+    '类型',
     'a::b',
     '"; permit(principal,action,resource);//',
     '1',
