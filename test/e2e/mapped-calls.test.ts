@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { acceptOffered } from '../support/accept-offered.ts';
-import { textOf } from '../support/gateway-wire.ts';
+import { warningsOf } from '../support/artefacts.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startMappedBank } from '../support/mapped-bank.ts';
 import { BOTH_ACCOUNTS, WIRE_TRANSFER } from '../support/mapped-tools.ts';
@@ -38,10 +38,12 @@ afterEach(() => {
 const call = async (name: string, args: object) =>
   (await stack.rpc(await stack.token('agent'), 'tools/call', { name: `bank__${name}`, arguments: args })).body;
 async function hold(name: string, args: object) {
-  const { result } = await call(name, args);
+  const answer = await call(name, args);
+  const taskId = answer.result?.['taskId'];
+  if (typeof taskId !== 'string') throw new Error(`not held: ${JSON.stringify(answer)}\n${warningsOf(stack)}`);
   const [request] = await stack.openRequests(1);
   if (request === undefined) throw new Error('no request');
-  return { taskId: String(result?.['taskId']), request };
+  return { taskId, request };
 }
 const opened = async (taskId: string) =>
   openCall({ database: await stack.database(), secrets: stack.development.secrets }, taskId);
@@ -96,11 +98,12 @@ describe('a tool that declares a mapping', () => {
     await approve(request);
     expect(await end(taskId)).toEqual(NOT_EXECUTED);
     expect([(await opened(taskId))?.reason, bank.calls.length]).toEqual(['tool_changed', before]);
-    // Nor is it listed or called until it is accepted: the mapping is part of what was accepted.
-    expect(JSON.stringify(await call('wire_transfer', { to: 'acct-7', amount: 1 }))).toContain('not what the operator');
+    // Nor is it called, as soon as the gateway has heard of it, until it is accepted: the mapping is part of what was.
+    const pay = async () => JSON.stringify(await call('wire_transfer', { to: 'acct-7', amount: 60_000 }));
+    await waitFor(async () => (await pay()).includes('not what the operator'));
+    const calls = bank.calls.length;
+    expect([await pay(), bank.calls.length]).toEqual([expect.stringContaining('not what the operator'), calls]);
     await acceptOffered(await stack.database(), { bank: { url: bank.url } });
-    await waitFor(
-      async () => textOf((await call('wire_transfer', { to: 'acct-7', amount: 60_000 })).result) === 'booked',
-    );
+    await waitFor(async () => (await pay()).includes('booked'));
   });
 });

@@ -8,7 +8,7 @@ import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts
 import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
 import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { Problem } from './problem.ts';
-import type { Submission } from './submission.ts';
+import { toolOf, type Submission } from './submission.ts';
 import { sha256 } from '../../shared/sha256.ts';
 
 /** How far the clocks of PDP and access request service may be apart (PRJ-13). */
@@ -151,7 +151,8 @@ function compareBinding(submission: Submission, claims: z.infer<typeof claimsSch
  * Approvers see the bytes that will run: arguments count only when the denial binds them, themselves or by the digest
  * of the call (PRJ-17). Answers what an approver's decision names.
  */
-function digestOfWhatIsShown({ subject, action, resource, context }: Submission, members: readonly string[]): string {
+function digestOfWhatIsShown(submission: Submission, members: readonly string[]): string {
+  const { subject, action, resource, context } = submission;
   const { arguments: args, call_digest: digest } = context;
   if (args === undefined) {
     return `sha-256:${sha256(canonicalJson({ subject, action, resource, context } as Json))}`;
@@ -159,7 +160,7 @@ function digestOfWhatIsShown({ subject, action, resource, context }: Submission,
   if (!members.includes(digest === undefined ? 'arguments' : 'call_digest')) {
     throw invalid('the denial does not bind the arguments');
   }
-  const actual = callDigest({ tool: resource.id, arguments: args as Record<string, Json> }, sha256);
+  const actual = callDigest({ tool: toolOf(submission), arguments: args as Record<string, Json> }, sha256);
   if ((digest ?? actual) !== actual) throw invalid('context.call_digest is not the digest of tool and arguments');
   return actual;
 }

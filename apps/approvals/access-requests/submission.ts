@@ -77,6 +77,13 @@ const submissionSchema = z.looseObject({
 
 export type Submission = z.infer<typeof submissionSchema>;
 
+/**
+ * The tool that will be called. Of a call that was asked about in other words than those of the protocol the resource is what it is
+ * about; the tool stands beside, and is what the digest of the call says.
+ */
+export const toolOf = ({ resource, context }: Pick<Submission, 'resource' | 'context'>): string =>
+  context.call_digest !== undefined && typeof context['tool'] === 'string' ? context['tool'] : resource.id;
+
 /** A submission that has the right shape, beside the body exactly as it was parsed. */
 export interface ShapedSubmission {
   readonly submission: Submission;

@@ -10,7 +10,7 @@ import { verifiedAgent } from './actors.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
 import { Problem } from './problem.ts';
-import type { ShapedSubmission } from './submission.ts';
+import { toolOf, type ShapedSubmission } from './submission.ts';
 import type { JustOpened } from './task.ts';
 import { randomText } from '../../shared/random-text.ts';
 
@@ -137,7 +137,7 @@ function newRequest(
       ...(wanted && { requested_access: wanted }),
       denial: echo,
     } as Json),
-    tool: resource.id,
+    tool: toolOf(submission),
     requester: { issuer: client?.actor?.issuer, subject: subject.id, clientId: agent },
     parties: partiesOf(submission as unknown as PartiesSource),
     generation: client?.source?.generation ?? 1,

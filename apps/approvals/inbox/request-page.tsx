@@ -20,6 +20,9 @@ export interface RequestPageProps {
   readonly person: SignedIn;
 }
 
+/** A call that is asked about in other words than these has a mapping. */
+const TOOLS_CALL = 'tools/call';
+
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage({ request, visitor, people, person }: RequestPageProps) {
   const call = callOf(request);
@@ -82,7 +85,7 @@ function Lead({ request: { requester, createdAt } }: { request: AccessRequest })
 }
 
 function Facts({ request }: { request: AccessRequest }) {
-  const { requester, resource } = request;
+  const { requester, action, resource } = request;
   return (
     <section class="card" aria-labelledby="facts">
       <h2 id="facts">Who asks, and why</h2>
@@ -107,6 +110,11 @@ function Facts({ request }: { request: AccessRequest }) {
         <Fact name="Needs approval because">
           <Why request={request} />
         </Fact>
+        {action.name !== TOOLS_CALL && (
+          <Fact name="Put to policy as">
+            <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />
+          </Fact>
+        )}
         {resource.properties !== undefined && (
           <Fact name="What the tool says of itself, unverified">
             <Code text={canonicalJson(resource.properties)} />

@@ -113,7 +113,8 @@ function questionsByMapping(
       ...question,
       context: {
         ...withAgent(sender, question.context),
-        ...(callDetails && { call_digest: call.callDigest, tool: tool.name }),
+        // Approvers see the whole call, whatever the mapping tells policies of it.
+        ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest, tool: tool.name }),
       },
     };
   };

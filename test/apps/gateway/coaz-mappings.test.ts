@@ -43,6 +43,7 @@ describe('a declared mapping', () => {
       context: {
         agent: 'agent-7',
         amount: 50_000,
+        arguments: ARGS,
         call_digest: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
         tool: 'bank__wire',
       },
