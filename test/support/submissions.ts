@@ -9,6 +9,11 @@ import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 export interface SubmissionChanges {
   readonly arguments?: JsonObject;
   readonly tool?: string;
+  /** Of a call that was asked about in other words than those of the protocol. */
+  readonly mapped?: {
+    readonly action: { readonly name: string };
+    readonly resource: { readonly type: string; readonly id: string };
+  };
   /** For whom, and through which agent. */
   readonly subject?: string;
   readonly agent?: string;
@@ -38,6 +43,7 @@ export async function aSubmission(of: { urls: Config['urls']; key: JWK }, change
     subject: { type: 'identity', id: subject },
     action: { name: 'tools/call' },
     resource: { type: 'tool', id: tool },
+    ...changes.mapped,
     context: {
       agent,
       arguments: args,

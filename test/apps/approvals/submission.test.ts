@@ -110,6 +110,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     ['an unbound call digest', () => ({ members: ['agent', 'arguments'] })],
     ['a digest of other arguments', () => ({ context: { arguments: { path: '/etc/passwd' } } })],
     ['a digest for another tool', () => ({ context: { call_digest: `sha-256:${'0'.repeat(64)}` } })],
+    ['a digest for another tool beside', () => ({ context: { tool: 'files__other' } })],
     ['a later echo of the expiry', () => ({ body: {}, claims: { denial_expires_at: new Date(0).toISOString() } })],
   ])('refuses a denial with %s', async (_name, changes) => {
     const before = await count();

@@ -120,8 +120,8 @@ describe('a gateway that asks about every method', () => {
   it.each(['tasks/get', 'tasks/cancel', 'tasks/update'])(
     'asks about %s when it is certain whose the task is [COAZ-DF-10] [PRJ-21]',
     async (method) => {
-      const nobodys = await send(strict, method, { taskId: TASK_ID }, { token: 'token-of-mallory' });
-      expect([nobodys.body.error?.code, strict.world.evaluations]).toEqual([-32_602, []]);
+      const foreign = await send(strict, method, { taskId: TASK_ID }, { token: 'token-of-mallory' });
+      expect([foreign.body.error?.code, strict.world.evaluations]).toEqual([-32_602, []]);
       expect((await send(strict, method, { taskId: TASK_ID })).body).toHaveProperty('result');
       expect(strict.world.evaluations).toMatchObject([
         { action: { name: method }, resource: { type: 'task', id: TASK_ID } },
