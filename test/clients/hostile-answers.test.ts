@@ -71,7 +71,7 @@ describe('a permit, and an approval', () => {
   it.each([
     '{"decision":false,"decision":true}',
     '{"decision":true,"decision":true}',
-    '{"decision":false,"\\u0064ecision":true}',
+    '{"decision":false,"\\u0064\\u0065\\u0063\\u0069\\u0073\\u0069\\u006f\\u006e":true}',
     '{"number":123456789012345678901,"decision":false,"decision":true}',
     '{"__proto__":{},"decision":false,"decision":true}',
     '{"decision":true,"context":{"obligations":[{"id":"a","type":"x","properties":{}}],"obligations":[]}}',

@@ -19,3 +19,26 @@ it.each(documents)('each link of %s/%s leads to something that is there', (folde
   const dead = linksOf(folder, name).filter((path = '') => !existsSync(join(packagePath(folder), path)));
   expect(dead).toEqual([]);
 });
+
+/** The rows of the tables below a heading of the list of faults. */
+const rowsBelow = (heading: string): string[] => {
+  const [, section = ''] = readFileSync(packagePath('test', 'FAULTS.md'), 'utf8').split(`\n## ${heading}\n`);
+  const [, , ...rows] = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('|'));
+  return rows;
+};
+const proofsIn = (row: string) =>
+  [...row.matchAll(/\]\(([^)]+)\) “([^”]+)”/g)].map(([, file = '', title = '']) => ({ file, title }));
+
+it('there is a list of what callers get for faults', () => {
+  expect(rowsBelow('What the caller gets').length).toBeGreaterThan(20);
+});
+
+it.each(rowsBelow('What the caller gets'))('there is each test that is named for: %s', (row) => {
+  const proofs = proofsIn(row);
+  expect(proofs).not.toEqual([]);
+  const missing = proofs.filter(({ file, title }) => {
+    const path = packagePath('test', file);
+    return !existsSync(path) || !readFileSync(path, 'utf8').includes(title);
+  });
+  expect(missing).toEqual([]);
+});
