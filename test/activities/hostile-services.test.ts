@@ -85,7 +85,7 @@ describe('a call that waits', () => {
         { status: 'pending' },
         { mode: 'reevaluate', approval: wireOf(anApproval()) },
       ],
-    ])('goes on waiting when it is told %s', async (_what, task, result) => {
+    ])('goes on waiting when it is told %s [PRJ-23]', async (_what, task, result) => {
       const call = await waiting();
       says(task, result);
       expect(await step(call)).toMatchObject({ kind: 'wait' });

@@ -193,7 +193,7 @@ describe('a receiver', () => {
   });
 });
 
-it('nothing is declared of what is supported: no declaration means that any type may come [OBL-22, OBL-23, OBL-24]', async () => {
+it('nothing is declared of what is supported: no declaration means that any type may come [OBL-23]', async () => {
   await evaluate({ decision: true });
   expect(oblige.world.asked.at(-1)).toEqual(QUESTION);
 });

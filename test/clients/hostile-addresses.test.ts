@@ -61,18 +61,21 @@ const SPELLINGS: readonly [string, (port: string) => string][] = [
 describe.each(SPELLINGS)('%s', (_name, spelled) => {
   const evil = () => spelled(new URL(inside.url).port);
 
-  it.each(['endpoint', 'request_schema_url'])('as the %s of a denial makes it a plain one', async (member) => {
-    const offer = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', [member]: evil() };
-    says = { decision: false, context: { evaluation_id: 'e', access_request: offer } };
-    const lines: string[] = [];
-    const pdp = createPolicyDecisionPoint({
-      ...{ pdpUrl: service.url, token: 't', accessRequestsUrl: `${service.url}/access/v1/requests` },
-      log: pino({}, { write: (line: string) => void lines.push(line) }),
-    });
-    expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'deny' });
-    expect(lines.join()).toContain('names an address that is none of the configured ones');
-    expect(reached).toBe(0);
-  });
+  it.each(['endpoint', 'request_schema_url'])(
+    'as the %s of a denial makes it a plain one [PRJ-24, ARAP-SEC-02]',
+    async (member) => {
+      const offer = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', [member]: evil() };
+      says = { decision: false, context: { evaluation_id: 'e', access_request: offer } };
+      const lines: string[] = [];
+      const pdp = createPolicyDecisionPoint({
+        ...{ pdpUrl: service.url, token: 't', accessRequestsUrl: `${service.url}/access/v1/requests` },
+        log: pino({}, { write: (line: string) => void lines.push(line) }),
+      });
+      expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'deny' });
+      expect(lines.join()).toContain('names an address that is none of the configured ones');
+      expect(reached).toBe(0);
+    },
+  );
 
   const client = () => createAccessRequestClient({ serviceUrl: service.url, token: 'secret' });
   const submit = () =>
@@ -81,7 +84,7 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
     task: { id: 'arq_1', status: 'pending', status_endpoint: `${service.url}${STATUS}`, ...more },
   });
 
-  it('as the address of a status is no handle', async () => {
+  it('as the address of a status is no handle [PRJ-24, ARAP-SEC-02]', async () => {
     says = task({ status_endpoint: evil() });
     await expect(submit()).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });
     expect(reached).toBe(0);

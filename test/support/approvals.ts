@@ -50,6 +50,8 @@ export class ApprovalsUnderTest {
   log = '';
   /** What the PDP publishes, what it has on record by evaluation, and what it was asked. */
   readonly pdpKeys: JWK[] = [];
+  /** What it answers instead of its keys. */
+  pdpKeysFail: { readonly status: number; readonly body: unknown } | undefined;
   readonly recorded = new Map<string, { readonly status: number; readonly body: unknown }>();
   readonly pdpAsked: { readonly path: string; readonly authorization: string | undefined }[] = [];
   #keys!: DevelopmentSecrets;
@@ -109,7 +111,7 @@ export class ApprovalsUnderTest {
       this.pdpAsked.push({ path: url, authorization: headers.authorization });
       const { status, body } =
         url === '/access/v1/jwks'
-          ? { status: 200, body: { keys: this.pdpKeys } }
+          ? (this.pdpKeysFail ?? { status: 200, body: { keys: this.pdpKeys } })
           : (this.recorded.get(url.replace('/access/v1/denials/', '')) ?? { status: 404, body: {} });
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
     };

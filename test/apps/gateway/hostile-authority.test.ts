@@ -94,7 +94,7 @@ describe('a call that needs an approval, before an access request service that l
     expect(bank.calls).toBe(0);
   });
 
-  it('waits on, whatever a callback claims: one that is forged, repeated, or speaks of a request that nobody waits for', async () => {
+  it('waits on, whatever a callback claims: one that is forged, repeated, or speaks of a request that nobody waits for [PRJ-16]', async () => {
     const body = task({});
     real.authority.accept = () => ({ status: 202, body });
     const taskId = (await pay()).result?.['taskId'];
