@@ -1,7 +1,9 @@
 import { cedarPolicies } from './cedar/policy-engine.ts';
+import { isPermitted } from './cedar/requestable.ts';
 import { createDecide, type Decide, type DecideWith, type DecisionBody } from './decide.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { schemaUrls } from './request-schemas.ts';
+import { createSearch, type Search, type SearchWith } from './search/search.ts';
 import type { PolicySource } from './versions/source.ts';
 import { shortVersion, type PolicyVersion } from './versions/version.ts';
 
@@ -16,16 +18,30 @@ export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 
   /** Address of the PDP. */
   readonly url: string;
   readonly decisionLog: DecisionLog | undefined;
+  /** What searches need. */
+  readonly searching: Omit<SearchWith, 'candidates' | 'permits'>;
 }
 
 /** Work with the policies in force; all that it decides is decided by one version. */
-export type WithPolicies = <T>(work: (policies: { decide: Decide }) => Promise<T>) => Promise<T>;
+export type WithPolicies = <T>(work: (policies: { decide: Decide; search: Search }) => Promise<T>) => Promise<T>;
 
 export function decideInForce(source: Pick<PolicySource, 'use'>, standing: Standing): WithPolicies {
-  return (work) => source.use((version) => work({ decide: decideBy(version, standing) }));
+  return (work) =>
+    source.use((version) => work({ decide: decideBy(version, standing), search: searchBy(version, standing) }));
 }
 
-function decideBy({ id, engine, requestSchemas }: PolicyVersion, { url, decisionLog, ...standing }: Standing): Decide {
+function searchBy({ engine }: PolicyVersion, { searching }: Standing): Search {
+  return createSearch({
+    ...searching,
+    candidates: engine.candidates,
+    permits: (request) => isPermitted(engine, request),
+  });
+}
+
+function decideBy(
+  { id, engine, requestSchemas }: PolicyVersion,
+  { url, decisionLog, searching: _searching, ...standing }: Standing,
+): Decide {
   const decide = createDecide({
     ...standing,
     engine: cedarPolicies(engine),

@@ -1,19 +1,30 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from 'express';
+import { randomUUID } from 'node:crypto';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
 import { apiHeaders } from '../shared/http/api-headers.ts';
-import { bearerOnly } from '../shared/http/bearer.ts';
+import { bearerAmong, bearerHolderOf } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
+import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { decideBatch } from './batch.ts';
-import type { Decide } from './decide.ts';
-import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath } from './metadata.ts';
+import type { WithPolicies } from './decide-in-force.ts';
+import type { EnforcementPoint } from './enforcement-points.ts';
+import { TooMany, type Limits } from './limits.ts';
+import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
 import { RECORDED_DENIALS_PATH } from './recorded-denials.ts';
 import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts';
-import { BadRequest, checkDepth, readBatch, readEvaluation } from './requests.ts';
+import { BadRequest, readBatch, readEvaluation } from './requests.ts';
+import { readSearch, SEARCH_KINDS } from './search/search-requests.ts';
 
 export interface PdpHttp {
   /** Does what one HTTP request wants with the policies in force, of which none changes meanwhile. */
-  readonly withPolicies: <T>(work: (policies: { decide: Decide }) => Promise<T>) => Promise<T>;
+  readonly withPolicies: WithPolicies;
   /** What operators may know of it beside that it runs. */
   readonly status?: () => object;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -23,9 +34,10 @@ export interface PdpHttp {
   readonly recordedDenials?: express.Router;
   /** The PDP's identifier, which is also the realm of its credentials. */
   readonly url: string;
-  /** Bearer token of the one enforcement point, and the name it is known by. */
-  readonly token: string;
-  readonly requester: string;
+  /** Who may ask, each by the name that denials and approvals are bound to. */
+  readonly enforcementPoints: readonly EnforcementPoint[];
+  readonly limits: Limits;
+  readonly maxBatchEntries: number;
   readonly maxBodyBytes: number;
   readonly log: Logger;
 }
@@ -36,60 +48,73 @@ const PUBLIC_DOCUMENT = 'public, max-age=300';
 export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
-  app.use(apiHeaders(), echoRequestId);
-  app.get('/healthz', (_request, response) => {
-    response.json({ status: 'ok', ...http.status?.() });
-  });
+  app.use(apiHeaders(), identify);
+  app.get('/healthz', (_request, response) => void response.json({ status: 'ok', ...http.status?.() }));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });
-  app.use(basePath(http.url) || '/', createApi(http));
+  app.use(basePath(http.url) || '/', createDocuments(http), createApi(http));
   app.use((_request, response) => sendError(response, 404, 'not found'));
   app.use(toErrorResponse(http.log));
   return app;
 }
 
-function createApi(http: PdpHttp): express.Router {
-  const guarded = [
-    authenticate(http),
-    requireJson,
-    express.json({ limit: http.maxBodyBytes, strict: false }),
-    limitDepth,
-  ];
-  const api = express.Router();
-  api.get(JWKS_PATH, async (_request, response) => {
+/** What is read: by everybody, but for what is on record of denials. */
+function createDocuments(http: PdpHttp): express.Router {
+  const documents = express.Router();
+  documents.get(JWKS_PATH, async (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(await http.keys());
   });
-  api.get(`${REQUEST_SCHEMAS_PATH}/:name`, (request, response, next) => {
+  documents.get(`${REQUEST_SCHEMAS_PATH}/:name`, (request, response, next) => {
     const schema = http.requestSchemas.find(request.params.name);
     if (schema === undefined) return next();
     response.set('Cache-Control', PUBLIC_DOCUMENT).type('application/schema+json').send(schema);
   });
-  if (http.recordedDenials) api.use(RECORDED_DENIALS_PATH, http.recordedDenials);
-  api.post(EVALUATION_PATH, guarded, async (request: express.Request, response: Response) => {
-    const asked = readEvaluation(request.body);
-    sendDecision(response, await http.withPolicies(({ decide }) => decide(asked, http.requester)));
-  });
-  api.post(EVALUATIONS_PATH, guarded, async (request: express.Request, response: Response) => {
-    const { requester } = http;
-    const answer = await http.withPolicies(async ({ decide }) => {
-      const batch = readBatch(request.body);
-      if (!batch) return await decide(readEvaluation(request.body), requester);
-      return await decideBatch(batch, (one) => decide(one, requester));
+  if (http.recordedDenials) documents.use(RECORDED_DENIALS_PATH, http.recordedDenials);
+  return documents;
+}
+
+function createApi(http: PdpHttp): express.Router {
+  const { withPolicies, limits } = http;
+  const guarded = [
+    authenticate(http),
+    limits.admit,
+    requireJson,
+    express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
+  ];
+  const api = express.Router();
+  const post = (path: string, answer: (body: unknown, requester: string) => Promise<object>) =>
+    api.post(path, guarded, async (request: Request, response: Response) => {
+      const body = await answer(request.body, bearerHolderOf<EnforcementPoint>(response).name);
+      send(response.type('application/json'), JSON.stringify(body));
     });
-    sendDecision(response, answer);
+  const evaluate = async (body: unknown, requester: string) => {
+    const asked = readEvaluation(body);
+    return await withPolicies(({ decide }) => decide(asked, requester));
+  };
+  post(EVALUATION_PATH, evaluate);
+  post(EVALUATIONS_PATH, async (body, requester) => {
+    const batch = readBatch(body, http.maxBatchEntries);
+    if (!batch) return await evaluate(body, requester);
+    await limits.charge(requester, batch.entries.length - 1);
+    return await withPolicies(({ decide }) => decideBatch(batch, (request) => decide(request, requester)));
   });
+  for (const kind of SEARCH_KINDS)
+    post(SEARCH_PATHS[kind], async (body, requester) => {
+      const wanted = readSearch(kind, body);
+      return await withPolicies(({ search }) => search(wanted, requester));
+    });
   return api;
 }
 
-const echoRequestId: RequestHandler = (request, response, next) => {
-  const id = request.get('X-Request-ID');
-  if (id !== undefined) response.set('X-Request-ID', id);
+/** The identifier of a request comes back as it was sent; one without gets one (AZ-TR-10). */
+const identify: RequestHandler = (request, response, next) => {
+  response.set('X-Request-ID', request.get('X-Request-ID') ?? randomUUID());
   next();
 };
 
-function authenticate({ token, url }: PdpHttp): RequestHandler {
-  return bearerOnly({ token, realm: url }, (why, response) => {
+function authenticate({ enforcementPoints, url }: PdpHttp): RequestHandler {
+  return bearerAmong({ holders: enforcementPoints, realm: url }, (why, response) => {
     sendError(response, 401, why === 'missing' ? 'a bearer token is required' : 'the bearer token is not valid');
   });
 }
@@ -100,23 +125,23 @@ const requireJson: RequestHandler = (request, _response, next) => {
   next(type === 'application/json' ? undefined : new BadRequest('the content type is not application/json'));
 };
 
-const limitDepth: RequestHandler = (request, _response, next) => {
-  checkDepth(request.body);
-  next();
-};
-
-function sendDecision(response: Response, body: object): void {
-  response.set('Cache-Control', 'no-store').json(body);
+function sendError(response: Response, status: number, message: string): void {
+  send(response.status(status).type('text/plain'), message);
 }
 
-function sendError(response: Response, status: number, message: string): void {
-  response.status(status).type('text/plain').set('Cache-Control', 'no-store').send(message);
+/** As bytes: Node writes headers in the encoding of a text that comes with them, and an identifier would come back changed. */
+function send(response: Response, text: string): void {
+  response.set('Cache-Control', 'no-store').send(Buffer.from(text));
 }
 
 function toErrorResponse(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof BadRequest) return sendError(response, 400, error.message);
+    if (error instanceof TooMany) {
+      response.set('Retry-After', String(error.retryAfterSeconds));
+      return sendError(response, 429, error.message);
+    }
     const fault = bodyFaultOf(error);
     if (fault) return sendError(response, fault.status, fault.message);
     log.error({ err: error }, 'an evaluation failed');

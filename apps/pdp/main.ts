@@ -1,6 +1,5 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
-import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -11,10 +10,13 @@ import { createBindingTokenSigner } from './binding-token.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
 import { decideInForce } from './decide-in-force.ts';
 import { openDecisionLog } from './decision-log.ts';
+import { enforcementPoints } from './enforcement-points.ts';
 import { createPdpApp } from './http.ts';
-import { pdpMetadata, publicKey, publishedKeys } from './metadata.ts';
+import { createLimits } from './limits.ts';
+import { pdpMetadata, publicKey, publishedKeys, withSignature } from './metadata.ts';
 import { recordedDenialsRouter } from './recorded-denials.ts';
 import { createRevokedApprovals } from './revocations.ts';
+import { createPageTokens } from './search/page-token.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
 import { openPolicies } from './versions/source.ts';
 
@@ -68,35 +70,31 @@ export interface RunningPdp extends Running {
   reload(): Promise<void>;
 }
 
-/**
- * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
- * do not fit together, and the listen error when the port is taken.
- */
-export async function startPdp(
-  config: Config,
-  secrets: Pick<Secrets, (typeof SECRETS)[number]>,
-  { log, databaseUrl }: { log: Logger; databaseUrl: string },
-): Promise<RunningPdp> {
-  const { urls } = config;
-  const ownKeys = [publicKey(secrets.pdpSigningKey), ...config.pdp.publishedKeys.map(publicKey)];
-  const signBindingToken = await bindingTokenSigner(config, secrets.pdpSigningKey);
-  const parts = await openParts(config, { log, databaseUrl });
+type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
+
+async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { parts: Parts; log: Logger }) {
+  const { urls, pdp } = config;
+  const { pdpSigningKey: key, pdpToken } = secrets;
   const { source, decisionLog, pool } = parts;
+  const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
+  const signBindingToken = await bindingTokenSigner(config, key);
   const remoteKeys = approvalKeys(urls);
   const evaluations = createEvaluationStore(pool);
-  const app = createPdpApp({
+  const limits = createLimits(pdp);
+  return createPdpApp({
     withPolicies: decideInForce(source, {
       verifyApproval: approvalVerifier(config, remoteKeys),
       signBindingToken,
       evaluations,
       accessRequests: urls.accessRequests,
-      denialTtlSeconds: config.pdp.denialTtlSeconds,
+      denialTtlSeconds: pdp.denialTtlSeconds,
       url: urls.pdp,
       decisionLog,
+      searching: { tokens: createPageTokens(key.d), charge: limits.charge },
       log,
     }),
     status: () => source.status(),
-    metadata: pdpMetadata(urls),
+    metadata: pdp.signMetadata ? await withSignature(pdpMetadata(urls), key) : pdpMetadata(urls),
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
     recordedDenials: recordedDenialsRouter({
@@ -106,17 +104,31 @@ export async function startPdp(
       url: urls.pdp,
     }),
     url: urls.pdp,
-    token: secrets.pdpToken,
-    requester: PEP_CLIENT_ID,
+    enforcementPoints: await enforcementPoints(config, pdpToken),
+    limits,
+    maxBatchEntries: pdp.maxBatchEntries,
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
     log,
   });
+}
+
+/**
+ * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
+ * do not fit together, and the listen error when the port is taken.
+ */
+export async function startPdp(
+  config: Config,
+  secrets: PdpSecrets,
+  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+): Promise<RunningPdp> {
+  const parts = await openParts(config, { log, databaseUrl });
   try {
+    const app = await createApp(config, secrets, { parts, log });
     const server = await listen(app, { host: config.host, port: config.pdp.port });
-    log.info({ url: urls.pdp }, 'the policy decision point is listening');
+    log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
-      decisionLog?.reopen();
-      await source.reload();
+      parts.decisionLog?.reopen();
+      await parts.source.reload();
     };
     return { name: 'pdp', reload, stop: () => server.close().finally(() => parts.close()) };
   } catch (error) {
@@ -124,6 +136,8 @@ export async function startPdp(
     throw error;
   }
 }
+
+type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** What has to be closed again. */
 async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {

@@ -1,22 +1,43 @@
 import type { JSONWebKeySet, JWK } from 'jose';
-import { publicKeys } from '../shared/auth/signing-key.ts';
+import { createSigner, publicKeys } from '../shared/auth/signing-key.ts';
 
 export { publicKey } from '../shared/auth/signing-key.ts';
 
 export const EVALUATION_PATH = '/access/v1/evaluation';
 export const EVALUATIONS_PATH = '/access/v1/evaluations';
+export const SEARCH_PATHS = {
+  subject: '/access/v1/search/subject',
+  resource: '/access/v1/search/resource',
+  action: '/access/v1/search/action',
+} as const;
 export const JWKS_PATH = '/access/v1/jwks';
 
 /** PDP metadata. @see AuthZEN Authorization API 1.0, section 9 */
-export function pdpMetadata(urls: { pdp: string; accessRequests: string }): Record<string, unknown> {
+export function pdpMetadata(urls: { pdp: string; accessRequests: string }) {
   return {
     policy_decision_point: urls.pdp,
     access_evaluation_endpoint: urls.pdp + EVALUATION_PATH,
     access_evaluations_endpoint: urls.pdp + EVALUATIONS_PATH,
+    search_subject_endpoint: urls.pdp + SEARCH_PATHS.subject,
+    search_resource_endpoint: urls.pdp + SEARCH_PATHS.resource,
+    search_action_endpoint: urls.pdp + SEARCH_PATHS.action,
     access_request_endpoint: urls.accessRequests,
     jwks_uri: urls.pdp + JWKS_PATH,
     capabilities: ['urn:openid:authzen:capability:access-request'],
   };
+}
+
+/**
+ * The metadata with `signed_metadata`: the same parameters as a JWT that the PDP issues and signs (AZ-MD-13). The public half
+ * of the key has to be in `jwks_uri`. Throws `ERR_CONFIG_INVALID` when it is no signing key.
+ */
+export async function withSignature(
+  metadata: Record<string, unknown> & { policy_decision_point: string },
+  key: JWK,
+): Promise<Record<string, unknown>> {
+  const sign = await createSigner(key);
+  const issued = { iss: metadata.policy_decision_point, iat: Math.floor(Date.now() / 1_000) };
+  return { ...metadata, signed_metadata: await sign({ ...metadata, ...issued }) };
 }
 
 /** The well-known path of a PDP: the path of its identifier, if it has one, comes last (AZ-MD-02). */

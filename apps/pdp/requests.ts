@@ -15,21 +15,20 @@ export interface Batch {
   readonly entries: readonly unknown[];
 }
 
-const MAX_ENTRIES = 256;
-const MAX_DEPTH = 128;
-
 // AuthZEN asks to tolerate unknown members everywhere and treats null as left out (AZ-TR-07, AZ-TR-14).
-const text = z.string().refine((value) => !/\p{Surrogate}/u.test(value), 'is not well-formed Unicode');
-const properties = z.record(z.string(), z.unknown()).nullish();
-const entity = z.looseObject({ type: text, id: text, properties });
+export const text = z.string().refine((value) => !/\p{Surrogate}/u.test(value), 'is not well-formed Unicode');
+export const members = z.record(z.string(), z.unknown());
+const properties = members.nullish();
+export const entity = z.looseObject({ type: text, id: text, properties });
+export const action = z.looseObject({ name: text, properties });
 const requestSchema = z.looseObject({
   subject: entity,
-  action: z.looseObject({ name: text, properties }),
+  action,
   resource: entity,
-  context: z.record(z.string(), z.unknown()).nullish(),
+  context: members.nullish(),
 });
 const batchSchema = z.looseObject({
-  evaluations: z.array(z.unknown()).max(MAX_ENTRIES).nullish(),
+  evaluations: z.array(z.unknown()).nullish(),
   options: z.looseObject({ evaluations_semantic: z.enum(SEMANTICS).nullish() }).nullish(),
 });
 
@@ -40,10 +39,15 @@ export function readEvaluation(body: unknown): EvaluationRequest {
   return { subject, action, resource, context: context ?? {} };
 }
 
-/** Reads a batch; undefined when the body has no entries and is to be answered like a single request. Throws `BadRequest`. */
-export function readBatch(body: unknown): Batch | undefined {
+/**
+ * Reads a batch; undefined when the body has no entries and is to be answered like a single request. Throws `BadRequest`,
+ * also when there are more than `maxEntries`.
+ */
+export function readBatch(body: unknown, maxEntries = Infinity): Batch | undefined {
   const { evaluations, options } = checkShape(body, batchSchema);
   if (!evaluations || evaluations.length === 0) return undefined;
+  if (evaluations.length > maxEntries)
+    throw new BadRequest(`evaluations has more than ${maxEntries} entries: send several requests`);
   const defaults = body as Record<string, unknown>;
   return {
     semantic: options?.evaluations_semantic ?? 'execute_all',
@@ -59,6 +63,8 @@ function withDefaults(entry: unknown, defaults: Record<string, unknown>): unknow
   return Object.fromEntries(names.map((name) => [name, own[name] ?? defaults[name]]));
 }
 
+const MAX_DEPTH = 128;
+
 /** Refuses bodies nested so deep that walking them would exhaust the stack. Throws `BadRequest`. */
 export function checkDepth(body: unknown): void {
   if (isDeeperThan(body, MAX_DEPTH)) throw new BadRequest(`the body is nested deeper than ${MAX_DEPTH} levels`);
@@ -71,7 +77,8 @@ function isDeeperThan(value: unknown, levels: number): boolean {
   return false;
 }
 
-function checkShape<T>(body: unknown, schema: z.ZodType<T>): T {
+/** Throws `BadRequest` that names the place which is wrong. */
+export function checkShape<T>(body: unknown, schema: z.ZodType<T>): T {
   const checked = schema.safeParse(body);
   if (checked.success) return checked.data;
   const issue = checked.error.issues[0];

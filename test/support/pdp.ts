@@ -11,10 +11,15 @@ import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
 import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/cedar/facts.ts';
 import { cedarPolicies } from '../../apps/pdp/cedar/policy-engine.ts';
 import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
+import { isPermitted } from '../../apps/pdp/cedar/requestable.ts';
 import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
+import type { EnforcementPoint } from '../../apps/pdp/enforcement-points.ts';
 import { createPdpApp } from '../../apps/pdp/http.ts';
-import { pdpMetadata, publicKey } from '../../apps/pdp/metadata.ts';
+import { createLimits } from '../../apps/pdp/limits.ts';
+import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/metadata.ts';
 import { readRequestSchemas, schemaUrls } from '../../apps/pdp/request-schemas.ts';
+import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
+import { createSearch } from '../../apps/pdp/search/search.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { serve } from './serve.ts';
@@ -80,6 +85,9 @@ export async function startTestPdp(
     approvals?: Partial<ApprovalTrust>;
     keys?: JWTVerifyGetKey;
     requestSchemas?: Parameters<typeof readRequestSchemas>[0];
+    limits?: Partial<Parameters<typeof createLimits>[0]>;
+    enforcementPoints?: readonly EnforcementPoint[];
+    signMetadata?: boolean;
   } = {},
 ) {
   const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
@@ -106,14 +114,23 @@ export async function startTestPdp(
     log,
     ...of.decide,
   });
+  const limits = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
+  const metadata = pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS });
+  const search = createSearch({
+    candidates: engine.candidates,
+    permits: (request) => isPermitted(engine, request),
+    tokens: createPageTokens(pdpKey.d),
+    charge: limits.charge,
+  });
   const app = createPdpApp({
-    withPolicies: (work) => work({ decide }),
-    metadata: pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS }),
+    withPolicies: (work) => work({ decide, search }),
+    metadata: of.signMetadata ? await withSignature(metadata, pdpKey) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
     requestSchemas: schemas,
     url,
-    token: PDP_TOKEN,
-    requester: REQUESTER,
+    enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
+    limits,
+    maxBatchEntries: 256,
     maxBodyBytes: 100_000,
     log,
   });

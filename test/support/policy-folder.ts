@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
+import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
 import { decideInForce, type Standing } from '../../apps/pdp/decide-in-force.ts';
 import type { PolicySource } from '../../apps/pdp/versions/source.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
@@ -89,6 +90,7 @@ export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standi
     denialTtlSeconds: 600,
     url: PDP_URL,
     decisionLog: undefined,
+    searching: { tokens: createPageTokens('a-key-of-the-tests'), charge: () => Promise.resolve() },
     log: pino({ enabled: false }),
     ...of,
   });

@@ -6,6 +6,7 @@ import {
 } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
+import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
 import { readPolicies, type Policies, type Policy } from './policies.ts';
@@ -54,6 +55,7 @@ export type EngineAnswer =
 /** Cedar with one set of policies, parsed once. Every answer is computed from this process's memory alone. */
 export interface Engine {
   readonly policies: Policies;
+  readonly candidates: Candidates;
   /** What authors should know and that does not stop the start. */
   readonly warnings: readonly Problem[];
   prepare(request: EvaluationRequest): Prepared;
@@ -116,6 +118,7 @@ function assemble({ policies, warnings, loaded, slot }: Parts): Engine {
   const noContext: ReadonlySet<string> = new Set();
   return {
     policies,
+    candidates: candidatesOf(loaded.entities.uids, loaded.shape.actions.keys()),
     warnings,
     prepare: (request) => prepare(request, loaded),
     evaluate: (prepared, approval) =>

@@ -19,6 +19,8 @@ export interface OwnEntities {
   about(uid: TypeAndId): Pick<EntityJson, 'attrs' | 'parents'>;
   /** Every other entity that can be reached from this one through parents and attributes. */
   around(uid: TypeAndId): readonly EntityJson[];
+  /** Every entity that is known by name. */
+  readonly uids: readonly TypeAndId[];
 }
 
 const uidSchema = z.union([
@@ -69,6 +71,7 @@ export function* readEntities(
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
     around: (uid) => reachableFrom(keyOf(uid), known),
+    uids: [...known.values()].map(({ uid }) => uid),
   };
 }
 

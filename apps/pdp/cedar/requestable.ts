@@ -45,6 +45,12 @@ export function answerByPolicy(engine: Engine, request: EvaluationRequest, appro
   }
 }
 
+/** Whether a request is permitted as it stands, without any approval: one evaluation, and no word about why. */
+export function isPermitted(engine: Engine, request: EvaluationRequest): boolean {
+  const prepared = engine.prepare(request);
+  return prepared.kind === 'ready' && engine.evaluate(prepared).kind === 'allow';
+}
+
 function explainDenial(engine: Engine, prepared: Ready, determining: readonly string[]): PolicyAnswer {
   const forbids = determining.flatMap((id) => engine.policies.get(id) ?? []);
   const final = forbids.filter((policy) => policy.template === undefined);

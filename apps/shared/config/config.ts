@@ -7,6 +7,7 @@ import { approverSettings } from './approver-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
+import { pdpSettings } from './pdp-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
@@ -55,28 +56,7 @@ export const configSchema = z.strictObject({
       abandonAfterSeconds: seconds.default(60),
     })
     .prefault({}),
-  pdp: z
-    .strictObject({
-      port: port.default(4101),
-      /** Address of the PDP; also its identifier (`policy_decision_point`). Default: the embedded one. */
-      url: z.url().optional(),
-      /** Folder with `*.cedar` policies, `schema.cedarschema` and `entities.json`. Relative to the configuration file. */
-      policies: z.string().default('./policies'),
-      /** Lifetime of a requestable denial: how long a submission may follow it. At most 600 (PRJ-03). */
-      denialTtlSeconds: seconds.max(600).default(600),
-      /**
-       * File that gets a line for every decision, with the request and so the arguments of calls. Relative to the configuration
-       * file. Default: none.
-       */
-      decisionLog: z.string().optional(),
-      /**
-       * Whether the access request service is asked, each time an approval is presented, if it took it back. Without its list
-       * nothing is permitted; false is for another service that has none and takes no approval back.
-       */
-      checkRevocations: z.boolean().default(true),
-      publishedKeys,
-    })
-    .prefault({}),
+  pdp: pdpSettings,
   obligations: obligationSettings,
   approvals: z
     .strictObject({
@@ -177,6 +157,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     signature: { pinning: file.signature.pinning ?? (file.mode === 'production' ? 'accepted' : 'first-seen') },
     pdp: {
       ...file.pdp,
+      enforcementPoints: withAbsoluteFiles(file.pdp.enforcementPoints, at.baseDir),
       policies: resolve(at.baseDir, file.pdp.policies),
       ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
     },

@@ -100,7 +100,7 @@ describe('a request that cannot be evaluated', () => {
     ['an amount of null', '{"agent":"a","amount":null}'],
     ['no amount', '{"agent":"a"}'],
     ['a huge amount', '{"agent":"a","amount":1e30}'],
-    ['an amount that is rounded when it is read', '{"agent":"a","amount":9007199254740993}'],
+    ['an amount that is too large to be counted', '{"agent":"a","amount":9007199254740994}'],
   ])('is denied for good with %s, and raises an alarm [PRJ-28]', async (_name, context) => {
     const before = pdp.lines.length;
     const { subject, action, resource } = aTransfer();
