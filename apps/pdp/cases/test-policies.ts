@@ -1,13 +1,21 @@
+import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { decideBatch } from '../batch.ts';
 import type { Engine } from '../cedar/engine.ts';
 import type { ApprovalVerdict } from '../cedar/facts.ts';
 import { cedarPolicies } from '../cedar/policy-engine.ts';
+import { isPermitted } from '../cedar/requestable.ts';
 import { createDecide } from '../decide.ts';
 import { readBatch, readEvaluation } from '../requests.ts';
+import { createPageTokens } from '../search/page-token.ts';
+import { readSearch } from '../search/search-requests.ts';
+import { createSearch } from '../search/search.ts';
 import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
 import { readCaseSet, type AssumedApproval } from './case-set.ts';
 import { runCases, type Ask, type CaseResult } from './run-cases.ts';
+
+const REQUESTER = 'policy-test';
 
 export interface PolicyTest {
   readonly file: string;
@@ -34,24 +42,42 @@ export async function testPolicies(file: string, places: PolicyPlaces): Promise<
 
 /** The whole way of an evaluation, but for what leaves the process. */
 function askEngine(engine: Engine): Ask {
-  return async (body, approval) => {
-    const decide = createDecide({
-      engine: cedarPolicies(engine),
-      policyVersion: 'not in force',
-      verifyApproval: () => Promise.resolve(verdictOf(approval)),
-      signBindingToken: () => Promise.resolve('unsigned'),
-      evaluations: { record: () => Promise.resolve() },
-      accessRequests: 'urn:countersign:no-access-requests',
-      requestSchemaUrl: () => undefined,
-      denialTtlSeconds: 600,
-      log: pino({ enabled: false }),
-    });
-    const ask = (request: Parameters<typeof decide>[0]) => decide(request, 'policy-test');
-    const batch = readBatch(body);
-    if (batch) return await decideBatch(batch, ask);
-    const request = readEvaluation(body);
-    return await ask(approval ? { ...request, context: { ...request.context, approval } } : request);
+  const search = createSearch({
+    candidates: engine.candidates,
+    permits: (request) => isPermitted(engine, request),
+    tokens: createPageTokens(randomUUID()),
+    charge: () => Promise.resolve(),
+  });
+  return async ({ endpoint, request: body, approval }) => {
+    const decide = deciding(engine, approval);
+    switch (endpoint) {
+      case 'evaluation': {
+        const request = readEvaluation(body);
+        return await decide(approval ? { ...request, context: { ...request.context, approval } } : request);
+      }
+      case 'evaluations': {
+        const batch = readBatch(body);
+        return batch ? await decideBatch(batch, decide) : await decide(readEvaluation(body));
+      }
+      default:
+        return await search(readSearch(endpoint, body), REQUESTER);
+    }
   };
+}
+
+function deciding(engine: Engine, approval: AssumedApproval | undefined) {
+  const decide = createDecide({
+    engine: cedarPolicies(engine),
+    policyVersion: 'not in force',
+    verifyApproval: () => Promise.resolve(verdictOf(approval)),
+    signBindingToken: () => Promise.resolve('unsigned'),
+    evaluations: { record: () => Promise.resolve() },
+    accessRequests: 'urn:countersign:no-access-requests',
+    requestSchemaUrl: () => undefined,
+    denialTtlSeconds: 600,
+    log: pino({ enabled: false }),
+  });
+  return (request: EvaluationRequest) => decide(request, REQUESTER);
 }
 
 function verdictOf(approval: AssumedApproval | undefined): ApprovalVerdict {

@@ -79,11 +79,19 @@ describe('countersign policy test', () => {
     expect(files[0]?.cases.map(({ misses }) => misses.length)).toEqual([1, 1, 1, 0]);
   });
 
-  it('takes the published decisions of an interoperability scenario as they are', async () => {
+  it('takes what interoperability scenarios publish as it is', async () => {
     desk = new Desk({});
-    const file = packagePath('test', 'fixtures', 'pdp', 'todo-decisions.json');
-    const { code, out } = await desk.run(['policy', 'test', file, '--policies', FIXTURE_POLICIES]);
-    expect([code, out]).toEqual([0, `${file}  43/43`]);
+    const scenario = packagePath('test', 'authzen', 'scenarios', 'records');
+    const published = (name: string) => packagePath('test', 'fixtures', 'authzen', `${name}.json`);
+    const files = ['search-subject', 'search-resource', 'search-action', 'idp'].map(published);
+    const { code, out } = await desk.run(['policy', 'test', ...files, '--policies', scenario]);
+    expect([code, out.split('\n').map((line) => line.split('  ')[1])]).toEqual([
+      0,
+      ['60/60', '18/18', '120/120', '6/6'],
+    ]);
+    const todo = packagePath('test', 'authzen', 'scenarios', 'todo');
+    const decisions = await desk.run(['policy', 'test', published('todo-decisions-1_0-02'), '--policies', todo]);
+    expect([decisions.code, decisions.out]).toEqual([0, `${published('todo-decisions-1_0-02')}  43/43`]);
   });
 
   it('asks the policies that the file names', async () => {

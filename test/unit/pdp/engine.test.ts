@@ -109,14 +109,15 @@ describe('the engine', () => {
   });
 
   it('takes attributes that give power from its own data only', () => {
-    const create = (properties: Record<string, unknown>) =>
+    const edit = (id: string, properties: Record<string, unknown> = {}) =>
       answerByPolicy(engine, {
-        subject: { type: 'user', id: 'nobody', properties, roles: ['admin'] } as never,
-        action: { name: 'can_create_todo' },
-        resource: { type: 'todo', id: '1' },
-        context: { roles: ['admin'] },
+        subject: { type: 'identity', id, properties, roles: ['treasurer'] } as never,
+        action: { name: 'can_edit_user' },
+        resource: { type: 'user', id: '1' },
+        context: { roles: ['treasurer'] },
       }).kind;
-    expect(create({ roles: ['admin'] })).toBe('deny');
+    expect(edit('carol@example.com')).toBe('permit');
+    expect(edit('nobody', { roles: ['treasurer'] })).toBe('deny');
   });
 
   it('denies an action that no schema declares, without an alarm', () => {
