@@ -88,7 +88,7 @@ describe('an approval that the caller invented', () => {
     const answer = await pdp.post(presenting(aTransfer(), approval));
     expect(answer.body).toEqual({ decision: false, context: { reason: 'approval_unverifiable', next_action: 'none' } });
   });
-  it('counts as absent when it is null', async () => {
+  it('counts as absent when it is null [AZ-TR-14]', async () => {
     expect((await pdp.post(presenting(aTransfer(), null))).body.context).toHaveProperty('access_request');
   });
 });
