@@ -3,7 +3,7 @@ import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
 import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
 import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
 import { readPolicyTexts } from '../../../apps/pdp/versions/version.ts';
-import { aUser, directoryText } from '../../support/directory.ts';
+import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -123,6 +123,20 @@ describe('policies that change while they are in force', () => {
     );
     folder.write('a.cedar', '@id("a") permit (principal, action == Action::"tools/call", resource);');
     await waitFor(() => versionNow() !== good && opened.status().policies_rejected_since === undefined);
+  });
+
+  it('take the directory along, from which alone people get their groups', async () => {
+    const inGroup = '@id("a") permit (principal in Group::"g", action == Action::"tools/call", resource);';
+    folder.write('a.cedar', inGroup);
+    const file = folder.beside('people.json', directoryText(aUser('agent')));
+    const opened = await open({ file });
+    expect((await decide('a', opened)).decision).toBe(false);
+    folder.beside('people.json', directoryText(aUser('agent'), aGroup('g', ['agent'])));
+    await waitFor(async () => (await decide('a', opened)).decision);
+    folder.beside('people.json', 'nonsense');
+    await waitFor(() => opened.status().policies_rejected_since);
+    expect((await decide('a', opened)).decision).toBe(true);
+    expect(alarms()).toMatchObject([{ problems: [expect.stringContaining('people.json: directory: it is not JSON')] }]);
   });
 
   it('are read on demand, though nothing is looked for', async () => {

@@ -1,0 +1,27 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { fingerprint } from '../../../apps/pdp/versions/fingerprint.ts';
+import { permitting, PolicyFolder } from '../../support/policy-folder.ts';
+
+let folder: PolicyFolder;
+beforeEach(() => void (folder = new PolicyFolder()));
+afterEach(() => folder.clear());
+
+it.each<[string, (people: string) => void]>([
+  ['a file is written', () => folder.write('a.cedar', permitting('bb'))],
+  ['a file is replaced by one of the same text', () => folder.replace('a.cedar', permitting('a'))],
+  ['a file is added', () => folder.write('b.cedar', '')],
+  ['a file goes', () => rmSync(join(folder.path, 'a.cedar'))],
+  ['the link names another folder of the same files', () => folder.pointTo(folder.make({}))],
+  ['the folder goes', () => folder.pointTo('/does/not/exist')],
+  ['the directory is written', () => void folder.beside('people.json', '[1]')],
+  ['the directory goes', (people) => rmSync(people)],
+])('what identifies the state of all files is another when %s, and else the same', async (_what, change) => {
+  const file = folder.beside('people.json', '[]');
+  const places = { folder: folder.path, directory: { file, subjectAttribute: 'userName' } } as const;
+  const before = await fingerprint(places);
+  expect(await fingerprint(places)).toBe(before);
+  change(file);
+  expect(await fingerprint(places)).not.toBe(before);
+});
