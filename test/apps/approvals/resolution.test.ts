@@ -19,7 +19,7 @@ describe('resolution of an access request', () => {
        ENABLE TRIGGER USER`,
     );
 
-  it('grants with an approval that the PDP can verify, the same at every read [ARAP-STS-01, ARAP-CPL-01, ARAP-CPL-04, ARAP-CMP-01, ARAP-CMP-03, ARAP-CMP-04, ARAP-CMP-05, ARAP-CMP-06, ARAP-CMP-10, ARAP-CMP-11, ARAP-CMP-12, ARAP-CMP-15, ARAP-SCP-04, PRJ-05]', async () => {
+  it('grants with an approval that the PDP can verify, the same at every read [ARAP-STS-01, ARAP-STS-02, ARAP-REV-18, ARAP-CPL-01, ARAP-CPL-04, ARAP-CMP-01, ARAP-CMP-03, ARAP-CMP-04, ARAP-CMP-05, ARAP-CMP-06, ARAP-CMP-10, ARAP-CMP-11, ARAP-CMP-12, ARAP-CMP-15, ARAP-SCP-04, PRJ-05]', async () => {
     const request = await service.open();
     expect((await service.vote('alice', request, 'approve', { reason: 'fine' })).status).toBe(200);
     const [first, second] = await Promise.all([service.status(request.id), service.status(request.id)]);
@@ -63,14 +63,14 @@ describe('resolution of an access request', () => {
     expect(Object.keys(body.keys[0]).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
   });
 
-  it('denies with one denial, and tells no more than that [ARAP-STS-16]', async () => {
+  it('denies with one denial, and tells no more than that [ARAP-STS-16, ARAP-STS-02]', async () => {
     const request = await service.open();
     await service.vote('alice', request, 'deny', { reason: 'no' });
     const { body } = await service.status(request.id);
     expect([body.task.status, body.result]).toEqual(['denied', undefined]);
   });
 
-  it('is cancelled by the side that asked, once [ARAP-CAN-03, ARAP-CAN-05, ARAP-CAN-06, ARAP-ERR-08, ARAP-STS-04]', async () => {
+  it('is cancelled by the side that asked, once [ARAP-STS-02, ARAP-CAN-03, ARAP-CAN-05, ARAP-CAN-06, ARAP-ERR-08, ARAP-STS-04]', async () => {
     const request = await service.open();
     const first = await cancel(request.id);
     expect([first.status, first.body.task.status]).toEqual([200, 'cancelled']);
@@ -97,7 +97,7 @@ describe('resolution of an access request', () => {
     }
   });
 
-  it('is expired, and its gateway told, when nobody looks [ARAP-STS-05, ARAP-CMP-16, PRJ-14]', async () => {
+  it('is expired, and its gateway told, when nobody looks [ARAP-STS-02, ARAP-STS-05, ARAP-CMP-16, PRJ-14]', async () => {
     const request = await service.open();
     await pass(request.id);
     await waitFor(() => service.callbacks.some(({ body }) => body.includes(request.id) && body.includes('"expired"')));
@@ -119,7 +119,7 @@ describe('resolution of an access request', () => {
     expect((await service.asGateway('/access/v1/requests')).status).toBe(405);
   });
 
-  it('ends as failed when approval comes after access was wanted', async () => {
+  it('ends as failed when approval comes after access was wanted [ARAP-STS-02]', async () => {
     const requested_until = new Date(Date.now() + 400).toISOString();
     const request = await service.open({ body: { requested_access: { requested_until } } });
     await waitFor(() => Date.now() > Date.parse(requested_until) + 50);

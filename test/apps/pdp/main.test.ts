@@ -103,7 +103,7 @@ describe('the decision point with the example policies', () => {
     });
   });
 
-  it('permits it with the approval, by the keys that the access request service publishes [ARAP-CMP-14]', async () => {
+  it('permits it with the approval, by the keys that the access request service publishes [ARAP-CMP-14] [ARAP-DIS-08]', async () => {
     const request = aCall('files__write_file');
     const approval = await approve(request);
     const permit = {
