@@ -103,7 +103,10 @@ function questionsByMapping(
   const form = compiled(mapping);
   const params = { name: tool.name, arguments: call.arguments };
   const questions = resolveMapping(form, { params, token: sender.claims, identity });
-  if (questions[0].subject.id !== identity) allowOtherSubject(deps, tool, form);
+  const { type, id } = questions[0].subject;
+  // Under another type the caller would be nobody that policies know anything of, and nothing that they hold against it would count.
+  const isCaller = id === identity && (type === SUBJECT_TYPE || mapping.by === 'operator');
+  if (!isCaller) allowOtherSubject(deps, tool, form);
   const anchored = (question: EvaluationRequest): EvaluationRequest => {
     if (mapping.by === 'upstream') checkVocabulary(question, tool.name);
     if (Object.hasOwn(question.context, 'approval')) {
@@ -132,7 +135,9 @@ function withAgent({ caller }: Sender, context: JsonObject): JsonObject {
 function allowOtherSubject({ config, log }: QuestionsDeps, tool: UpstreamTool, mapping: Mapping): void {
   const { mcpServers, gateway } = config;
   if (ownMember(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
-    throw new MappingError(`subject.id is not what the token says of its ${gateway.coaz.identityClaim}`);
+    throw new MappingError(
+      `subject is not of the type ${SUBJECT_TYPE}, or its id is not what the token says of its ${gateway.coaz.identityClaim}`,
+    );
   }
   const from = sourceOf(mapping);
   log.warn({ audit: 'subject_override', tool: tool.name, from }, 'a mapping asks about another subject');

@@ -91,8 +91,14 @@ describe('a declared mapping', () => {
     const { body } = await call({ ...ARGS, memo: 'mallory' });
     expect(body.error).toEqual({
       code: -32_602,
-      message: expect.stringContaining('subject.id is not what the token says'),
+      message: expect.stringContaining('its id is not what the token says'),
     });
+    nothingHappened();
+  });
+
+  it('does not make the caller somebody of whom policies know nothing [COAZ-SU-09] [COAZ-SU-10] [COAZ-FW-20]', async () => {
+    declare(evaluation({ subject: { type: 'admin', id: '$token.sub' } }));
+    expect((await call()).body.error).toEqual({ code: -32_602, message: MAPPING_FAILED });
     nothingHappened();
   });
 
