@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { gatewaySettings } from '../../../apps/shared/config/gateway-settings.ts';
-import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
-import { ALICE, TASK_ID } from '../../support/gateway-world.ts';
+import { TASK_ID } from '../../support/gateway-world.ts';
 import { post, send, ACCEPTS } from '../../support/gateway-wire.ts';
 import { aMappedTool, coaz, WIRE_TRANSFER } from '../../support/mapped-tools.ts';
 import { TRANSFER } from '../../support/tools.ts';
@@ -197,23 +195,5 @@ describe('the claim that says on whose behalf', () => {
     delegated.world.claims = {};
     expect((await asks()).body.error?.code).toBe(-32_602);
     expect(delegated.world.evaluations).toEqual([]);
-  });
-});
-
-describe('the default of a completion', () => {
-  const config = { gateway: gatewaySettings.parse({}), mcpServers: {}, urls: { mcp: 'https://mcp.test' } } as never;
-  const questions = createQuestions({ config, log: undefined as never });
-  it.each([
-    [
-      { type: 'ref/prompt', name: 'ask' },
-      { type: 'prompt', id: 'ask' },
-    ],
-    [
-      { type: 'ref/resource', uri: 'x://{id}' },
-      { type: 'resource', id: 'x://{id}' },
-    ],
-  ])('%j is about %j [COAZ-DF-08] [COAZ-EX-05]', (ref, resource) => {
-    const sender = { caller: ALICE, claims: {} };
-    expect(questions.ofRequest(sender, 'completion/complete', { ref })).toMatchObject({ resource });
   });
 });

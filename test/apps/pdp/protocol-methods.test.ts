@@ -33,3 +33,18 @@ describe('the example policies, asked about every method', () => {
     expect(permitted.toSorted()).toEqual(MAPPED_METHODS.filter((one) => !NOT_FOR_ALL.includes(one)).toSorted());
   });
 });
+
+it('the example policies believe nothing that a request says of its subject [COAZ-FW-20] [COAZ-SU-10]', async () => {
+  const engine = await loadEngine(DEFAULT_POLICIES);
+  const decision = (id: string, properties: object) => {
+    const prepared = engine.prepare({
+      subject: { type: 'identity', id, properties: properties as never },
+      action: { name: 'tools/call' },
+      resource: { type: 'tool', id: 'files__read_file' },
+      context: {},
+    });
+    return prepared.kind === 'ready' ? engine.evaluate(prepared).kind : prepared.kind;
+  };
+  expect(decision('retired-agent', { status: 'active' })).toBe('deny');
+  expect(decision('anybody', {})).toBe('allow');
+});
