@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { signedHeaders } from '../../apps/shared/http/webhook-signature.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { aQuestion, type Approval, type Denial, type Ground, type Post, type Question } from './ground.ts';
 
 /** What was really denied, approved or signed. Nothing of it was used yet, so only what an attacker changes can be what is refused. */
@@ -72,10 +73,17 @@ export async function useGenuine(ground: Ground, genuine: Genuine): Promise<void
 
 async function deny(ground: Ground): Promise<Genuine['denied']> {
   const question = aQuestion();
-  const { text } = await ground.post(asking(ground, question));
-  const { context } = JSON.parse(text) as { context: { evaluation_id: string; access_request: Denial } };
-  const { expires_at, binding_token } = context.access_request;
-  return { question, denial: { evaluation_id: context.evaluation_id, expires_at, binding_token } };
+  let text = '';
+  // On a machine that is busy a denial may come too late to be put on record; the gateway would ask again, too.
+  const context = await waitFor(async () => {
+    ({ text } = await ground.post(asking(ground, question)));
+    const { context: said } = JSON.parse(text) as { context: { evaluation_id: string; access_request?: Denial } };
+    return said.access_request && { ...said.access_request, evaluation_id: said.evaluation_id };
+  }).catch(() => {
+    throw new Error(`nothing can be asked for: ${text}\n${ground.complaints()}`);
+  });
+  const { evaluation_id, expires_at, binding_token } = context;
+  return { question, denial: { evaluation_id, expires_at, binding_token } };
 }
 
 /** An open request, with the decision on it that nobody has sent yet. */
@@ -105,6 +113,8 @@ async function approve(ground: Ground): Promise<Genuine['approved']> {
 async function mustAccept(ground: Ground, genuine: Post): Promise<string> {
   const { accepted, status, text } = await ground.post(genuine);
   if (!accepted)
-    throw new Error(`a genuine ${genuine.to} was refused, so that no refusal shows anything: ${status} ${text}`);
+    throw new Error(
+      `a genuine ${genuine.to} was refused, so that no refusal shows anything: ${status} ${text}\n${ground.complaints()}`,
+    );
   return text;
 }

@@ -48,9 +48,12 @@ export interface Ground {
   status(requestId: string): Promise<{ readonly result?: { readonly approval: Approval } }>;
   /** How much has come of everything that was ever taken for genuine. */
   stored(): Promise<{ readonly requests: number; readonly votes: number; readonly callbacks: number }>;
+  /** The last that the parts complained of. */
+  complaints(): string;
   stop(): Promise<void>;
 }
 
+const COMPLAINTS = 5;
 const ADDRESSES = {
   submission: ({ urls }: Config) => urls.accessRequests,
   question: ({ urls }: Config) => `${urls.pdp}/access/v1/evaluation`,
@@ -78,7 +81,9 @@ export async function startGround(): Promise<Ground> {
   const { secrets } = await loadDevelopmentSecrets(folder);
   const config = await testConfig({ baseDir: folder, stateDir: folder }, { pdp: { policies: DEFAULT_POLICIES } });
   const database = await createTestDatabase();
-  const deps = { databaseUrl: database.url, log: pino({ level: 'silent' }) };
+  const lines: string[] = [];
+  const write = (line: string) => void lines.splice(0, Math.max(0, lines.push(line) - COMPLAINTS));
+  const deps = { databaseUrl: database.url, log: pino({ level: 'error' }, { write }) };
   const running: Running[] = [];
   const stop = async () => {
     await stopAll(running);
@@ -97,9 +102,8 @@ export async function startGround(): Promise<Ground> {
     config,
     secrets,
     async post({ to, headers, body }) {
-      const response = await fetch(ADDRESSES[to](config), { method: 'POST', headers, body, redirect: 'manual' });
-      const text = await response.text();
-      const { ok: isOk, status } = response;
+      const request = { method: 'POST', headers, body, redirect: 'manual' } as const;
+      const { ok: isOk, status, text } = await answerTo(() => fetch(ADDRESSES[to](config), request));
       return { accepted: isOk && !(to === 'question' && /^\{"decision":false[,}]/.test(text)), status, text };
     },
     async status(requestId) {
@@ -107,6 +111,21 @@ export async function startGround(): Promise<Ground> {
       return (await (await fetch(`${config.urls.accessRequests}/${requestId}`, { headers })).json()) as object;
     },
     stored: async () => (await database.pool.query(COUNTS)).rows[0] as Awaited<ReturnType<Ground['stored']>>,
+    complaints: () => lines.join(''),
     stop,
   };
+}
+
+/** A connection that was kept may be closed just when it is used again. What may have come of the first try is counted at the end. */
+async function answerTo(
+  send: () => Promise<Response>,
+  triesLeft = 3,
+): Promise<{ ok: boolean; status: number; text: string }> {
+  try {
+    const response = await send();
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } catch (error) {
+    if (triesLeft === 0) throw error;
+    return answerTo(send, triesLeft - 1);
+  }
 }
