@@ -6,6 +6,7 @@ import {
 } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
+import { actionSchemas } from './action-schema.ts';
 import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
@@ -85,7 +86,6 @@ interface Loaded {
   readonly shape: SchemaShape;
   readonly entities: OwnEntities;
   readonly slices: ReadonlyMap<string, Slice>;
-  readonly schemaName: string;
 }
 
 function* buildEngine(files: EngineFiles): Steps<Engine> {
@@ -99,9 +99,8 @@ function* buildEngine(files: EngineFiles): Steps<Engine> {
   const cedarWarnings = yield* validatePolicies(policies, files.schema);
   const slot = takeSlot();
   try {
-    slot.keepSchema(files.schema);
-    const slices = yield* slicesOf(shape.actions.values(), policies, slot);
-    const loaded = { shape, entities, slices, schemaName: slot.schemaName };
+    const slices = yield* slicesOf(shape.actions.values(), policies, { slot, schemaOf: actionSchemas(files.schema) });
+    const loaded = { shape, entities, slices };
     return assemble({ policies, warnings: [...warnings, ...cedarWarnings], loaded, slot });
   } catch (error) {
     slot.release();
@@ -129,9 +128,10 @@ function assemble({ policies, warnings, loaded, slot }: Parts): Engine {
   };
 }
 
-function prepare(request: EvaluationRequest, { shape, entities, slices, schemaName }: Loaded): Prepared {
+function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded): Prepared {
   const action = shape.actions.get(request.action.name);
-  if (!action) return { kind: 'unknown_action' };
+  const slice = slices.get(request.action.name);
+  if (!action || !slice) return { kind: 'unknown_action' };
   try {
     const principal = { type: 'Subject', id: entityId(request.subject) };
     const resource = { type: 'Resource', id: entityId(request.resource) };
@@ -148,10 +148,9 @@ function prepare(request: EvaluationRequest, { shape, entities, slices, schemaNa
         'context',
       ) as StatefulAuthorizationCall['context'],
       entities: unique([...named, ...entities.around(principal), ...entities.around(resource)]),
-      preparsedSchemaName: schemaName,
+      preparsedSchemaName: slice.schemaName,
     };
-    const sets = slices.get(action.name)?.setsFor(principal.id, resource.id) ?? [];
-    return { kind: 'ready', action, call, sets };
+    return { kind: 'ready', action, call, sets: slice.setsFor(principal.id, resource.id) };
   } catch (error) {
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;

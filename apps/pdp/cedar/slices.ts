@@ -1,3 +1,4 @@
+import type { ActionSchema } from './action-schema.ts';
 import type { ActionShape } from './schema.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { Slot } from './slot.ts';
@@ -8,6 +9,8 @@ const POLICIES_PER_SET = 250;
 
 /** The policies that can match requests of one action, in sets that Cedar has parsed. */
 export interface Slice {
+  /** Name of the schema without other actions. */
+  readonly schemaName: string;
   readonly policies: readonly Policy[];
   /**
    * Names of the sets in which every policy is that can match a request with this principal and this resource. Never
@@ -17,23 +20,24 @@ export interface Slice {
   setsFor(principal: string, resource: string): readonly string[];
 }
 
-/** Evaluation time grows with the number of policies, so that few should be looked at for each request. */
+/** Evaluation time grows with the number of policies and of declared actions, so few should be looked at for each request. */
 export function* slicesOf(
   actions: Iterable<ActionShape>,
   policies: Policies,
-  slot: Slot,
+  { slot, schemaOf }: { readonly slot: Slot; readonly schemaOf: ActionSchema },
 ): Steps<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
   for (const action of actions) {
     const own = [...policies.values()].filter(
       (policy) => policy.actions?.some((name) => action.groups.has(name)) ?? true,
     );
-    slices.set(action.name, yield* sliceOf(own, slot));
+    const schemaName = slot.keepSchema(schemaOf(action));
+    slices.set(action.name, { schemaName, ...(yield* sliceOf(own, slot)) });
   }
   return slices;
 }
 
-function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Slice> {
+function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName'>> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
   const general = yield* setsOf(
     forAnyResource.filter(({ principal }) => principal === undefined),

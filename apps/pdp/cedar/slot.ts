@@ -3,6 +3,7 @@ import {
   preparseSchema,
   type CheckParseAnswer,
   type DetailedError,
+  type Schema,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Policy } from './policies.ts';
 
@@ -12,9 +13,8 @@ import type { Policy } from './policies.ts';
  * one more.
  */
 export interface Slot {
-  readonly schemaName: string;
-  /** Parses the schema that policies and requests are held against. */
-  keepSchema(text: string): void;
+  /** Parses a schema that requests are held against; answers its name. */
+  keepSchema(schema: Schema): string;
   /** Parses policies; answers the name of their set. */
   keepPolicies(policies: readonly Policy[]): string;
   /** Gives the names to the next engine: nothing of this slot may be evaluated any more. May be called once. */
@@ -26,13 +26,15 @@ let taken = 0;
 
 export function takeSlot(): Slot {
   const number = released.pop() ?? taken++;
-  const schemaName = `engine ${number}`;
-  let sets = 0;
+  let [schemas, sets] = [0, 0];
   return {
-    schemaName,
-    keepSchema: (text) => mustParse(preparseSchema(schemaName, text)),
+    keepSchema(schema) {
+      const name = `engine ${number} schema ${schemas++}`;
+      mustParse(preparseSchema(name, schema));
+      return name;
+    },
     keepPolicies(policies) {
-      const name = `${schemaName} set ${sets++}`;
+      const name = `engine ${number} set ${sets++}`;
       const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
       mustParse(preparsePolicySet(name, { staticPolicies }));
       return name;

@@ -71,10 +71,12 @@ describe('policies that name a tool or a subject in their scope', () => {
 
 describe('names in the memory of Cedar', () => {
   it('go round, so that reloading does not fill it', () => {
+    const nameIn = (slot: ReturnType<typeof takeSlot>) => slot.keepSchema('entity Subject;');
     const first = takeSlot();
-    const second = takeSlot();
-    expect(second.schemaName).not.toBe(first.schemaName);
+    const name = nameIn(first);
+    expect(nameIn(first)).not.toBe(name);
+    expect(nameIn(takeSlot())).not.toBe(name);
     first.release();
-    expect(takeSlot().schemaName).toBe(first.schemaName);
+    expect(nameIn(takeSlot())).toBe(name);
   });
 });

@@ -1,0 +1,45 @@
+import { expect, it } from '@jest/globals';
+import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
+import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { aTransfer } from '../../support/pdp.ts';
+
+const SCHEMA = `
+entity Subject; entity Resource;
+action all; action writes in [all]; action elsewhere;
+action write in [writes] appliesTo { principal: Subject, resource: Resource, context: {} };
+action read in [all] appliesTo { principal: Subject, resource: Resource, context: {} };
+action look appliesTo { principal: Subject, resource: Resource, context: {} };
+`;
+const decide = (policy: string, action: string) =>
+  answerByPolicy(
+    createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a', text: `@id("a") ${policy}` }] }),
+    {
+      ...aTransfer(),
+      action: { name: action },
+      context: {},
+    },
+  ).kind;
+
+it.each([
+  ['permit (principal, action in Action::"all", resource);', { write: 'permit', read: 'permit', look: 'deny' }],
+  ['permit (principal, action in Action::"writes", resource);', { write: 'permit', read: 'deny', look: 'deny' }],
+  [
+    'permit (principal, action, resource) when { action in Action::"all" };',
+    { write: 'permit', read: 'permit', look: 'deny' },
+  ],
+  [
+    'permit (principal, action, resource) unless { action in Action::"writes" };',
+    { write: 'deny', read: 'permit', look: 'permit' },
+  ],
+  [
+    'permit (principal, action, resource) when { action == Action::"look" };',
+    { write: 'deny', read: 'deny', look: 'permit' },
+  ],
+  [
+    'permit (principal, action, resource) unless { action in [Action::"elsewhere", Action::"look"] };',
+    { write: 'permit', read: 'permit', look: 'deny' },
+  ],
+])('each action is in its groups and in no others: %s', (policy, expected) => {
+  const actions = ['write', 'read', 'look'];
+  expect(Object.fromEntries(actions.map((action) => [action, decide(policy, action)]))).toEqual(expected);
+});
