@@ -79,6 +79,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await bindingTokenSigner(config, key);
   const remoteKeys = approvalKeys(urls);
+  const reader = { issuer: urls.accessRequests, keys: remoteKeys };
   const evaluations = createEvaluationStore(pool);
   const limits = createLimits(pdp);
   return createPdpApp({
@@ -97,12 +98,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
     metadata: pdp.signMetadata ? await withSignature(pdpMetadata(urls), key) : pdpMetadata(urls),
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
-    recordedDenials: recordedDenialsRouter({
-      evaluations,
-      signBindingToken,
-      reader: { issuer: urls.accessRequests, keys: remoteKeys },
-      url: urls.pdp,
-    }),
+    recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
     limits,
