@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { sha256 } from '../../activities/sha256.ts';
 import { startApprovals } from '../../apps/approvals/main.ts';
@@ -116,16 +117,22 @@ export async function startGround(): Promise<Ground> {
   };
 }
 
-/** A connection that was kept may be closed just when it is used again. What may have come of the first try is counted at the end. */
-async function answerTo(
-  send: () => Promise<Response>,
-  triesLeft = 3,
-): Promise<{ ok: boolean; status: number; text: string }> {
-  try {
-    const response = await send();
-    return { ok: response.ok, status: response.status, text: await response.text() };
-  } catch (error) {
-    if (triesLeft === 0) throw error;
-    return answerTo(send, triesLeft - 1);
+const TRIES = 4;
+const PAUSE_MS = 500;
+
+/**
+ * A connection that was kept may be closed just when it is used again, and on a busy machine a part may wait in vain for its
+ * database: then it is asked once more. What may have come of the first try is counted at the end.
+ */
+async function answerTo(send: () => Promise<Response>): Promise<{ ok: boolean; status: number; text: string }> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      const response = await send();
+      const text = await response.text();
+      if (response.status < 500 || tried === TRIES) return { ok: response.ok, status: response.status, text };
+    } catch (error) {
+      if (tried === TRIES) throw error;
+    }
+    await pause(PAUSE_MS);
   }
 }

@@ -12,7 +12,7 @@ const AT_ONCE = 16;
 /** So many forgeries are made of the same genuine things, which are used afterwards: they were good all the time. */
 const PER_ROUND = 250;
 /** More faults than these say nothing new. */
-const FAULTS_SHOWN = 10;
+const FAULTS_SHOWN = 3;
 
 interface Made {
   readonly ground: Ground;
@@ -110,7 +110,7 @@ async function tryOne({ name, make }: Attack, of: Made, { attacks, answers, faul
   if (fault === undefined || faults.length >= FAULTS_SHOWN) return;
   const body = typeof post.body === 'string' ? post.body : Buffer.from(post.body).toString('latin1');
   faults.push(
-    `${name}: ${fault}: ${status} ${text.slice(0, 300)}\n${JSON.stringify(post.headers)}\n${body.slice(0, 2_000)}`,
+    `${name}: ${fault}: ${status} ${text.slice(0, 300)}\n${JSON.stringify(post.headers)}\n${body.slice(0, 2_000)}\n${of.ground.complaints()}`,
   );
 }
 

@@ -51,8 +51,25 @@ export const USE_ATTACKS: Readonly<Record<string, UseAttack>> = {
       ...denied.question,
       denial: { ...denied.denial, evaluation_id: last.denied.denial.evaluation_id },
     }),
-  'a denial without its token': ({ ground, genuine: { denied } }) =>
-    submitting(ground, { ...denied.question, denial: { ...denied.denial, binding_token: undefined } }),
+  'a denial by its id alone, for another call': ({ ground, genuine: { denied }, chance }) =>
+    submitting(ground, {
+      ...otherwise(denied.question, chance),
+      denial: { ...denied.denial, binding_token: undefined },
+    }),
+  'a denial by an id alone that is another’s, used or made up': ({ ground, genuine: { denied }, last, chance }) =>
+    submitting(ground, {
+      ...denied.question,
+      denial: {
+        ...{ ...denied.denial, binding_token: undefined },
+        evaluation_id: chance.oneOf([
+          last.denied.denial.evaluation_id,
+          `eval_${randomUUID()}`,
+          'eval_',
+          '%',
+          "' OR true",
+        ]),
+      },
+    }),
   'a denial that was used': ({ ground, last: { denied } }) =>
     submitting(ground, { ...denied.question, denial: denied.denial }),
   'a denial, with members of the submission twice': ({ ground, genuine: { denied }, chance }) =>
