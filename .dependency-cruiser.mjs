@@ -56,7 +56,7 @@ export default {
       name: 'apps-are-strangers',
       comment: 'Deployables meet on the wire, not in code.',
       severity: 'error',
-      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature|policy))([^/]+)/' },
+      from: { path: '^apps/(?!shared/|cli/commands/(?:up|lint|signature|policy|doctor))([^/]+)/' },
       to: { path: '^apps/', pathNot: '^apps/(shared|$1)/' },
     },
     {
@@ -64,7 +64,7 @@ export default {
       comment:
         'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway.',
       severity: 'error',
-      from: { path: '^apps/cli/commands/(?:up|lint|signature|policy)' },
+      from: { path: '^apps/cli/commands/(?:up|lint|signature|policy|doctor)' },
       to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN },
     },
     {
@@ -83,10 +83,11 @@ export default {
     },
     {
       name: 'authority-side-apart',
-      comment: 'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them.',
+      comment:
+        'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. To ask another PDP it speaks the same protocol.',
       severity: 'error',
       from: { path: '^apps/(pdp|approvals)/' },
-      to: { path: ['^activities/', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
+      to: { path: ['^activities/(?!clients/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
     },
     {
       name: 'enforcement-side-apart',

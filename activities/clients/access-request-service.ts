@@ -1,9 +1,12 @@
 import * as z from 'zod';
+import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
 import { jsonOf } from './json-answer.ts';
+import type { IsTrusted } from './trusted-origins.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -19,34 +22,42 @@ const taskBody = z.looseObject({
   task: z.looseObject({
     id: identifier,
     status: z.string(),
-    status_endpoint: z.url(),
+    // A handle has it; of a task that is read, it is known already, and some leave it out (ARAP-CPL-05).
+    status_endpoint: z.url().optional(),
     expires_at: instant.optional(),
-    links: z.looseObject({ cancel: z.url().optional() }).optional(),
+    links: z
+      .looseObject({ cancel: z.url().optional().catch(undefined) })
+      .optional()
+      .catch(undefined),
   }),
   result: z.unknown().optional(),
 });
 const grantedResult = z.looseObject({
   mode: z.literal('reevaluate'),
-  approval: z.looseObject({ id: identifier, approved_at: instant, approved_until: instant, state: z.string() }),
+  approval: z.looseObject({ id: identifier, approved_at: instant.optional(), approved_until: instant }),
 });
 
 const problemBody = z.looseObject({ type: z.string().optional() });
 
 type TaskBody = z.infer<typeof taskBody>;
 
+export interface AccessRequestClientOptions {
+  readonly credential: Credential;
+  readonly isTrusted: IsTrusted;
+}
+
 /**
- * Client of an access request service. Addresses it hands out are used only on its own origin and redirects are never
+ * Client of an access request service. Addresses it hands out are used only where they are trusted and redirects are never
  * followed, so that our credential goes nowhere else.
  * @see ARAP, submission, task status, cancellation
  */
-export function createAccessRequestClient(options: { serviceUrl: string; token: string }): AccessRequestService {
-  const { origin } = new URL(options.serviceUrl);
-
+export function createAccessRequestClient({ credential, isTrusted }: AccessRequestClientOptions): AccessRequestService {
   async function send(url: string, init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }) {
-    if (new URL(url).origin !== origin) throw unavailable('the access request service named a foreign address');
-    const headers = { ...init.headers, authorization: `Bearer ${options.token}`, accept: 'application/json' };
+    if (!isTrusted(url))
+      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
+    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
     try {
-      return await sendHttp(url, { ...init, headers, timeoutMs: TIMEOUT_MS });
+      return await sendHttp(url, { ...init, headers, timeoutMs: TIMEOUT_MS, via: credential.via });
     } catch (cause) {
       throw unavailable('the access request service does not answer', cause);
     }
@@ -60,7 +71,7 @@ export function createAccessRequestClient(options: { serviceUrl: string; token: 
         body,
       });
       if (!isOk(response)) throw refusal(response);
-      return handleOf(readTask(response), origin);
+      return handleOf(readTask(response), isTrusted);
     },
 
     async read(handle) {
@@ -100,9 +111,10 @@ function readJson(response: HttpAnswer): unknown {
 }
 
 function readTask(response: HttpAnswer): TaskBody {
-  const parsed = taskBody.safeParse(readJson(response));
+  const body = readJson(response);
+  const parsed = taskBody.safeParse(body);
   if (!parsed.success) throw unavailable('the access request service gave an answer that cannot be read');
-  return parsed.data;
+  return { task: parsed.data.task, result: (body as { result?: unknown }).result };
 }
 
 function refusal(response: HttpAnswer): CountersignError {
@@ -127,18 +139,26 @@ function refusal(response: HttpAnswer): CountersignError {
   }
 }
 
-function handleOf({ task }: TaskBody, origin: string): AccessRequestHandle {
+const NEXT_STEP = 'If calls may be sent there, add the origin to pdp.trustedOrigins.';
+
+function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle {
+  const { status_endpoint: statusEndpoint, expires_at: expiresAt } = task;
   const cancel = task.links?.cancel;
-  if (new URL(task.status_endpoint).origin !== origin) {
-    throw unavailable('the access request service named a foreign status address');
+  if (statusEndpoint === undefined) throw unavailable('the access request service named no status address');
+  if (!isTrusted(statusEndpoint)) {
+    throw unavailable(`the access request service named a foreign status address. ${NEXT_STEP}`);
   }
   return {
     accessRequestId: task.id,
-    statusEndpoint: task.status_endpoint,
-    ...(cancel !== undefined && new URL(cancel).origin === origin && { cancelEndpoint: cancel }),
-    ...(task.expires_at !== undefined && { expiresAt: task.expires_at }),
+    statusEndpoint,
+    ...(cancel !== undefined && isTrusted(cancel) && { cancelEndpoint: cancel }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(TERMINAL.has(task.status) && { isSettled: true }),
   };
 }
+
+/** Statuses after which there is nothing to wait for. */
+const TERMINAL: ReadonlySet<string> = new Set(['approved', 'denied', 'expired', 'cancelled', 'failed']);
 
 /** Only `approved` with a complete approval is a grant; a value nobody knows is one more reason to look again. */
 function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionStatus {
@@ -147,8 +167,14 @@ function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionSta
     case 'approved': {
       const granted = grantedResult.safeParse(body.result);
       if (!granted.success) return pending;
-      const { id, approved_at, approved_until, state } = granted.data.approval;
-      return { kind: 'granted', approval: { id, approvedAt: approved_at, approvedUntil: approved_until, state } };
+      // As it was parsed, and not as it was checked: what a check does not know goes along (ARAP-CMP-09).
+      const { approval: presented } = body.result as { approval: JsonObject };
+      const { id, approved_at: approvedAt, approved_until: approvedUntil } = granted.data.approval;
+      if (!hasCanonicalForm(presented)) return pending;
+      return {
+        kind: 'granted',
+        approval: { id, approvedUntil, ...(approvedAt !== undefined && { approvedAt }), presented },
+      };
     }
     case 'denied':
     case 'expired':
@@ -160,7 +186,22 @@ function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionSta
   }
 }
 
+/** Whether another program would read the same when it is written down again. A number that is too large would become nothing. */
+function hasCanonicalForm(value: Json): boolean {
+  try {
+    canonicalJson(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Seconds, or a date by the clock of whoever says it. @see RFC 9110, section 10.2.3 */
 function retryAfterMs(response: HttpAnswer): number | undefined {
-  const seconds = Number(response.header('retry-after') ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
+  const text = response.header('retry-after');
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  const said = Date.parse(response.header('date') ?? '');
+  const waitMs = Date.parse(text) - (Number.isNaN(said) ? Date.now() : said);
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }

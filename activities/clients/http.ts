@@ -1,11 +1,23 @@
 import { EventEmitter } from 'node:events';
-import { Agent, request } from 'undici';
+import { Agent, interceptors, request, type Dispatcher } from 'undici';
 
 /** Larger answers than this are not what we asked for. */
-const MAX_ANSWER_BYTES = 1024 * 1024;
+export const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** One pool of connections for the services beside us. No redirects: a credential goes where it was sent and nowhere else. */
 const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES });
+
+/** In milliseconds. For how long a document is kept whose server says nothing of it, and at most. */
+const KEPT_MS = 300_000;
+
+/**
+ * Connections that keep what they fetched for as long as HTTP caching lets them. A request for such a document says itself
+ * how old an answer may be, so that nothing is kept for longer than five minutes, whatever its server says.
+ */
+export function cachingHttp(via: Dispatcher = agent): Dispatcher {
+  return via.compose(interceptors.cache({ methods: ['GET'], type: 'private', cacheByDefault: KEPT_MS }));
+}
+export const KEPT_DOCUMENT = { 'cache-control': `max-age=${KEPT_MS / 1_000}` } as const;
 
 export interface HttpAnswer {
   readonly status: number;
@@ -20,9 +32,16 @@ export interface HttpAnswer {
  */
 export async function sendHttp(
   url: string,
-  init: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string; timeoutMs: number },
+  init: {
+    method: 'GET' | 'POST';
+    headers: Record<string, string>;
+    body?: string;
+    timeoutMs: number;
+    /** Default: the pool of connections of everybody. */
+    via?: Dispatcher | undefined;
+  },
 ): Promise<HttpAnswer> {
-  const { timeoutMs, body, ...rest } = init;
+  const { timeoutMs, body, via = agent, ...rest } = init;
   // An emitter does for a signal, and costs a fraction of one.
   const signal = new EventEmitter();
   const timer = setTimeout(() => signal.emit('abort'), timeoutMs);
@@ -31,7 +50,7 @@ export async function sendHttp(
       ...rest,
       body: body ?? null,
       signal,
-      dispatcher: agent,
+      dispatcher: via,
     });
     return {
       status: statusCode,

@@ -3,6 +3,7 @@ import type { AccessRequestOffer, Decision } from '../../workflows/domain/authze
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
+import type { IsTrusted } from './trusted-origins.ts';
 
 /** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
 const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
@@ -35,8 +36,9 @@ type NextAction = 'retry' | 'request' | 'none';
 /** What was asked, and of whom. */
 interface Question {
   readonly withApproval: boolean;
-  readonly accessRequestsUrl: string;
-  readonly pdpUrl: string;
+  /** Where a denial is taken that names no address of its own. */
+  readonly accessRequests: string | undefined;
+  readonly isTrusted: IsTrusted;
 }
 
 /** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
@@ -117,30 +119,40 @@ function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
   return byReason ?? (hasOffer ? 'request' : 'none');
 }
 
+/** Where a request for an approval may go. */
+type Addresses = Pick<Question, 'accessRequests' | 'isTrusted'>;
+
 /**
- * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, and no address
- * but the one we were configured with, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as
- * they came, because the submission has to repeat them exactly (PRJ-08). Values that have to be chosen from catalogs are
- * none that could be asked for here, so an offer with catalogs cannot be taken up (ARAP-FRM-05).
+ * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and
+ * no address but trusted ones, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as they came,
+ * because the submission has to repeat them exactly (PRJ-08). Values that have to be chosen from catalogs are none that could
+ * be asked for here, so an offer with catalogs cannot be taken up (ARAP-FRM-05).
  */
-function readOffer(context: DenialContext, { accessRequestsUrl, pdpUrl }: Question): AccessRequestOffer | undefined {
+function readOffer(context: DenialContext, addresses: Addresses): AccessRequestOffer | undefined {
   const parsed = offerBody.safeParse(context.access_request);
   if (!parsed.success) return undefined;
-  const { endpoint, template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
-  const { request_schema_url: requestSchemaUrl } = parsed.data;
+  const { template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
+  const { endpoint = addresses.accessRequests, request_schema_url: requestSchemaUrl } = parsed.data;
   if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
-  if (endpoint !== undefined && endpoint !== accessRequestsUrl) return undefined;
+  if (endpoint === undefined || !addresses.isTrusted(endpoint)) return undefined;
   if (parsed.data.request_catalogs_url !== undefined) return undefined;
-  if (requestSchemaUrl !== undefined && !isOurs(requestSchemaUrl, [accessRequestsUrl, pdpUrl])) return undefined;
+  if (requestSchemaUrl !== undefined && !addresses.isTrusted(requestSchemaUrl)) return undefined;
   return {
     expiresAt,
-    ...(endpoint !== undefined && { endpoint }),
+    endpoint,
     ...(template !== undefined && { template }),
     ...(bindingToken !== undefined && { bindingToken }),
     ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
   };
 }
 
-/** Whether an address is on the host of one of these: what a denial names is fetched from nowhere else. @see ARAP-SEC-02 */
-export const isOurs = (url: string, known: readonly string[]): boolean =>
-  URL.canParse(url) && known.some((one) => new URL(one).origin === new URL(url).origin);
+/** What keeps an access request of this answer from being submitted though there is one: an address that is not trusted, or none. */
+export function foreignAddressIn(body: unknown, addresses: Addresses): Record<string, unknown> | undefined {
+  const { context } = body as { context?: { access_request?: Record<string, unknown> | null } | null };
+  const offer = context?.access_request;
+  if (typeof offer !== 'object' || offer === null) return undefined;
+  const { endpoint = addresses.accessRequests, request_schema_url: schema } = offer;
+  const isForeign = (url: unknown) => typeof url !== 'string' || !addresses.isTrusted(url);
+  if (isForeign(endpoint)) return { endpoint: endpoint ?? 'none' };
+  return schema !== undefined && isForeign(schema) ? { schema } : undefined;
+}

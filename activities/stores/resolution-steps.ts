@@ -19,7 +19,7 @@ export function resolutionSteps(context: StepContext) {
           gatedCallId,
           generation,
           seals.digest(approval.id),
-          approval.approvedAt,
+          approval.approvedAt ?? null,
           approval.approvedUntil,
           keys.seal('approval.sealed_body', JSON.stringify(approval), generation),
           keys.seal('approval.sealed_reference', approval.id, generation),

@@ -54,8 +54,8 @@ export function submissionSteps(context: StepContext) {
       const { outcome, ...row } = await queryOne<TaskRow & Pick<Attached, 'outcome'>>(
         pool,
         'attach-handle',
-        'SELECT a.outcome, (a.task).* FROM gateway.attach_handle($1, $2, $3, $4, $5) AS a',
-        [gatedCallId, generation, requestKey, sealed, handle.expiresAt ?? null],
+        'SELECT a.outcome, (a.task).* FROM gateway.attach_handle($1, $2, $3, $4, $5, $6) AS a',
+        [gatedCallId, generation, requestKey, sealed, handle.expiresAt ?? null, handle.isSettled === true],
       );
       return { outcome, ...(outcome === 'attached' && !row.due && { task: taskViewOf(row, seals) }) };
     },

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
-import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
+import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/authority.ts';
+import { asProblem, type Problem } from '../../activities/clients/pdp-check.ts';
 import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
@@ -11,7 +11,6 @@ import { createGatedCallStore } from '../../activities/stores/gated-call.store.t
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
-import { createObligingPdp } from '../../activities/obliging-pdp.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
@@ -27,6 +26,7 @@ import type { TokenVerifier } from './caller.ts';
 import { createGatewayApp } from './http.ts';
 import { createHandles } from './handles.ts';
 import { createTaskChanges } from './listen/task-changes.ts';
+import { reportPdpProblems } from './pdp-report.ts';
 import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
 import { createDocument } from './signature/document.ts';
@@ -66,6 +66,8 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
+  /** Looks at the policy decision point. */
+  readonly check: Authority['check'];
   close(): Promise<void>;
 }
 
@@ -97,7 +99,7 @@ export function startGateway(config: Config, secrets: GatewaySecrets, deps: Gate
 /** The real parts behind the gateway. Nothing is contacted before it is needed. */
 export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): GatewayConnections {
   const { log } = deps;
-  const { urls, gateway } = config;
+  const { urls, gateway, authority } = config;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
     role: 'countersign_enforcement',
@@ -107,12 +109,11 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
-    pdp: createObligingPdp({
-      pdpUrl: urls.pdp,
-      accessRequestsUrl: urls.accessRequests,
-      token: secrets.pdpToken,
-      ...{ pool, seals, obligations: config.obligations, log },
-    }).pdp,
+    ...connectAuthority(
+      authority,
+      { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
+      { pool, seals, obligations: config.obligations, log },
+    ),
     gatedCalls: createGatedCallStore(pool, {
       seals,
       requestTtlMs: gateway.requestTtlSeconds * 1_000,
@@ -131,7 +132,6 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     }),
     store: createLifecycleStore(pool, { seals, retentionMs }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
-    accessRequests: createAccessRequestClient({ serviceUrl: urls.accessRequests, token: secrets.accessRequestToken }),
     upstreams,
     requirements: createRequirementChecks(config.requirements, log),
     requestForms: createRequestForms(log),
@@ -151,7 +151,7 @@ export async function startGatewayOn(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   connections: GatewayConnections,
 ): Promise<Running> {
-  const { pdp, store, dueCalls, log } = connections;
+  const { store, dueCalls, log } = connections;
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
@@ -170,20 +170,20 @@ export async function startGatewayOn(
     await stopAll(parts);
     throw error;
   }
-  const addresses = { pdpUrl: config.urls.pdp, accessRequestsUrl: config.urls.accessRequests };
-  if (config.pdp.url !== undefined) void reportPdpProblems({ ...addresses, pdp }, log);
+  if (config.pdp.url !== undefined) void reportPdpProblems(connections, config.pdp.url);
   return { name: 'gateway', stop: () => stopAll(parts) };
 }
 
-/** Says aloud what is wrong with a PDP that is not the embedded one. One that does not answer yet may start after us: until then nothing is allowed. */
-async function reportPdpProblems(options: Parameters<typeof checkPolicyDecisionPoint>[0], log: Logger): Promise<void> {
-  try {
-    for (const problem of await checkPolicyDecisionPoint(options)) {
-      log.error({ alarm: 'pdp_misconfigured', problem }, 'the policy decision point is not fit for use');
-    }
-  } catch (error) {
-    log.warn({ err: error }, 'the policy decision point does not answer yet; no call is allowed until it does');
-  }
+/**
+ * What is wrong with the configured policy decision point, as `doctor` shows it, and when the access request service answers.
+ * A PDP that cannot be used is a problem as well.
+ */
+export function examineAuthority({ authority }: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, log: Logger) {
+  const { check, accessRequestsClock } = examine(authority, pdpToken, log);
+  return {
+    pdp: (): Promise<readonly Problem[]> => check().catch((error: unknown) => [asProblem(error)]),
+    accessRequests: accessRequestsClock,
+  };
 }
 
 /** Serves the gateway from these ports, whatever stands behind them. */

@@ -30,12 +30,7 @@ export async function openTask(
   { signal, rung, acceptsForm }: Pick<ToolCall, 'signal' | 'rung' | 'acceptsForm'>,
   { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
-  const { accessRequestsUrl } = deps.settings;
   const { evaluation, caller, input } = binding;
-  if (decision.offer.endpoint !== undefined && decision.offer.endpoint !== accessRequestsUrl) {
-    deps.log.error('a denial names a submission address that is not the configured one; it is not requestable');
-    return { kind: 'denied' };
-  }
   const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions };
   const submission = newSubmission(facts, deps.settings, randomText);
   // Who has no task could not be asked within it.

@@ -42,7 +42,6 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const { gateway, urls } = config;
   const { log } = ports;
   const settings = {
-    accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
     waitMs: gateway.waitSeconds * 1_000,

@@ -14,15 +14,16 @@ export const JWKS_PATH = '/access/v1/jwks';
 
 /** PDP metadata. @see AuthZEN Authorization API 1.0, section 9 */
 export function pdpMetadata(urls: { pdp: string; accessRequests: string }) {
+  const base = urls.pdp.replace(/\/+$/, '');
   return {
     policy_decision_point: urls.pdp,
-    access_evaluation_endpoint: urls.pdp + EVALUATION_PATH,
-    access_evaluations_endpoint: urls.pdp + EVALUATIONS_PATH,
-    search_subject_endpoint: urls.pdp + SEARCH_PATHS.subject,
-    search_resource_endpoint: urls.pdp + SEARCH_PATHS.resource,
-    search_action_endpoint: urls.pdp + SEARCH_PATHS.action,
+    access_evaluation_endpoint: base + EVALUATION_PATH,
+    access_evaluations_endpoint: base + EVALUATIONS_PATH,
+    search_subject_endpoint: base + SEARCH_PATHS.subject,
+    search_resource_endpoint: base + SEARCH_PATHS.resource,
+    search_action_endpoint: base + SEARCH_PATHS.action,
     access_request_endpoint: urls.accessRequests,
-    jwks_uri: urls.pdp + JWKS_PATH,
+    jwks_uri: base + JWKS_PATH,
     capabilities: ['urn:openid:authzen:capability:access-request'],
   };
 }

@@ -49,7 +49,7 @@ export const schemaUrls =
   (schemas: Pick<RequestSchemas, 'pathFor'>, pdpUrl: string) =>
   (template: string): string | undefined => {
     const path = schemas.pathFor(template);
-    return path === undefined ? undefined : pdpUrl + path;
+    return path === undefined ? undefined : pdpUrl.replace(/\/+$/, '') + path;
   };
 
 function parse(file: string, text: string): Json {

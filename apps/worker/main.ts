@@ -2,10 +2,9 @@ import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
 import { createLook } from '../../activities/look.ts';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import { connectAuthority } from '../../activities/authority.ts';
 import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
-import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { createUpstreams } from '../../activities/clients/upstream.ts';
 import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
@@ -15,7 +14,6 @@ import { createLifecycleStore, type LifecycleStore } from '../../activities/stor
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createAccepted } from '../../activities/stores/pins.ts';
-import { createObligingPdp } from '../../activities/obliging-pdp.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
@@ -96,7 +94,11 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
   });
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
-  const { accessRequests, approvals, pdp } = config.urls;
+  const authority = connectAuthority(
+    config.authority,
+    { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
+    { pool, seals, obligations: config.obligations, log: deps.log },
+  );
   return {
     ...deps,
     pool,
@@ -108,14 +110,8 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     }),
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
     requestForms: createRequestForms(deps.log),
-    accessRequests: createAccessRequestClient({ serviceUrl: accessRequests, token: secrets.accessRequestToken }),
-    clocks: { database: () => readDatabaseClock(pool), accessRequests: () => readServiceClock(approvals) },
-    ...createObligingPdp({
-      pdpUrl: pdp,
-      token: secrets.pdpToken,
-      accessRequestsUrl: accessRequests,
-      ...{ pool, seals, obligations: config.obligations, log: deps.log },
-    }),
+    ...authority,
+    clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
     requirements: createRequirementChecks(config.requirements, deps.log),
     workflows: createGatedCallWorkflows(engine.client, {
@@ -205,7 +201,6 @@ function activitySettings(config: Config) {
   const { worker, urls, outcomeProbes } = config;
   return {
     executionTimeoutMs: executionTimeoutMs(config),
-    accessRequestsUrl: urls.accessRequests,
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     maxGenerations: worker.maxGenerations,
     outcomeProbes,

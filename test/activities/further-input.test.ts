@@ -13,6 +13,7 @@ const wants = (requestSchemaUrl?: string) =>
     kind: 'requestable',
     evaluationId: `eval_${crypto.randomUUID()}`,
     offer: {
+      endpoint: 'https://ars.test/requests',
       expiresAt: '2999-01-01T00:00:00Z',
       bindingToken: crypto.randomUUID(),
       ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),

@@ -7,7 +7,7 @@ import { stepsIn, type World } from '../support/steps.ts';
 const WANTS_MORE = {
   kind: 'requestable',
   evaluationId: 'eval_2',
-  offer: { expiresAt: '2999-01-01T00:00:00Z', bindingToken: 'second-token' },
+  offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z', bindingToken: 'second-token' },
 } as const satisfies World['decision'];
 const HANDLE = { accessRequestId: 'arq_second', statusEndpoint: 'http://127.0.0.1:1/second' };
 
@@ -48,7 +48,10 @@ describe('a policy that wants one more approval', () => {
     const opening = anOpening();
     const input = { schemaUrl: 'https://ars.test/a.json', additions: { context: { why: 'as agreed' } } };
     const call = await own.fixture.granted({ ...opening, binding: { ...opening.binding, input } });
-    const decision = { ...WANTS_MORE, offer: { expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl } };
+    const decision = {
+      ...WANTS_MORE,
+      offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl },
+    };
     expect(await steps({ decision }).claimExecution(call)).toEqual(found);
     const text = 'SELECT reason FROM gateway.gated_call WHERE id = $1';
     expect((await own.db.pool.query(text, [call.gatedCallId])).rows).toEqual([row]);

@@ -3,12 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { serve } from '../support/serve.ts';
+import { anAccessRequestClient, aPdpClient } from '../support/authority-clients.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 
 const PERMIT = { decision: true, context: { evaluation_id: 'eval_permit' } };
@@ -59,9 +58,8 @@ describe('a call that waits', () => {
   }
   function step(call: { gatedCallId: string }, world: World = {}, fixture = own.fixture) {
     const accessRequestsUrl = `${server.url}/access/v1/requests`;
-    const log = pino({ level: 'silent' });
-    const pdp = createPolicyDecisionPoint({ pdpUrl: server.url, token: 't', accessRequestsUrl, log });
-    const accessRequests = createAccessRequestClient({ serviceUrl: server.url, token: 't' });
+    const pdp = aPdpClient(server.url, { accessRequestsUrl, metadata: 'ignored' });
+    const accessRequests = anAccessRequestClient(server.url);
     return stepsIn({ pdp, accessRequests, ...world }, fixture.lifecycle).claimExecution(call);
   }
   const rowOf = async ({ gatedCallId }: { gatedCallId: string }) =>
@@ -224,6 +222,4 @@ describe('a call that waits', () => {
 });
 
 /** An approval as an access request service writes it. */
-function wireOf({ id, approvedAt, approvedUntil, state }: ReturnType<typeof anApproval>) {
-  return { id, approved_at: approvedAt, approved_until: approvedUntil, state };
-}
+const wireOf = ({ presented }: ReturnType<typeof anApproval>) => presented;

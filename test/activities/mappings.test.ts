@@ -58,7 +58,10 @@ describe('an approved call with several questions', () => {
 
   it.each<[string, Decision]>([
     ['is denied', { kind: 'deny', reason: 'r' }],
-    ['needs an approval of its own', { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } }],
+    [
+      'needs an approval of its own',
+      { kind: 'requestable', offer: { endpoint: 'https://ars.test', expiresAt: '2999-01-01T00:00:00Z' } },
+    ],
   ])('does not run if another of them %s [COAZ-EN-06]', async (_case, credit) => {
     expect(await look({ others }, answering({ debit: ALLOW, credit }))).toEqual(DENIED);
   });

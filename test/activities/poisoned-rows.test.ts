@@ -139,7 +139,10 @@ it('a call whose data key is under a key that nobody has waits, others go on, an
 
 it('a call that cannot be submitted again, because its next submission is broken, is denied', async () => {
   const call = await fixture.granted();
-  const wantsMore: World['decision'] = { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
+  const wantsMore: World['decision'] = {
+    kind: 'requestable',
+    offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
+  };
   await stepsIn({ decision: wantsMore }, fixture.lifecycle).claimExecution(call);
   await poison(call, 'submission', altered('sealed_body'));
   expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });

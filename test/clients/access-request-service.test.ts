@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { gatedCallFixture } from '../support/gated-calls.ts';
+import { anAccessRequestClient } from '../support/authority-clients.ts';
 import { serve } from '../support/serve.ts';
 
 let server: HttpServer;
 let db: TestDatabase;
 let answer: object = {};
-const client = () => createAccessRequestClient({ serviceUrl: server.url, token: 'secret' });
+const client = () => anAccessRequestClient(server.url);
 const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}/arq_1` });
 beforeAll(async () => {
   db = await createTestDatabase();
@@ -50,7 +50,6 @@ describe('a grant', () => {
     ['was made before there were calendars', { approved_at: '0000-01-01T00:00:00Z' }],
     ['has a name that no column takes', { id: 'apr_\u0000' }],
     ['has no name', { id: '' }],
-    ['has nothing to verify it by', { state: undefined }],
   ])('that %s is none: the call goes on waiting [ARAP-TSK-12, PRJ-23]', async (_case, odd) => {
     answer = { task: task(), result: { mode: 'reevaluate', approval: approval(odd) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });

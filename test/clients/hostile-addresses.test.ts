@@ -1,10 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { serve } from '../support/serve.ts';
+import { anAccessRequestClient, aPdpClient } from '../support/authority-clients.ts';
 
 const QUESTION = {
   subject: { type: 'identity', id: 'alice' },
@@ -67,8 +66,8 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
       const offer = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', [member]: evil() };
       says = { decision: false, context: { evaluation_id: 'e', access_request: offer } };
       const lines: string[] = [];
-      const pdp = createPolicyDecisionPoint({
-        ...{ pdpUrl: service.url, token: 't', accessRequestsUrl: `${service.url}/access/v1/requests` },
+      const pdp = aPdpClient(service.url, {
+        ...{ metadata: 'ignored', accessRequestsUrl: `${service.url}/access/v1/requests` },
         log: pino({}, { write: (line: string) => void lines.push(line) }),
       });
       expect(await pdp.evaluate(QUESTION)).toMatchObject({ kind: 'deny' });
@@ -77,7 +76,7 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
     },
   );
 
-  const client = () => createAccessRequestClient({ serviceUrl: service.url, token: 'secret' });
+  const client = () => anAccessRequestClient(service.url);
   const submit = () =>
     client().submit({ endpoint: `${service.url}/access/v1/requests`, idempotencyKey: 'k', body: '{}' });
   const task = (more: object) => ({
@@ -102,10 +101,7 @@ describe.each(SPELLINGS)('%s', (_name, spelled) => {
 });
 
 it('the inside can be reached, when somebody is told to', async () => {
-  await createPolicyDecisionPoint({
-    ...{ pdpUrl: inside.url, token: 't', accessRequestsUrl: `${service.url}/access/v1/requests` },
-    log: pino({ level: 'silent' }),
-  })
+  await aPdpClient(inside.url, { metadata: 'ignored', accessRequestsUrl: `${service.url}/access/v1/requests` })
     .evaluate(QUESTION)
     .catch(() => undefined);
   expect(reached).toBe(1);

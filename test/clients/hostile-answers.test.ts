@@ -1,12 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { serve } from '../support/serve.ts';
+import { anAccessRequestClient, aPdpClient } from '../support/authority-clients.ts';
 
 const QUESTION = {
   subject: { type: 'identity', id: 'alice' },
@@ -29,12 +27,11 @@ const says = (body: string | Buffer, head: Record<string, string> = JSON_HEAD) =
   answer = (response) => response.writeHead(200, head).end(body);
 };
 const decide = (timeoutMs = 5_000) =>
-  createPolicyDecisionPoint({
-    ...{ pdpUrl: server.url, token: 't', accessRequestsUrl: `${server.url}/access/v1/requests`, timeoutMs },
-    log: pino({ level: 'silent' }),
+  aPdpClient(server.url, {
+    ...{ metadata: 'ignored', accessRequestsUrl: `${server.url}/access/v1/requests`, timeoutMs },
   }).evaluate(QUESTION);
 const read = () =>
-  createAccessRequestClient({ serviceUrl: server.url, token: 't' }).read({
+  anAccessRequestClient(server.url).read({
     accessRequestId: 'arq_1',
     statusEndpoint: `${server.url}/arq_1`,
   });

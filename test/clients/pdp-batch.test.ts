@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { aPdpClient } from '../support/authority-clients.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 
 const BATCH = '/access/v1/evaluations';
@@ -16,13 +15,7 @@ const BOTH = [question('bank__transfer'), question('bank__balance')];
 const unavailable = { name: 'CountersignError', code: 'ERR_PDP_UNAVAILABLE' };
 
 let server: ScriptedPdp;
-const client = () =>
-  createPolicyDecisionPoint({
-    pdpUrl: server.url,
-    token: 'pep-token',
-    accessRequestsUrl: 'https://approvals.test/access/v1/requests',
-    log: pino({ level: 'silent' }),
-  });
+const client = () => aPdpClient(server.url, { metadata: 'ignored' });
 
 beforeAll(async () => {
   server = await startScriptedPdp();
@@ -31,7 +24,7 @@ afterAll(() => server.close());
 beforeEach(() => server.reset());
 
 describe('several questions', () => {
-  it('go to the batch endpoint at once, each complete, and are answered in order [COAZ-EN-05] [AZ-BX-05] [AZ-BX-16]', async () => {
+  it('go to the batch endpoint at once, each complete, and are answered in order [COAZ-EN-05, AZ-BX-05, AZ-BX-16]', async () => {
     const evaluations = [{ decision: true }, { decision: false, context: { reason: 'no' } }];
     server.says(BATCH, { body: { decision: true, evaluations } });
     expect(await client().evaluateAll(BOTH)).toEqual([{ kind: 'allow' }, { kind: 'deny', reason: 'no' }]);
@@ -41,13 +34,16 @@ describe('several questions', () => {
     expect(server.askedAt(SINGLE)).toEqual([]);
   });
 
-  it.each([404, 405, 501])('are put one by one where the batch is answered with %i [COAZ-EN-07]', async (status) => {
-    server.says(BATCH, { status, body: { decision: true } });
-    server.says(SINGLE, ({ body }) => ({
-      body: { decision: (body as EvaluationRequest).resource.id === 'bank__balance' },
-    }));
-    expect(await client().evaluateAll(BOTH)).toEqual([{ kind: 'deny' }, { kind: 'allow' }]);
-  });
+  it.each([400, 404, 405, 501])(
+    'are put one by one where the batch is answered with %i [COAZ-EN-07]',
+    async (status) => {
+      server.says(BATCH, { status, body: { decision: true } });
+      server.says(SINGLE, ({ body }) => ({
+        body: { decision: (body as EvaluationRequest).resource.id === 'bank__balance' },
+      }));
+      expect(await client().evaluateAll(BOTH)).toEqual([{ kind: 'deny' }, { kind: 'allow' }]);
+    },
+  );
 
   it.each([
     ['fewer', [{ decision: true }]],

@@ -1,64 +1,90 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
-import type { HttpServer } from '../../apps/shared/http/listen.ts';
-import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
-import { serve } from '../support/serve.ts';
+import { aPdpClient, type PdpClientOptions } from '../support/authority-clients.ts';
+import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 
 const accessRequestsUrl = 'https://approvals.test/access/v1/requests';
-let server: HttpServer;
-let origin: string;
-let documents: Record<string, unknown>;
+const WELL_KNOWN = '/.well-known/authzen-configuration';
+let server: ScriptedPdp;
+
+const metadata = (more: object = {}) => ({
+  policy_decision_point: server.url,
+  access_evaluation_endpoint: `${server.url}/access/v1/evaluation`,
+  access_request_endpoint: accessRequestsUrl,
+  jwks_uri: `${server.url}/keys`,
+  capabilities: ['urn:openid:authzen:capability:access-request'],
+  ...more,
+});
+const check = (options: PdpClientOptions = { accessRequestsUrl }) => {
+  const { describe: describePdp, isTrusted, ...pdp } = aPdpClient(server.url, options);
+  return checkPolicyDecisionPoint({
+    ...{ pdp, pdpUrl: server.url, describe: describePdp, isTrusted },
+    accessRequestsUrl: options.accessRequestsUrl,
+  });
+};
 
 beforeAll(async () => {
-  server = await serve((request, response) => {
-    const document = documents[request.url ?? ''];
-    response.writeHead(document === undefined ? 404 : 200);
-    response.end(typeof document === 'string' ? document : JSON.stringify(document ?? {}));
-  });
-  origin = server.url;
+  server = await startScriptedPdp();
 });
 afterAll(() => server.close());
-
-const metadataOf = (pdpUrl: string) => ({
-  policy_decision_point: pdpUrl,
-  access_evaluation_endpoint: `${pdpUrl}/access/v1/evaluation`,
-  access_request_endpoint: accessRequestsUrl,
-});
-const check = (pdpUrl: string, decision: Decision = { kind: 'deny' }) =>
-  checkPolicyDecisionPoint({ pdp: { evaluate: async () => decision }, pdpUrl, accessRequestsUrl });
-
 beforeEach(() => {
-  documents = { '/.well-known/authzen-configuration': metadataOf(origin) };
+  server.reset();
+  server.says(WELL_KNOWN, { body: metadata() });
+  server.says('/keys', { body: { keys: [{ kty: 'EC', crv: 'P-256', kid: 'k' }] } });
+  server.says('/access/v1/evaluation', { body: { decision: false } });
 });
 
-describe('a policy decision point', () => {
+describe('a policy decision point [PRJ-40]', () => {
   it('that is what the configuration says has no problem', async () => {
-    expect(await check(origin)).toEqual([]);
+    expect(await check()).toEqual([]);
+    expect(server.askedAt('/access/v1/evaluation')).toHaveLength(1);
   });
 
-  it('with a path has its metadata under the well-known path first [AZ-MD-02]', async () => {
-    documents = { '/.well-known/authzen-configuration/t1': metadataOf(`${origin}/t1`) };
-    expect(await check(`${origin}/t1`)).toEqual([]);
+  it('that allows nonsense must not be used', async () => {
+    server.says('/access/v1/evaluation', { body: { decision: true } });
+    expect(await check()).toEqual([
+      { weight: 'fatal', what: expect.stringContaining('allow anything'), nextStep: expect.any(String) },
+    ]);
   });
 
-  it.each(['policy_decision_point', 'access_evaluation_endpoint', 'access_request_endpoint'])(
-    'with another %s is reported',
-    async (member) => {
-      documents['/.well-known/authzen-configuration'] = { ...metadataOf(origin), [member]: 'https://evil.test' };
-      expect(await check(origin)).toEqual([expect.stringContaining(member)]);
-    },
-  );
-
-  it.each([[undefined], ['not JSON'], [{}]])('whose metadata is %j is reported', async (document) => {
-    documents['/.well-known/authzen-configuration'] = document;
-    expect(await check(origin)).toEqual([expect.stringContaining('cannot be read')]);
+  it.each([
+    ['another access request service', { access_request_endpoint: 'https://approvals.test/other' }, 'another access_'],
+    ['no capability', { capabilities: undefined }, 'its capabilities'],
+    ['keys that are not there', { jwks_uri: 'http://127.0.0.1:9/keys' }, 'cannot be read'],
+    ['keys at no address', { jwks_uri: 'keys' }, 'is not https'],
+    ['keys in the open', { jwks_uri: 'http://keys.test/' }, 'is not https'],
+  ])('with %s is worth a word', async (_case, more, what) => {
+    server.says(WELL_KNOWN, { body: metadata(more) });
+    expect(await check()).toContainEqual({
+      weight: 'notable',
+      what: expect.stringContaining(what),
+      nextStep: expect.any(String),
+    });
   });
 
-  it('that allows nonsense is reported [PRJ-40]', async () => {
-    expect(await check(origin, { kind: 'allow' })).toEqual([expect.stringContaining('allow anything')]);
+  it('that publishes no keys is worth a word', async () => {
+    server.says('/keys', { body: { keys: [] } });
+    expect(await check()).toEqual([expect.objectContaining({ what: expect.stringContaining('no keys') })]);
   });
 
-  it('that is not there is unavailable', async () => {
-    await expect(check('http://127.0.0.1:9')).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
+  it('that has requests sent to an unknown host, or nowhere, is told apart [PRJ-24]', async () => {
+    expect(await check({})).toEqual([
+      expect.objectContaining({ weight: 'fatal', what: expect.stringContaining('another host') }),
+    ]);
+    server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: undefined }) });
+    expect(await check({})).toEqual([
+      expect.objectContaining({ weight: 'notable', what: 'it offers no access requests' }),
+    ]);
+  });
+
+  it('without metadata is worth a word', async () => {
+    server.says(WELL_KNOWN, { status: 404 });
+    expect(await check()).toEqual([expect.objectContaining({ what: 'it has no metadata' })]);
+  });
+
+  it('that calls itself something else cannot be used', async () => {
+    server.says(WELL_KNOWN, { body: metadata({ policy_decision_point: 'https://other.test' }) });
+    await expect(check()).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
+    expect(server.askedAt('/access/v1/evaluation')).toEqual([]);
   });
 });

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Approval, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
+import { aPdpClient, TOKEN } from '../support/authority-clients.ts';
 import { serve } from '../support/serve.ts';
 
 const ACCESS_REQUESTS = 'https://approvals.test/access/v1/requests';
@@ -17,9 +16,13 @@ const QUESTION: EvaluationRequest = {
 };
 const APPROVAL: Approval = {
   id: 'apr_1',
-  approvedAt: '2026-11-21T09:42:00Z',
   approvedUntil: '2026-11-21T13:42:00Z',
-  state: 'eyJ.opaque',
+  presented: {
+    state: { proof: ['x', 1e21, null], é: '\u2028' },
+    approved_until: '2026-11-21T13:42:00Z',
+    id: 'apr_1',
+    of_somebody_else: { a: null },
+  },
 };
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token', template: 'treasury' };
 
@@ -27,9 +30,9 @@ let server: HttpServer;
 let pdp: PolicyDecisionPoint;
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
 let received: { path: string | undefined; headers: IncomingMessage['headers']; body: unknown } | undefined;
-const log = pino({ level: 'silent' });
 
-const toServer = () => ({ pdpUrl: server.url, token: 'pep-token', accessRequestsUrl: ACCESS_REQUESTS, log });
+const client = (more: { timeoutMs?: number } = {}) =>
+  aPdpClient(server.url, { accessRequestsUrl: ACCESS_REQUESTS, metadata: 'ignored', ...more });
 beforeAll(async () => {
   server = await serve((request, response) => {
     void text(request).then((body) => {
@@ -37,7 +40,7 @@ beforeAll(async () => {
       answer(request, response);
     });
   });
-  pdp = createPolicyDecisionPoint(toServer());
+  pdp = client();
 });
 afterAll(() => server.close());
 beforeEach(() => {
@@ -57,24 +60,19 @@ describe('the question', () => {
     says({ decision: true });
     await pdp.evaluate(QUESTION);
     expect(received?.path).toBe('/access/v1/evaluation');
-    expect(received?.headers).toMatchObject({ authorization: 'Bearer pep-token', 'content-type': 'application/json' });
+    expect(received?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' });
     expect(received?.headers['x-request-id']).toBeDefined();
     expect(received?.body).toEqual(QUESTION);
   });
 
-  it('has the whole approval added, and nothing else changed [ARAP-EID-07, ARAP-REV-02, PRJ-12]', async () => {
+  it('has the whole approval added as it came, and nothing else changed [ARAP-EID-07, ARAP-REV-02, PRJ-12]', async () => {
     says({ decision: true });
     await pdp.evaluate({ ...QUESTION, context: { agent: 'a' } }, APPROVAL);
     expect(received?.body).toEqual({
       ...QUESTION,
       context: {
         agent: 'a',
-        approval: {
-          id: 'apr_1',
-          approved_at: '2026-11-21T09:42:00Z',
-          approved_until: '2026-11-21T13:42:00Z',
-          state: 'eyJ.opaque',
-        },
+        approval: APPROVAL.presented,
       },
     });
   });
@@ -127,7 +125,7 @@ describe('no answer', () => {
 
   it('comes in time, is cut off, or is endless', async () => {
     answer = () => undefined;
-    const impatient = createPolicyDecisionPoint({ ...toServer(), timeoutMs: 100 });
+    const impatient = client({ timeoutMs: 100 });
     await expect(impatient.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
     answer = (request) => request.socket.destroy();
     await expect(pdp.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
@@ -136,12 +134,7 @@ describe('no answer', () => {
   });
 
   it('comes from a place where nobody listens', async () => {
-    const nobody = createPolicyDecisionPoint({
-      pdpUrl: 'http://127.0.0.1:9',
-      token: 't',
-      accessRequestsUrl: ACCESS_REQUESTS,
-      log,
-    });
+    const nobody = aPdpClient('http://127.0.0.1:9', { accessRequestsUrl: ACCESS_REQUESTS });
     await expect(nobody.evaluate(QUESTION)).rejects.toMatchObject(unavailable);
   });
 });
@@ -177,7 +170,14 @@ describe('a denial', () => {
     ['its schema is on a foreign host', { access_request: { ...OFFER, request_schema_url: 'https://evil.test/x' } }],
     ['its schema has no address', { access_request: { ...OFFER, request_schema_url: 'x.json' } }],
     ['values have to be chosen from catalogs', { access_request: { ...OFFER, request_catalogs_url: ACCESS_REQUESTS } }],
-    ['its address only begins like ours', { access_request: { ...OFFER, endpoint: `${ACCESS_REQUESTS}/../x` } }],
+    [
+      'its address only begins like ours',
+      { access_request: { ...OFFER, endpoint: 'https://approvals.test.evil.test/' } },
+    ],
+    [
+      'its address is ours without TLS',
+      { access_request: { ...OFFER, endpoint: 'http://approvals.test/access/v1/requests' } },
+    ],
   ])('is plain when %s [ARAP-DEN-03, ARAP-SEC-02]', async (_case, members) => {
     says({ decision: false, context: { ...context, ...members } });
     expect(await pdp.evaluate(QUESTION)).toEqual({

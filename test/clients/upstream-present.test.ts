@@ -27,7 +27,7 @@ describe('an upstream of the present revision', () => {
     });
     gateway.world.decision = {
       kind: 'requestable',
-      offer: { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'x' },
+      offer: { endpoint: 'https://ars.test/requests', expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'x' },
     };
     expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'result', isError: true });
     expect(gateway.world.openings).toEqual([]);

@@ -24,7 +24,7 @@ const LIMITS = {
 };
 const SETTINGS: ActivityDeps['settings'] = {
   executionTimeoutMs: 3_600_000,
-  accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+
   callbackUrl: 'http://127.0.0.1:1/callbacks',
   maxGenerations: 2,
   outcomeProbes: {},

@@ -120,7 +120,13 @@ function statusOf(request: KnownRequest | undefined): ResolutionStatus {
 function decisionOf(chance: Chance, oddity: number): Decision {
   if (!chance.happens(oddity)) return { kind: 'allow' };
   return chance.weighted<Decision>([
-    [3, { kind: 'requestable', offer: { expiresAt: new Date(Date.now() + 600_000).toISOString() } }],
+    [
+      3,
+      {
+        kind: 'requestable',
+        offer: { endpoint: 'https://ars.test/requests', expiresAt: new Date(Date.now() + 600_000).toISOString() },
+      },
+    ],
     [2, { kind: 'retry' }],
     [2, { kind: 'deny' }],
   ]);

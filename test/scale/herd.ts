@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EVALUATION_PATH } from '../../activities/clients/pdp.ts';
 import { preloading } from '../support/preload.ts';
 import type { Stack } from '../support/stack.ts';
 
@@ -58,7 +57,7 @@ export function herdOf(stack: Stack, approved: readonly string[]): Herd {
   const requests = to(accessRequests);
   const steps = new Set(approved.map((id) => `${new URL(accessRequests).pathname}/${id}`));
   return {
-    evaluations: loadOf(to(pdp + EVALUATION_PATH)),
+    evaluations: loadOf(to(`${pdp}/access/v1/evaluation`)),
     accessRequests: loadOf(requests),
     looks: loadOf(requests.filter(({ path }) => !steps.has(path))),
   };

@@ -233,7 +233,7 @@ function createDeps(world: {
     log: pino({ enabled: false }),
     settings: {
       executionTimeoutMs: of.executionTimeoutMs ?? 5_000,
-      accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: 1,
       outcomeProbes: {},

@@ -4,6 +4,7 @@ import { sha256 } from '../../activities/sha256.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { databaseNow } from '../../activities/stores/stored-call.ts';
+import type { Json } from '../../workflows/domain/canonical-json.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
@@ -49,7 +50,7 @@ export function anOpening(
       kind: 'requestable',
       evaluationId: `eval_${randomUUID()}`,
       reason: 'approval_required',
-      offer: { expiresAt: new Date(Date.now() + 600_000).toISOString() },
+      offer: { endpoint: 'https://ars.test/requests', expiresAt: new Date(Date.now() + 600_000).toISOString() },
     },
     takesInput: of.takesInput ?? false,
     /** Another one each time it is asked for, as a repeated call of an agent has. */
@@ -59,14 +60,12 @@ export function anOpening(
   };
 }
 
-export function anApproval(of: Partial<Approval> = {}): Approval {
-  return {
-    id: `apr_${randomUUID()}`,
-    approvedAt: new Date().toISOString(),
-    approvedUntil: new Date(Date.now() + 3_600_000).toISOString(),
-    state: 'signed-state',
-    ...of,
-  };
+export function anApproval({ state = 'signed-state', ...of }: Partial<Approval> & { state?: Json } = {}): Approval {
+  const id = of.id ?? `apr_${randomUUID()}`;
+  const approvedAt = of.approvedAt ?? new Date().toISOString();
+  const approvedUntil = of.approvedUntil ?? new Date(Date.now() + 3_600_000).toISOString();
+  const presented = { id, approved_at: approvedAt, approved_until: approvedUntil, state };
+  return { id, approvedAt, approvedUntil, presented, ...of };
 }
 
 /** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */

@@ -49,6 +49,7 @@ export const requestable = (changes: Partial<Extract<Decision, { kind: 'requesta
   evaluatedAt: '2026-11-21T09:00:00Z',
   reason: CANARIES.reason,
   offer: {
+    endpoint: 'https://ars.test/requests',
     expiresAt: '2126-11-21T09:10:00Z',
     template: CANARIES.template,
     bindingToken: CANARIES.bindingToken,

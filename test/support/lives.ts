@@ -84,7 +84,10 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
         const given = shown.get(digest) ?? new Set();
         shown.set(digest, approval === undefined ? given : given.add(approval.id));
         if (given.size >= (options.approvals ?? 1)) return { kind: 'allow' };
-        return { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
+        return {
+          kind: 'requestable',
+          offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
+        };
       },
     },
     upstreams: {
@@ -105,7 +108,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     log: pino({ enabled: false }),
     settings: {
       executionTimeoutMs: options.executionTimeoutMs ?? 60_000,
-      accessRequestsUrl: 'http://127.0.0.1:1/access/v1/requests',
+
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: options.approvals ?? 1,
       outcomeProbes: {},

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { createObligingPdp, type ObligingPdpOptions } from '../../activities/obliging-pdp.ts';
 import { TEST_SEALS } from './gated-calls.ts';
+import { pdpClientOptions } from './authority-clients.ts';
 import { serve } from './serve.ts';
 
 /** An obligation that arrived, its signature checked. */
@@ -70,9 +71,11 @@ export async function obligingPdp(pool: Pool, changes: Partial<ObligingPdpOption
     });
   });
   const parts = createObligingPdp({
-    ...{ pdpUrl: server.url, token: 'pep-token', accessRequestsUrl: 'https://approvals.test/access/v1/requests' },
+    ...pdpClientOptions(server.url, {
+      ...{ metadata: 'ignored', accessRequestsUrl: 'https://approvals.test/access/v1/requests' },
+      log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
+    }),
     ...{ pool, seals: TEST_SEALS, obligations: { ...receiversAt(receiver), ...changes } },
-    log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   });
   return {
     ...parts,

@@ -63,10 +63,12 @@ export async function approvalArtefacts(of: SealedDatabase, taskIds: readonly st
       denial.evaluation_id,
       callback.state,
       call.approval?.id,
-      call.approval?.state,
+      call.approval?.presented['state'],
     ];
   });
   return [
-    ...new Set((await Promise.all(texts)).flat().filter((text): text is string => text !== undefined && text !== '')),
+    ...new Set(
+      (await Promise.all(texts)).flat().filter((text): text is string => typeof text === 'string' && text !== ''),
+    ),
   ];
 }

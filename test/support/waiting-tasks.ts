@@ -60,7 +60,10 @@ export async function startGatewayThatAsks() {
         handle: { accessRequestId: `arq_${taskId}`, statusEndpoint: 'http://127.0.0.1:1/second' },
         tool: { ...TOOL, digest },
         status: { kind: 'granted', approval: anApproval() },
-        decision: { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl } },
+        decision: {
+          kind: 'requestable',
+          offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl },
+        },
         requestForms: createRequestForms(pino({ level: 'silent' })),
       },
       lifecycle,

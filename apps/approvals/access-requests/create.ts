@@ -57,8 +57,8 @@ export async function createAccessRequests(
 }
 
 /** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */
-function denialTrust({ urls }: Config, sign: SignClaims): DenialTrust {
-  const keys = createRemoteJWKSet(new URL(`${urls.pdp}/access/v1/jwks`), {
+function denialTrust({ urls, keyUrls }: Config, sign: SignClaims): DenialTrust {
+  const keys = createRemoteJWKSet(new URL(keyUrls.pdp), {
     timeoutDuration: KEYS_TIMEOUT_MS,
     cacheMaxAge: KEYS_KEPT_MS,
   });

@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
-import { accessRequestSettings, publishedKeys } from './access-request-settings.ts';
+import { accessRequestSettings } from './access-request-settings.ts';
 import { approverSettings } from './approver-settings.ts';
+import { accessRequestReach, authorityOf } from './authority-settings.ts';
+import { withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
@@ -58,6 +60,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   pdp: pdpSettings,
   obligations: obligationSettings,
+  accessRequests: accessRequestReach,
   approvals: z
     .strictObject({
       port: port.default(4102),
@@ -124,6 +127,10 @@ export interface Config extends ConfigFile {
   /** Folder for everything the embedded parts keep: database, Temporal store, keys, logs. */
   readonly stateDir: string;
   readonly signature: { readonly pinning: Pinning };
+  /** How gateway and worker reach the authority side. */
+  readonly authority: ReturnType<typeof authorityOf>;
+  /** Where the keys of binding tokens and of approvals are. */
+  readonly keyUrls: { readonly pdp: string; readonly approvals: string };
   readonly urls: {
     readonly gateway: string;
     /** The MCP endpoint, which is also the audience of agents' tokens. */
@@ -146,8 +153,12 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
     trimSlash(section.url ?? `http://${file.host}:${section.port}`);
   const gateway = local(file.gateway);
   const approvals = local(file.approvals);
+  // An identifier is compared byte by byte, so it stays as it is written.
+  const pdp = file.pdp.url ?? local(file.pdp);
+  const accessRequests = file.accessRequests.url ?? `${approvals}/access/v1/requests`;
   return Object.freeze({
     ...file,
+    authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls: { pdp, approvals, accessRequests } }),
     baseDir: at.baseDir,
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),
@@ -160,14 +171,19 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       enforcementPoints: withAbsoluteFiles(file.pdp.enforcementPoints, at.baseDir),
       policies: resolve(at.baseDir, file.pdp.policies),
       ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
+      engine: withAbsoluteCertificate(file.pdp.engine, at.baseDir),
     },
     approvals: { ...file.approvals, clients: withAbsoluteFiles(file.approvals.clients, at.baseDir) },
+    keyUrls: {
+      pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,
+      approvals: file.accessRequests.jwksUrl ?? `${approvals}/access/v1/jwks`,
+    },
     urls: {
       gateway,
       mcp: `${gateway}/mcp`,
-      pdp: local(file.pdp),
+      pdp,
       approvals,
-      accessRequests: `${approvals}/access/v1/requests`,
+      accessRequests,
       audit: local(file.audit),
       issuer: trimSlash(file.identity.issuer ?? `http://${file.host}:${file.identity.port}`),
     },

@@ -77,6 +77,13 @@ function missingInProduction(config: Config, environment: Environment): Problem[
     problems.push({ path, message: `${message}; mode production needs it` });
   if (config.identity.issuer === undefined) missing(['identity', 'issuer'], 'the OIDC issuer is not set');
   if (environment.databaseUrl === undefined) missing(['DATABASE_URL'], 'the variable is not set');
+  const { url, allowHttp } = config.pdp;
+  if (url?.startsWith('http:') === true && !allowHttp) {
+    problems.push({
+      path: ['pdp', 'url'],
+      message: 'it is not https; mode production wants it, or pdp.allowHttp where the network protects what is sent',
+    });
+  }
   return problems;
 }
 

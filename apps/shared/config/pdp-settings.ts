@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/pep.ts';
 import { publishedKeys } from './access-request-settings.ts';
+import { isHttpAllowed, pdpReachSettings } from './authority-settings.ts';
+import { engineSettings } from './engine-settings.ts';
 import { port, seconds, secret } from './units.ts';
 
 const count = z.number().int().positive();
@@ -17,8 +19,8 @@ const enforcementPointName = z
 export const pdpSettings = z
   .strictObject({
     port: port.default(4101),
-    /** Address of the PDP; also its identifier (`policy_decision_point`). Default: the embedded one. */
-    url: z.url().optional(),
+    ...pdpReachSettings,
+    engine: engineSettings,
     /** Folder with `*.cedar` policies, `schema.cedarschema` and `entities.json`. Relative to the configuration file. */
     policies: z.string().default('./policies'),
     /** Lifetime of a requestable denial: how long a submission may follow it. At most 600 (PRJ-03). */
@@ -51,4 +53,5 @@ export const pdpSettings = z
     /** Requests that are worked on at a time in this process, of all enforcement points; more are refused. */
     maxConcurrentRequests: count.default(1_000),
   })
+  .refine(isHttpAllowed, { path: ['url'], message: 'calls are sent by https, or by http on this machine alone' })
   .prefault({});

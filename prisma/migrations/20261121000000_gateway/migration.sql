@@ -128,7 +128,8 @@ CREATE TABLE gateway.approval (
   generation       integer NOT NULL,
   -- Keyed digest of the approval's id: one approval is of use once.
   approval_key     text NOT NULL UNIQUE,
-  approved_at      timestamptz NOT NULL,
+  -- Not every access request service says it.
+  approved_at      timestamptz,
   approved_until   timestamptz NOT NULL,
   sealed_body      text NOT NULL,
   sealed_reference text NOT NULL,

@@ -133,7 +133,7 @@ $$;
 -- Records the handle the access request service gave. The task exists from here on. Repeating it changes nothing.
 -- Answers the task, too, when the handle was attached.
 CREATE FUNCTION gateway.attach_handle(p_call uuid, p_generation int, p_request_key text, p_sealed_handle text,
-  p_expires_at timestamptz) RETURNS TABLE (outcome text, task gateway.task) LANGUAGE plpgsql AS $$
+  p_expires_at timestamptz, p_settled boolean) RETURNS TABLE (outcome text, task gateway.task) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE c gateway.gated_call; v_known text;
 BEGIN
@@ -160,5 +160,7 @@ BEGIN
     PERFORM gateway.move(p_call, 'pending', 'submitted', NULL, 0);
     PERFORM gateway.enqueue('start_workflow', p_call::text);
   END IF;
+  -- Nothing will be told of a request that has ended already.
+  IF p_settled AND c.generation = p_generation THEN PERFORM gateway.enqueue('poke_workflow', p_call::text); END IF;
   RETURN QUERY SELECT 'attached', t FROM gateway.task t WHERE t.id = p_call;
 END $$;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { checkPdp } from '../../../apps/cli/commands/doctor/pdp.ts';
+import { checkAccessRequests, checkPdp } from '../../../apps/cli/commands/doctor/pdp.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
@@ -42,16 +42,16 @@ const statusOf = async (pdp: Awaited<ReturnType<typeof aPdp>>, token: string | u
 describe('checking a policy decision point [PRJ-40]', () => {
   it('is content with one that knows itself, publishes keys and denies nonsense', async () => {
     const pdp = await aPdp();
-    expect(await statusOf(pdp)).toEqual({ pdp: 'ok', 'pdp keys': 'ok', 'pdp probe': 'ok' });
+    expect(await statusOf(pdp)).toEqual({ pdp: 'ok' });
     expect(pdp.asked).toEqual(['Bearer a-pdp-token']);
   });
 
   it('fails one that permits an action that does not exist', async () => {
-    expect(await statusOf(await aPdp({ decision: true }))).toMatchObject({ 'pdp probe': 'fail' });
+    expect(await statusOf(await aPdp({ decision: true }))).toEqual({ pdp: 'fail' });
   });
 
   it('fails one whose decision cannot be read', async () => {
-    expect(await statusOf(await aPdp({ decision: 'false' }))).toMatchObject({ 'pdp probe': 'fail' });
+    expect(await statusOf(await aPdp({ decision: 'false' }))).toEqual({ pdp: 'fail' });
   });
 
   it.each([
@@ -68,7 +68,7 @@ describe('checking a policy decision point [PRJ-40]', () => {
   it('warns that it could not ask when the token is not known', async () => {
     const pdp = await aPdp();
     const found = await checkPdp(pdp.config, undefined);
-    expect(found.find(({ name }) => name === 'pdp probe')).toMatchObject({ status: 'warn' });
+    expect(found).toEqual([expect.objectContaining({ name: 'pdp', status: 'warn' })]);
     expect(pdp.asked).toEqual([]);
   });
 
@@ -77,5 +77,13 @@ describe('checking a policy decision point [PRJ-40]', () => {
     expect(await checkPdp(config, 'x')).toEqual([
       expect.objectContaining({ name: 'pdp', status: 'fail', advice: expect.stringContaining('pdp.url') }),
     ]);
+  });
+
+  it("takes any answer of somebody else's access request service for a sign of life, and no answer for none", async () => {
+    const { config } = await aPdp();
+    expect(await checkAccessRequests(config)).toMatchObject({ name: 'approvals', status: 'fail' });
+    const url = `${config.urls.pdp}/anything`;
+    const foreign = parseConfig({ accessRequests: { url } }, { baseDir: '/', stateDir: '/' });
+    expect(await checkAccessRequests(foreign)).toMatchObject({ name: 'approvals', status: 'ok' });
   });
 });

@@ -88,7 +88,9 @@ describe('a client that can ask its user', () => {
   it('asks what the request for an approval needs, and makes the call again with the answer [MRTR-045]', async () => {
     const schemaUrl = 'https://approvals.test/schemas/a.json';
     world.input.forms = { [schemaUrl]: requestForm(schemaOf({ justification: { type: 'string' } })) as RequestForm };
-    world.decision = requestable({ offer: { expiresAt: '2126-01-01T00:00:00Z', requestSchemaUrl: schemaUrl } });
+    world.decision = requestable({
+      offer: { endpoint: 'https://ars.test/requests', expiresAt: '2126-01-01T00:00:00Z', requestSchemaUrl: schemaUrl },
+    });
     const capabilities = { elicitation: { form: {} }, extensions: { 'io.modelcontextprotocol/tasks': {} } };
     const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode: 'auto' }, capabilities });
     const asked: unknown[] = [];

@@ -36,7 +36,12 @@ type Case = readonly [name: string, envelope: object | undefined, arrange: (worl
 const ON_HOLD = (world: World) => void (world.decision = requestable());
 /** The same, and its request needs a reason in words. */
 const ASKING = (world: World) => {
-  const offer = { expiresAt: '2126-01-01T00:00:00Z', bindingToken: 'canary', requestSchemaUrl: SCHEMA };
+  const offer = {
+    endpoint: 'https://ars.test/requests',
+    expiresAt: '2126-01-01T00:00:00Z',
+    bindingToken: 'canary',
+    requestSchemaUrl: SCHEMA,
+  };
   world.decision = requestable({ offer });
   world.input.forms = { [SCHEMA]: requestForm(ASKED) as RequestForm };
 };
@@ -65,14 +70,6 @@ const ANSWERS = {
           aTool({ ...definition, annotations: { readOnlyHint: true } }, { settings: { preprocessor: true } }),
         ];
       },
-    ],
-    [
-      'its denial is to be submitted somewhere else',
-      UNAVAILABLE,
-      (world) =>
-        (world.decision = requestable({
-          offer: { expiresAt: '2126-01-01T00:00:00Z', endpoint: 'https://elsewhere.test' },
-        })),
     ],
     [
       'the access request service refuses it',

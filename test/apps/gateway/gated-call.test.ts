@@ -43,7 +43,7 @@ describe('a call that needs an approval', () => {
   it('binds the call and repeats every member of the denial in the submission [ARAP-CB-01, ARAP-DEN-13, ARAP-DLG-01, ARAP-SUB-02, ARAP-SUB-03, ARAP-SUB-07, ARAP-SUB-10, ARAP-SUB-12, ARAP-SUB-14, PRJ-08]', async () => {
     await call();
     const [opening] = world.openings;
-    expect(opening?.submission.endpoint).toBe('http://127.0.0.1:4102/access/v1/requests');
+    expect(opening?.submission.endpoint).toBe('https://ars.test/requests');
     expect(opening?.binding).toMatchObject({
       tool: 'bank__transfer',
       upstream: 'bank',

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { createAccessRequestClient } from '../../../activities/clients/access-request-service.ts';
 import { createDueCalls } from '../../../activities/stores/due-calls.ts';
 import { stopAll } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../../apps/shared/outbox.ts';
 import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
 import { startSweeper } from '../../../apps/shared/maintenance/sweeper.ts';
 import { expectInvariants } from '../../invariants/check-invariants.ts';
+import { anAccessRequestClient } from '../../support/authority-clients.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -122,11 +122,10 @@ async function startMaintenance() {
   const { pool, url: listenUrl } = real.database;
   const { lifecycle } = gatedCallFixture(pool);
   const log = pino({ enabled: false });
-  const serviceUrl = `${real.authority.url}/access/v1/requests`;
   const handlers = outboxHandlers({
     workflows: { start: async () => undefined, poke: async () => undefined },
     calls: lifecycle,
-    accessRequests: createAccessRequestClient({ serviceUrl, token: 'ars-token-of-the-worker' }),
+    accessRequests: anAccessRequestClient(real.authority.url),
     log,
   });
   const calls = { ...createDueCalls(pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end };

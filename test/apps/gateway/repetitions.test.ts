@@ -150,7 +150,10 @@ describe('an authentic callback', () => {
     const status_endpoint = `${real.authority.url}/access/v1/requests/${first}`;
     real.authority.accept = () => ({ status: 202, body: { task: { id: first, status: 'pending', status_endpoint } } });
     const taskId = taskIdOf(await call({ n: 1, callback: true }));
-    const wantsMore: World['decision'] = { kind: 'requestable', offer: { expiresAt: '2999-01-01T00:00:00Z' } };
+    const wantsMore: World['decision'] = {
+      kind: 'requestable',
+      offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
+    };
     await step(taskId, { status: { kind: 'granted', approval: anApproval() }, decision: wantsMore });
     // The next request is recorded, and nobody was told of it.
     const recorded = await everything(taskId);

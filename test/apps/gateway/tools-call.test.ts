@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
-import { ALICE, requestable } from '../../support/gateway-world.ts';
+import { ALICE } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, SERVER_INFO, metaOf, textOf, send, transfer } from '../../support/gateway-wire.ts';
 import { TASKS } from '../../support/input-calls.ts';
 
@@ -131,15 +131,12 @@ describe('a denied call', () => {
     expect([world.invocations, world.openings]).toEqual([[], []]);
   });
 
-  it.each([
-    ['the PDP wants it asked again without an approval', { kind: 'retry' } as const],
-    [
-      'the offer names a foreign submission address',
-      requestable({ offer: { expiresAt: '2126-01-01T00:00:00Z', endpoint: 'https://evil.test/r' } }),
-    ],
-  ])('is a plain denial when %s', async (_case, decision) => {
-    world.decision = decision;
-    expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
-    expect([world.invocations, world.openings]).toEqual([[], []]);
-  });
+  it.each([['the PDP wants it asked again without an approval', { kind: 'retry' } as const]])(
+    'is a plain denial when %s',
+    async (_case, decision) => {
+      world.decision = decision;
+      expect(metaOf((await call()).body.result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
+      expect([world.invocations, world.openings]).toEqual([[], []]);
+    },
+  );
 });

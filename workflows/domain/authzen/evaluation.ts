@@ -27,8 +27,8 @@ export interface EvaluationRequest {
 
 /** What a requestable denial says about the access request that may cure it. @see ARAP, requestable denial */
 export interface AccessRequestOffer {
-  /** Submission URL; the one from the PDP's metadata when absent. */
-  readonly endpoint?: string;
+  /** Submission URL: that of the denial, else the configured one, else that of the PDP's metadata (ARAP-DEN-05). */
+  readonly endpoint: string;
   readonly template?: string;
   /** Instant (RFC 3339) after which a submission is refused. */
   readonly expiresAt: string;
@@ -37,12 +37,17 @@ export interface AccessRequestOffer {
   readonly requestSchemaUrl?: string;
 }
 
-/** A granted resolution as the access request service hands it out; `state` is opaque to us. @see ARAP, approval object */
+/**
+ * A granted resolution. The object that the access request service handed out goes to the PDP as it came, whatever is in it;
+ * beside it stands what is of use here. @see ARAP, approval object (ARAP-CMP-09, ARAP-REV-02)
+ */
 export interface Approval {
   readonly id: string;
-  readonly approvedAt: string;
+  /** Instant (RFC 3339); not every service says it. */
+  readonly approvedAt?: string;
   readonly approvedUntil: string;
-  readonly state: string;
+  /** The whole approval object, unknown members too. */
+  readonly presented: JsonObject;
 }
 
 /** What the PDP answered, with its obligations carried out. Only the PDP decides; anything not understood is a plain denial. */

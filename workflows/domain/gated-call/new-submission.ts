@@ -7,7 +7,6 @@ const CALLBACK_STATE_BYTES = 16;
 const IDEMPOTENCY_KEY_BYTES = 32;
 
 export interface SubmissionSettings {
-  readonly accessRequestsUrl: string;
   readonly callbackUrl: string;
 }
 
@@ -18,13 +17,13 @@ export interface SubmissionSettings {
  */
 export function newSubmission(
   facts: Omit<SubmissionFacts, 'callback'>,
-  { accessRequestsUrl, callbackUrl }: SubmissionSettings,
+  { callbackUrl }: SubmissionSettings,
   randomText: (bytes: number) => string,
 ): NewSubmission {
   const callback = { endpoint: callbackUrl, state: randomText(CALLBACK_STATE_BYTES) };
   return {
     idempotencyKey: randomText(IDEMPOTENCY_KEY_BYTES),
-    endpoint: accessRequestsUrl,
+    endpoint: facts.denial.offer.endpoint,
     body: submissionBody({ ...facts, callback }),
   };
 }

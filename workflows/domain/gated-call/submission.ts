@@ -5,6 +5,8 @@ export interface AccessRequestHandle {
   readonly cancelEndpoint?: string;
   /** When the access request service gives the request up. */
   readonly expiresAt?: string;
+  /** The request had ended already when its handle was given out: it is read at once, and not waited for (ARAP-TSK-11). */
+  readonly isSettled?: true;
 }
 
 /** One attempt to ask the access request service. Written before the service is contacted; key and body never change. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../../shared/config/config.ts';
+import { authorityOf } from '../../../shared/config/authority-settings.ts';
 import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
 import { runningPostgres } from '../../../shared/embedded/postgres.ts';
 import { startFailure } from '../../../shared/start-failure.ts';
@@ -8,7 +9,7 @@ import type { Io } from '../../io.ts';
 import { findStack, type Stack } from '../../stack.ts';
 import { fail, ok, warn, type Finding } from './check.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
-import { checkPdp } from './pdp.ts';
+import { checkAccessRequests, checkPdp } from './pdp.ts';
 import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
 
 /** Every check, in the order in which things stand on each other. */
@@ -26,7 +27,7 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   const { config, file } = read;
   const stack = await findStack(config.stateDir);
   // What runs is what counts, wherever the file points by now.
-  const running = stack ? { ...config, urls: stack.urls } : config;
+  const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const found = [node, ok('configuration', file), checkStateFolder(config.stateDir)];
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkStanding(io, config, stack)));
@@ -52,7 +53,7 @@ async function checkServing(io: Io, config: Config): Promise<Finding[]> {
   const found = await Promise.all([
     checkIssuer(config),
     checkPdp(config, await pdpToken(io, config)),
-    checkHealth('approvals', urls.approvals),
+    checkAccessRequests(config),
     checkHealth('gateway', urls.gateway),
     checkHealth('audit', urls.audit),
   ]);

@@ -1,0 +1,80 @@
+import type { Logger } from 'pino';
+import { CountersignError } from '../workflows/domain/errors.ts';
+import type { AccessRequestService, PolicyDecisionPoint } from '../workflows/domain/ports.ts';
+import { createAccessRequestClient } from './clients/access-request-service.ts';
+import { createCredential, type CredentialSettings } from './clients/credential.ts';
+import { checkPolicyDecisionPoint, type Problem } from './clients/pdp-check.ts';
+import { createPdpMetadata, type PdpMetadataOptions } from './clients/pdp-metadata.ts';
+import { createPolicyDecisionPoint } from './clients/pdp.ts';
+import { readServiceClock } from './clients/service-clock.ts';
+import { trustedOrigins } from './clients/trusted-origins.ts';
+import { createObligingPdp, type ObligingPdpOptions } from './obliging-pdp.ts';
+
+/** How the authority side is reached, whoever made it. */
+export interface AuthoritySettings {
+  readonly pdp: Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'> & {
+    /** Identifier of the PDP. */
+    readonly url: string;
+    readonly credential: CredentialSettings;
+  };
+  readonly accessRequests: {
+    /** Submission URL; undefined when the PDP's metadata names it. */
+    readonly url: string | undefined;
+    readonly credential: CredentialSettings;
+  };
+  /** Addresses on the origins that may be sent calls and credentials. */
+  readonly trusted: readonly string[];
+}
+
+export interface Authority {
+  readonly pdp: PolicyDecisionPoint;
+  /** Delivers obligations that are queued, by their ids. */
+  readonly deliverObligation: (id: string) => Promise<void>;
+  readonly accessRequests: AccessRequestService;
+  /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when nobody answers. */
+  readonly accessRequestsClock: () => Promise<number | undefined>;
+  /** What keeps the PDP from being used as it is meant; empty when nothing does. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
+  readonly check: () => Promise<readonly Problem[]>;
+}
+
+/** The clients of PDP and access request service. Nothing is contacted before it is needed. Throws `ERR_CONFIG_INVALID` for an unreadable certificate. */
+export function connectAuthority(
+  settings: AuthoritySettings,
+  secrets: { readonly pdpToken: string; readonly accessRequestToken: string },
+  obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'>,
+): Authority {
+  const reached = reach(settings, secrets.pdpToken, obliging.log);
+  return {
+    ...createObligingPdp({ ...reached.options, ...obliging }),
+    accessRequests: createAccessRequestClient({
+      credential: createCredential(secrets.accessRequestToken, settings.accessRequests.credential),
+      isTrusted: reached.options.isTrusted,
+    }),
+    ...reached.examine,
+  };
+}
+
+/** Only looks at both. No database is needed, and nothing is carried out. */
+export const examineAuthority = (settings: AuthoritySettings, pdpToken: string, log: Logger) =>
+  reach(settings, pdpToken, log).examine;
+
+function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
+  const isTrusted = trustedOrigins(settings.trusted);
+  const { url: accessRequestsUrl } = settings.accessRequests;
+  const credential = createCredential(pdpToken, settings.pdp.credential);
+  const { url: pdpUrl, metadata, signedMetadata } = settings.pdp;
+  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted, via: credential.via });
+  const options = { describe, credential, accessRequestsUrl, isTrusted, log };
+  const pdp = createPolicyDecisionPoint(options);
+  return {
+    options,
+    examine: {
+      async accessRequestsClock() {
+        const url = accessRequestsUrl ?? (await describe()).accessRequests;
+        if (url !== undefined && isTrusted(url)) return readServiceClock(new URL(url).origin);
+        throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');
+      },
+      check: () => checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted }),
+    },
+  };
+}

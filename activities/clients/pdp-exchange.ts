@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Credential } from './credential.ts';
+import { sendHttp, type HttpAnswer } from './http.ts';
+import { jsonOf } from './json-answer.ts';
+
+const TIMEOUT_MS = 5_000;
+
+export interface PdpExchangeOptions {
+  readonly credential: Credential;
+  readonly log: Logger;
+  /** Limit on one answer, in milliseconds. Default: 5 s. */
+  readonly timeoutMs?: number;
+}
+
+/** Sends a question to an endpoint of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
+export type PdpExchange = (endpoint: string, question: object) => Promise<HttpAnswer>;
+
+export function createPdpExchange({ credential, log, timeoutMs = TIMEOUT_MS }: PdpExchangeOptions): PdpExchange {
+  let isNoted = false;
+  return async (endpoint, question) => {
+    const requestId = randomUUID();
+    const headers = {
+      ...credential.headers,
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'x-request-id': requestId,
+    };
+    const init = { method: 'POST', headers, body: JSON.stringify(question), timeoutMs, via: credential.via } as const;
+    const answer = await sendHttp(endpoint, init).catch((cause: unknown) => {
+      throw pdpUnavailable('the policy decision point gives no answer', cause);
+    });
+    // A nuisance to whoever compares logs, and no more; so it is said once (PRJ-31).
+    if (!isNoted && answer.header('x-request-id') !== requestId) {
+      isNoted = true;
+      log.warn('the policy decision point does not repeat X-Request-ID: its log cannot be matched with this one by it');
+    }
+    return answer;
+  };
+}
+
+/** The body of a success. Whatever else came is no answer: `ERR_PDP_UNAVAILABLE`. */
+export function bodyOf(answer: HttpAnswer): unknown {
+  if (answer.status !== 200) throw pdpUnavailable(`the policy decision point answered ${answer.status}`);
+  try {
+    return jsonOf(answer);
+  } catch (cause) {
+    throw pdpUnavailable('the policy decision point gave an answer that is no JSON', cause);
+  }
+}
+
+export function pdpUnavailable(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_PDP_UNAVAILABLE', message, { cause });
+}

@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { aPdpClient, type PdpClientOptions } from '../support/authority-clients.ts';
+import { recordingLog } from '../support/pdp.ts';
+import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const WELL_KNOWN = '/.well-known/authzen-configuration';
+const EVALUATION = '/access/v1/evaluation';
+const QUESTION = {
+  subject: { type: 'identity', id: 'alice' },
+  action: { name: 'tools/call' },
+  resource: { type: 'tool', id: 'bank__transfer' },
+  context: {},
+};
+const unavailable = { code: 'ERR_PDP_UNAVAILABLE' };
+
+let server: ScriptedPdp;
+beforeAll(async () => {
+  server = await startScriptedPdp();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.reset();
+  for (const path of [EVALUATION, '/odd/evaluate', '/t1/access/v1/evaluation', '/t1/odd']) {
+    server.says(path, { body: { decision: true } });
+  }
+});
+
+const metadata = (more: object = {}, pdpUrl = server.url) => ({
+  policy_decision_point: pdpUrl,
+  access_evaluation_endpoint: `${server.url}/odd/evaluate`,
+  ...more,
+});
+const evaluate = (pdpUrl = server.url, options: PdpClientOptions = {}) =>
+  aPdpClient(pdpUrl, options).evaluate(QUESTION);
+const pathsAsked = () => server.asked.map(({ path }) => path);
+
+describe('metadata', () => {
+  it('says where evaluations go, whatever else is in it [AZ-MD-08, AZ-MD-10]', async () => {
+    server.says(WELL_KNOWN, {
+      body: metadata({ nobody_knows: { this: null }, capabilities: 'none', search_subject_endpoint: 7 }),
+    });
+    expect(await evaluate()).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([WELL_KNOWN, '/odd/evaluate']);
+    expect(server.asked[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it('of a PDP with a path is below the well-known one [AZ-MD-02]', async () => {
+    const pdpUrl = `${server.url}/t1`;
+    server.says(`${WELL_KNOWN}/t1`, { body: metadata({ access_evaluation_endpoint: `${server.url}/t1/odd` }, pdpUrl) });
+    expect(await evaluate(pdpUrl)).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([`${WELL_KNOWN}/t1`, '/t1/odd']);
+  });
+
+  it.each([
+    ['a slash at the end', (url: string) => `${url}/`],
+    ['another host', (url: string) => url.replace('127.0.0.1', 'localhost')],
+    ['another tenant', (url: string) => `${url}/t1`],
+    ['other letters', (url: string) => url.replace('http', 'HTTP')],
+  ])('of an identity with %s is not used at all, and nothing else is either [AZ-MD-06]', async (_case, change) => {
+    server.says(WELL_KNOWN, { body: metadata({}, change(server.url)) });
+    await expect(evaluate()).rejects.toMatchObject(unavailable);
+    expect(pathsAsked()).toEqual([WELL_KNOWN]);
+  });
+
+  it('that is not there leaves the paths of AuthZEN [AZ-MD-09]', async () => {
+    expect(await evaluate()).toEqual({ kind: 'allow' });
+    expect(await evaluate(`${server.url}/t1/`)).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([WELL_KNOWN, EVALUATION, `${WELL_KNOWN}/t1`, '/t1/access/v1/evaluation']);
+  });
+
+  it('is not looked for where the configuration says so', async () => {
+    expect(await evaluate(server.url, { metadata: 'ignored' })).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([EVALUATION]);
+  });
+
+  it.each([
+    ['an error', { status: 500 }],
+    ['a refusal', { status: 403 }],
+    ['another address', { status: 302, headers: { location: '/odd/evaluate' } }],
+    ['no JSON', { body: '<html>' }],
+    ['no endpoint', { body: { policy_decision_point: 'x' } }],
+  ])('that is %s is no reason to guess', async (_case, said) => {
+    server.says(WELL_KNOWN, said);
+    await expect(evaluate()).rejects.toMatchObject(unavailable);
+    expect(pathsAsked()).toEqual([WELL_KNOWN]);
+  });
+
+  it.each(['https://evil.test/evaluate', 'http://localhost:1/evaluate', '/evaluate'])(
+    'that names %s for evaluations sends them nowhere [PRJ-24, AZ-SE-01]',
+    async (endpoint) => {
+      server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: endpoint }) });
+      await expect(evaluate()).rejects.toMatchObject(unavailable);
+      expect(pathsAsked()).toEqual([WELL_KNOWN]);
+    },
+  );
+
+  it('may name another host that the configuration trusts', async () => {
+    const other = await startScriptedPdp();
+    other.says('/e', { body: { decision: true } });
+    server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: `${other.url}/e` }) });
+    expect(await evaluate(server.url, { trusted: [other.url] })).toEqual({ kind: 'allow' });
+    await other.close();
+  });
+
+  it('without a batch endpoint has several questions put one by one [AZ-MD-07, COAZ-EN-07]', async () => {
+    server.says(WELL_KNOWN, { body: metadata() });
+    expect(await aPdpClient(server.url).evaluateAll([QUESTION, QUESTION])).toEqual([
+      { kind: 'allow' },
+      { kind: 'allow' },
+    ]);
+    expect(new Set(pathsAsked())).toEqual(new Set([WELL_KNOWN, '/odd/evaluate']));
+    server.reset();
+    server.says(WELL_KNOWN, { body: metadata({ access_evaluations_endpoint: `${server.url}/odd/batch` }) });
+    server.says('/odd/batch', { body: { evaluations: [{ decision: false }, { decision: true }] } });
+    expect(await aPdpClient(server.url).evaluateAll([QUESTION, QUESTION])).toEqual([
+      { kind: 'deny' },
+      { kind: 'allow' },
+    ]);
+    expect(pathsAsked()).toEqual([WELL_KNOWN, '/odd/batch']);
+  });
+});
+
+describe('metadata that is kept', () => {
+  it('is not asked for while it is fresh, and is when it no longer is [AZ-MD-18]', async () => {
+    server.says(WELL_KNOWN, { headers: { 'cache-control': 'max-age=1' }, body: metadata() });
+    const pdp = aPdpClient(server.url);
+    for (let n = 0; n < 5; n += 1) await pdp.evaluate(QUESTION);
+    expect(server.askedAt(WELL_KNOWN)).toHaveLength(1);
+    await waitFor(async () => (await pdp.evaluate(QUESTION), server.askedAt(WELL_KNOWN).length === 2));
+  });
+
+  it('is asked for each time where it must not be kept [AZ-MD-18]', async () => {
+    server.says(WELL_KNOWN, { headers: { 'cache-control': 'no-store' }, body: metadata() });
+    const pdp = aPdpClient(server.url);
+    for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
+    expect(server.askedAt(WELL_KNOWN)).toHaveLength(3);
+  });
+
+  it.each([[{}], [{ 'cache-control': 'public, max-age=86400' }]])('is kept, with %j', async (headers) => {
+    server.says(WELL_KNOWN, { headers, body: metadata() });
+    const pdp = aPdpClient(server.url);
+    for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
+    expect(server.askedAt(WELL_KNOWN)).toHaveLength(1);
+  });
+
+  it('that is missing is not asked for each time either', async () => {
+    const pdp = aPdpClient(server.url);
+    for (let n = 0; n < 3; n += 1) await pdp.evaluate(QUESTION);
+    expect(server.askedAt(WELL_KNOWN)).toHaveLength(1);
+  });
+});
+
+describe('signed metadata', () => {
+  const issuer = 'https://signer.test';
+  const signed = () => ({ signedMetadata: { issuer, jwksUrl: `${server.url}/keys` } });
+  let sign: (claims: Record<string, unknown>, of?: { iss?: string; kid?: string }) => Promise<string>;
+
+  beforeEach(async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'ES256' };
+    server.says('/keys', { body: { keys: [jwk] } });
+    sign = (claims, { iss = issuer, kid = 'k' } = {}) =>
+      new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid }).setIssuer(iss).sign(privateKey);
+  });
+
+  it('wins over what is not signed [AZ-MD-14]', async () => {
+    const token = await sign(metadata());
+    const plain = metadata({ access_evaluation_endpoint: `${server.url}/plain`, signed_metadata: token });
+    server.says(WELL_KNOWN, { body: plain });
+    expect(await evaluate(server.url, signed())).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([WELL_KNOWN, '/keys', '/odd/evaluate']);
+  });
+
+  it('is ignored where no signer is configured [AZ-MD-17, PRJ-37]', async () => {
+    const token = await sign({ access_evaluation_endpoint: `${server.url}/signed` });
+    server.says(WELL_KNOWN, { body: metadata({ signed_metadata: token }) });
+    expect(await evaluate()).toEqual({ kind: 'allow' });
+    expect(pathsAsked()).toEqual([WELL_KNOWN, '/odd/evaluate']);
+  });
+
+  it.each([
+    ['missing', async () => undefined],
+    ['of another issuer', async () => sign(metadata(), { iss: 'https://other.test' })],
+    ['by an unknown key', async () => sign(metadata(), { kid: 'other' })],
+    ['altered', async () => `${(await sign(metadata())).slice(0, -4)}AAAA`],
+    ['of another PDP', async () => sign(metadata({}, 'https://other.test'))],
+    ['nested', async () => sign(metadata({ signed_metadata: 'x.y.z' }))],
+  ])('that is %s is an error, and no fall back [AZ-MD-15, AZ-MD-16, PRJ-37]', async (_case, make) => {
+    server.says(WELL_KNOWN, { body: metadata({ signed_metadata: await make() }) });
+    await expect(evaluate(server.url, signed())).rejects.toMatchObject(unavailable);
+    server.says(WELL_KNOWN, { status: 404 });
+    await expect(evaluate(server.url, signed())).rejects.toMatchObject(unavailable);
+    expect(pathsAsked()).not.toContain('/odd/evaluate');
+    expect(pathsAsked()).not.toContain(EVALUATION);
+  });
+});
+
+describe('where access requests go', () => {
+  const offered = (offer: object) => ({
+    decision: false,
+    context: {
+      evaluation_id: 'e',
+      access_request: { expires_at: '2126-01-01T00:00:00Z', binding_token: 't', ...offer },
+    },
+  });
+  const endpointOf = async (offer: object, options: PdpClientOptions = {}) => {
+    server.says('/odd/evaluate', { body: offered(offer) });
+    const { lines, log } = recordingLog();
+    const decision = await evaluate(server.url, { ...options, log });
+    const alarms = lines.filter(({ alarm }) => alarm === 'foreign_address').length;
+    return decision.kind === 'requestable' ? decision.offer.endpoint : { kind: decision.kind, alarms };
+  };
+
+  it('is what the denial says, else the configuration, else the metadata [ARAP-DEN-05, ARAP-DIS-04]', async () => {
+    const own = `${server.url}/requests`;
+    server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: own }) });
+    expect(await endpointOf({})).toBe(own);
+    expect(await endpointOf({}, { accessRequestsUrl: 'https://ars.test/r' })).toBe('https://ars.test/r');
+    expect(await endpointOf({ endpoint: `${server.url}/this` }, { accessRequestsUrl: 'https://ars.test/r' })).toBe(
+      `${server.url}/this`,
+    );
+  });
+
+  it('is nowhere when it is not trusted, and somebody is told [PRJ-24, ARAP-DIS-02]', async () => {
+    server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: 'http://ars.test/r' }) });
+    const denied = { kind: 'deny', alarms: 1 };
+    expect(await endpointOf({})).toEqual(denied);
+    expect(await endpointOf({ endpoint: 'https://evil.test/r' }, { trusted: ['https://ars.test'] })).toEqual(denied);
+    expect(await endpointOf({ endpoint: 'https://ars.test/r' }, { trusted: ['https://ars.test'] })).toBe(
+      'https://ars.test/r',
+    );
+    server.says(WELL_KNOWN, { body: metadata() });
+    expect(await endpointOf({})).toEqual(denied);
+  });
+});
+
+describe('an answer', () => {
+  it('that does not repeat X-Request-ID counts, and is noted once [PRJ-31]', async () => {
+    const { lines, log } = recordingLog();
+    const pdp = aPdpClient(server.url, { log });
+    for (let n = 0; n < 3; n += 1) expect(await pdp.evaluate(QUESTION)).toEqual({ kind: 'allow' });
+    expect(lines.filter(({ msg }) => String(msg).includes('X-Request-ID'))).toHaveLength(1);
+  });
+});

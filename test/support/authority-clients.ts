@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import { pino } from 'pino';
+import { createAccessRequestClient } from '../../activities/clients/access-request-service.ts';
+import { createCredential } from '../../activities/clients/credential.ts';
+import { createPdpMetadata, type PdpMetadataOptions } from '../../activities/clients/pdp-metadata.ts';
+import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
+import { trustedOrigins } from '../../activities/clients/trusted-origins.ts';
+
+export const TOKEN = 'token-of-the-gateway';
+const credential = createCredential(TOKEN, { credentialHeader: 'authorization' });
+
+/** A client of an access request service that trusts addresses on its origin. */
+export const anAccessRequestClient = (url: string) =>
+  createAccessRequestClient({ credential, isTrusted: trustedOrigins([url]) });
+
+export interface PdpClientOptions extends Partial<Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>> {
+  readonly accessRequestsUrl?: string;
+  /** Addresses on further origins that it trusts. */
+  readonly trusted?: readonly string[];
+  readonly log?: Logger;
+  readonly timeoutMs?: number;
+}
+
+/** What gateway and worker make a client of the PDP with this identifier from. */
+export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {}) {
+  const {
+    accessRequestsUrl,
+    trusted = [],
+    metadata = 'used',
+    signedMetadata,
+    log = pino({ level: 'silent' }),
+  } = options;
+  const isTrusted = trustedOrigins([
+    pdpUrl,
+    ...(accessRequestsUrl === undefined ? [] : [accessRequestsUrl]),
+    ...trusted,
+  ]);
+  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted, via: undefined });
+  const { timeoutMs } = options;
+  return {
+    ...{ describe, credential, accessRequestsUrl, isTrusted, log },
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+}
+
+/** A client of the PDP, with what it knows of it. */
+export function aPdpClient(pdpUrl: string, options: PdpClientOptions = {}) {
+  const made = pdpClientOptions(pdpUrl, options);
+  const { describe, isTrusted } = made;
+  return { ...createPolicyDecisionPoint(made), describe, isTrusted };
+}
