@@ -2,6 +2,7 @@ import { cedarPolicies } from './cedar/policy-engine.ts';
 import { isPermitted } from './cedar/requestable.ts';
 import { createDecide, type Decide, type DecideWith, type DecisionBody } from './decide.ts';
 import type { DecisionLog } from './decision-log.ts';
+import type { PolicyEngine } from './policy-engine.ts';
 import { schemaUrls } from './request-schemas.ts';
 import { createSearch, type Search, type SearchWith } from './search/search.ts';
 import type { PolicySource } from './versions/source.ts';
@@ -23,11 +24,23 @@ export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 
 }
 
 /** Work with the policies in force; all that it decides is decided by one version. */
-export type WithPolicies = <T>(work: (policies: { decide: Decide; search: Search }) => Promise<T>) => Promise<T>;
+export type WithPolicies = <T>(work: (policies: Policies) => Promise<T>) => Promise<T>;
+
+interface Policies {
+  readonly decide: Decide;
+  /** Missing where what decides cannot be searched. */
+  readonly search?: Search;
+}
 
 export function decideInForce(source: Pick<PolicySource, 'use'>, standing: Standing): WithPolicies {
   return (work) =>
-    source.use((version) => work({ decide: decideBy(version, standing), search: searchBy(version, standing) }));
+    source.use((version) => {
+      const engine = cedarPolicies(version.engine);
+      return work({
+        decide: decideBy({ ...version, engine }, standing),
+        search: searchBy(version, standing),
+      });
+    });
 }
 
 function searchBy({ engine }: PolicyVersion, { searching }: Standing): Search {
@@ -38,13 +51,20 @@ function searchBy({ engine }: PolicyVersion, { searching }: Standing): Search {
   });
 }
 
-function decideBy(
-  { id, engine, requestSchemas }: PolicyVersion,
+/** One version of what decides, named on each of its decisions. */
+interface Version {
+  readonly id: string;
+  readonly engine: PolicyEngine;
+  readonly requestSchemas: Parameters<typeof schemaUrls>[0];
+}
+
+export function decideBy(
+  { id, engine, requestSchemas }: Version,
   { url, decisionLog, searching: _searching, ...standing }: Standing,
 ): Decide {
   const decide = createDecide({
     ...standing,
-    engine: cedarPolicies(engine),
+    engine,
     policyVersion: id,
     requestSchemaUrl: schemaUrls(requestSchemas, url),
     log: standing.log.child({ policyVersion: shortVersion(id) }),

@@ -102,7 +102,10 @@ function createApi(http: PdpHttp): express.Router {
   for (const kind of SEARCH_KINDS)
     post(SEARCH_PATHS[kind], async (body, requester) => {
       const wanted = readSearch(kind, body);
-      return await withPolicies(({ search }) => search(wanted, requester));
+      return await withPolicies(({ search }) => {
+        if (search === undefined) throw new BadRequest('what decides here cannot be searched');
+        return search(wanted, requester);
+      });
     });
   return api;
 }

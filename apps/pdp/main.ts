@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
+import { connectForeignPdp } from '../../activities/clients/foreign-pdp.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
@@ -8,9 +9,9 @@ import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
-import { decideInForce } from './decide-in-force.ts';
 import { openDecisionLog } from './decision-log.ts';
 import { enforcementPoints } from './enforcement-points.ts';
+import { foreignSource, ownPolicies, type Deciding } from './foreign/source.ts';
 import { createPdpApp } from './http.ts';
 import { createLimits } from './limits.ts';
 import { pdpMetadata, publicKey, publishedKeys, withSignature } from './metadata.ts';
@@ -37,8 +38,8 @@ const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 const KEYS_KEPT_MS = 300_000;
 
 /** The keys that approvals are signed with. For one that is unknown they are read anew, at most twice a minute (ARAP-DIS-09). */
-const approvalKeys = ({ approvals }: Config['urls']) =>
-  createRemoteJWKSet(new URL(`${approvals}/access/v1/jwks`), {
+const approvalKeys = ({ approvals }: Config['keyUrls']) =>
+  createRemoteJWKSet(new URL(approvals), {
     timeoutDuration: KEYS_TIMEOUT_MS,
     cacheMaxAge: KEYS_KEPT_MS,
   });
@@ -78,12 +79,13 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
   const { source, decisionLog, pool } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await bindingTokenSigner(config, key);
-  const remoteKeys = approvalKeys(urls);
+  const remoteKeys = approvalKeys(config.keyUrls);
   const reader = { issuer: urls.accessRequests, keys: remoteKeys };
   const evaluations = createEvaluationStore(pool);
   const limits = createLimits(pdp);
+  const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
   return createPdpApp({
-    withPolicies: decideInForce(source, {
+    withPolicies: source.inForce({
       verifyApproval: approvalVerifier(config, remoteKeys),
       signBindingToken,
       evaluations,
@@ -95,7 +97,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
       log,
     }),
     status: () => source.status(),
-    metadata: pdp.signMetadata ? await withSignature(pdpMetadata(urls), key) : pdpMetadata(urls),
+    metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
     recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
@@ -135,16 +137,22 @@ export async function startPdp(
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
+/** What decides: our own policies, or a PDP of somebody else's. Throws `ERR_CONFIG_INVALID` when the policies do not fit together. */
+async function openDeciding({ pdp: { policies: folder, engine }, directory }: Config, log: Logger): Promise<Deciding> {
+  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory }, { log }));
+  const { authzen } = engine;
+  log.info({ url: authzen.url }, 'another policy decision point decides');
+  return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, log) });
+}
+
 /** What has to be closed again. */
 async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {
-  const { policies, decisionLog: file } = config.pdp;
+  const { decisionLog: file } = config.pdp;
   const decisionLog = file === undefined ? undefined : openDecisionLog(file, log);
-  const source = await openPolicies({ folder: policies, directory: config.directory }, { log }).catch(
-    async (error: unknown) => {
-      await decisionLog?.close();
-      throw error;
-    },
-  );
+  const source = await openDeciding(config, log).catch(async (error: unknown) => {
+    await decisionLog?.close();
+    throw error;
+  });
   const pool = ownPool(config, databaseUrl);
   const close = async () => {
     await Promise.all([source.close(), decisionLog?.close(), pool.end()]);

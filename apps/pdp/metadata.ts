@@ -13,15 +13,18 @@ export const SEARCH_PATHS = {
 export const JWKS_PATH = '/access/v1/jwks';
 
 /** PDP metadata. @see AuthZEN Authorization API 1.0, section 9 */
-export function pdpMetadata(urls: { pdp: string; accessRequests: string }) {
+export function pdpMetadata(urls: { pdp: string; accessRequests: string }, { canSearch } = { canSearch: true }) {
   const base = urls.pdp.replace(/\/+$/, '');
   return {
     policy_decision_point: urls.pdp,
     access_evaluation_endpoint: base + EVALUATION_PATH,
     access_evaluations_endpoint: base + EVALUATIONS_PATH,
-    search_subject_endpoint: base + SEARCH_PATHS.subject,
-    search_resource_endpoint: base + SEARCH_PATHS.resource,
-    search_action_endpoint: base + SEARCH_PATHS.action,
+    // What is not offered is left out (AZ-MD-07, AZ-MD-11).
+    ...(canSearch && {
+      search_subject_endpoint: base + SEARCH_PATHS.subject,
+      search_resource_endpoint: base + SEARCH_PATHS.resource,
+      search_action_endpoint: base + SEARCH_PATHS.action,
+    }),
     access_request_endpoint: urls.accessRequests,
     jwks_uri: base + JWKS_PATH,
     capabilities: ['urn:openid:authzen:capability:access-request'],
