@@ -7,13 +7,19 @@ import { serve } from '../support/serve.ts';
 
 let server: HttpServer;
 let db: TestDatabase;
-let answer: object = {};
+let answer: object | string = {};
+let retryAfter: string | undefined;
 const client = () => anAccessRequestClient(server.url);
 const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}/arq_1` });
 beforeAll(async () => {
   db = await createTestDatabase();
   server = await serve((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    response
+      .writeHead(200, {
+        'content-type': 'application/json',
+        ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+      })
+      .end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   });
 });
 afterAll(async () => {
@@ -80,9 +86,55 @@ describe('a grant', () => {
     expect((await lifecycle.load(gatedCallId)).remainingMs).toBeLessThanOrEqual(60_000);
   });
 
+  it.each([
+    ['nothing but its name and its end', { approved_at: undefined, state: undefined }],
+    ['a state that is an object', { state: { b: [1.0, null], a: { é: '\u2028' } } }],
+    [
+      'a state that is a list, a number and members of others',
+      { state: [[], 0.1], 'https://acme.test/x': { y: null } },
+    ],
+  ])('that has %s is presented and kept as it came [ARAP-CMP-06, ARAP-CMP-08, ARAP-CMP-09]', async (_case, odd) => {
+    const { pending, lifecycle } = gatedCallFixture(db.pool);
+    const { gatedCallId } = await pending();
+    const given = approval(odd);
+    answer = { task: task({ status_endpoint: undefined }), result: { approval: given, mode: 'reevaluate', more: 1 } };
+    const status = await client().read(handle());
+    if (status.kind !== 'granted') throw new Error(status.kind);
+    expect(await lifecycle.grant(gatedCallId, 1, status.approval)).toBe('granted');
+    const { approval: kept } = await lifecycle.load(gatedCallId);
+    expect(JSON.stringify(kept?.presented)).toBe(JSON.stringify(given));
+  });
+
+  it('that could not be written down again is none', async () => {
+    const text = JSON.stringify({ task: task(), result: { mode: 'reevaluate', approval: approval({ state: 'X' }) } });
+    answer = text.replace('"X"', '1e999');
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
   it.each(['canary', '', 'APPROVED'])('with the status %j is none [ARAP-STS-03, ARAP-TSK-12]', async (status) => {
     answer = { task: task({ status }), result: { mode: 'reevaluate', approval: approval({}) } };
     expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+});
+
+describe('the next look', () => {
+  it.each([
+    ['in seconds', () => '20', 20_000],
+    ['by a date', () => new Date(Date.now() + 20_000).toUTCString(), 20_000],
+    ['by a date that is over', () => new Date(0).toUTCString(), 0],
+  ])('is put off %s [ARAP-STS-09]', async (_case, said, expected) => {
+    answer = { task: task({ status: 'pending' }) };
+    retryAfter = said();
+    const { retryAfterMs = -1 } = (await client().read(handle())) as { retryAfterMs?: number };
+    retryAfter = undefined;
+    expect(Math.abs(retryAfterMs - expected)).toBeLessThanOrEqual(2_000);
+  });
+
+  it('is not put off by what says nothing', async () => {
+    answer = { task: task({ status: 'pending' }) };
+    retryAfter = 'soon';
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+    retryAfter = undefined;
   });
 });
 
@@ -95,6 +147,7 @@ describe('a handle', () => {
     ['an end at a leap second', { expires_at: '2126-12-31T23:59:60Z' }],
     ['a name that no column takes', { id: 'arq_\u0000' }],
     ['a foreign address', { status_endpoint: 'http://127.0.0.1:1/arq_1' }],
+    ['no address', { status_endpoint: undefined }],
   ])('with %s is none yet: the submission may be repeated', async (_case, odd) => {
     answer = { task: task({ status: 'pending', ...odd }) };
     await expect(submit()).rejects.toMatchObject({ code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE' });

@@ -20,14 +20,14 @@ export interface Said {
  * nothing about it does not know (404); so without any it has no metadata.
  */
 export async function startScriptedPdp() {
-  const answers = new Map<string, (asked: Asked) => Said>();
+  const answers = new Map<string, (asked: Asked) => Said | Promise<Said>>();
   const asked: Asked[] = [];
   const server = await serve((request, response) => {
-    void text(request).then((received) => {
+    void text(request).then(async (received) => {
       const { method = '', url: path = '', headers } = request;
       const one = { method, path, headers, body: received === '' ? undefined : (JSON.parse(received) as unknown) };
       asked.push(one);
-      const { status = 200, headers: more = {}, body = {} } = answers.get(path)?.(one) ?? { status: 404 };
+      const { status = 200, headers: more = {}, body = {} } = (await answers.get(path)?.(one)) ?? { status: 404 };
       response.writeHead(status, { 'content-type': 'application/json', ...more });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     });
@@ -37,7 +37,7 @@ export async function startScriptedPdp() {
     /** Everything that was asked, oldest first. */
     asked,
     askedAt: (path: string) => asked.filter((one) => one.path === path),
-    says(path: string, said: Said | ((asked: Asked) => Said)): void {
+    says(path: string, said: Said | ((asked: Asked) => Said | Promise<Said>)): void {
       answers.set(path, typeof said === 'function' ? said : () => said);
     },
     /** Forgets what it was told and asked. */

@@ -1,0 +1,140 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startApprovals } from '../../apps/approvals/main.ts';
+import { connectUpstreams, startGateway } from '../../apps/gateway/main.ts';
+import { startPdp } from '../../apps/pdp/main.ts';
+import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
+import { parseConfig } from '../../apps/shared/config/config.ts';
+import { loadDevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
+import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
+import { startWorker } from '../../apps/worker/main.ts';
+import { onFreePorts } from './config.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { listOpenRequests, type ListedRequest } from './decisions.ts';
+import { send } from './gateway-wire.ts';
+import { recordingLog } from './pdp.ts';
+import { testTemporal } from './temporal.ts';
+import { waitFor } from './wait-for.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+type Half = 'pdp' | 'approvals';
+
+export interface EnforcementOptions {
+  /** Sections of the configuration, on top of what tests need. */
+  readonly config?: Readonly<Partial<Record<'gateway' | 'pdp' | 'approvals' | 'accessRequests', Section>>>;
+  /** Which halves of the authority side are our own. */
+  readonly own: readonly Half[];
+}
+
+/** How a task ended, as its client reads it. */
+export interface Ended {
+  readonly status: string;
+  readonly result?: { readonly isError?: boolean; readonly _meta?: Readonly<Record<string, unknown>> };
+}
+
+const OVER = ['completed', 'failed', 'cancelled'];
+
+/** A file server, and before it somebody who writes down each call that reaches it. */
+function fileServer(folder: string) {
+  const [files, journal] = [join(folder, 'files'), join(folder, 'journal')];
+  mkdirSync(files);
+  const server = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
+  const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
+  return {
+    files,
+    settings: { command: process.execPath, args: [recorder, journal, process.execPath, server, files] },
+    calls(): { name: string; arguments: Record<string, unknown> }[] {
+      const file = join(journal, 'calls.jsonl');
+      const text = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+      return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line) as ReturnType<typeof this.calls>[0]);
+    },
+  };
+}
+
+/**
+ * The real gateway and worker in this process, over a real database, a real Temporal and a real file server, in front of an
+ * authority side of which either half may be somebody else's. Each half that is ours has a database of its own.
+ */
+export async function startEnforcement({ config: sections = {}, own }: EnforcementOptions) {
+  const folder = mkdtempSync(join(tmpdir(), 'enforcement-'));
+  const tools = fileServer(folder);
+  const temporal = await testTemporal();
+  const ports = await onFreePorts();
+  const defaults: Partial<Record<string, Section>> = { pdp: { policies: packagePath('policies') } };
+  const withPorts = Object.entries(ports).map(([name, port]) => [
+    name,
+    { ...port, ...defaults[name], ...sections[name as Half] },
+  ]);
+  const config = parseConfig(
+    {
+      ...{ ...Object.fromEntries(withPorts), temporal, mcpServers: { files: tools.settings } },
+      worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2 },
+      accessRequests: sections.accessRequests ?? {},
+    },
+    { baseDir: folder, stateDir: folder },
+  );
+  const development = await loadDevelopmentSecrets(folder);
+  const { secrets } = development;
+  const { lines, log } = recordingLog();
+  const running: Running[] = [];
+  const databases: Partial<Record<Half | 'enforcement', TestDatabase>> = {};
+  const connect = async (name: keyof typeof databases) => {
+    const database = await createTestDatabase();
+    databases[name] = database;
+    running.push({ name: `database of ${name}`, stop: () => database.drop() });
+    return { databaseUrl: database.url, log };
+  };
+  const stop = async () => {
+    await stopAll(running);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    running.push(await startIdentityProvider(config, development, log));
+    if (own.includes('approvals')) running.push(await startApprovals(config, secrets, await connect('approvals')));
+    if (own.includes('pdp')) running.push(await startPdp(config, secrets, await connect('pdp')));
+    const enforcement = await connect('enforcement');
+    const upstreams = connectUpstreams(config, log);
+    running.push({ name: 'upstreams', stop: () => upstreams.close() });
+    running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
+    const worker = { ...enforcement, upstreams, temporalAddress: temporal.address };
+    running.push(await startWorker(config, secrets, worker));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const people = async (name: string, audience: 'mcp' | 'approvals') =>
+    (await requestPersonToken(config, development, { name, audience })).accessToken;
+  const rpc = async (method: string, params: Record<string, unknown>) =>
+    (await send({ mcpUrl: config.urls.mcp }, method, params, { token: await people('agent', 'mcp') })).body;
+  return {
+    ...{ config, secrets, lines, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
+    /** Calls a tool of the file server, by its own name for it, and answers the result or the task. */
+    call: async (name: string, args: Record<string, unknown>) =>
+      (await rpc('tools/call', { name: `files__${name}`, arguments: args })).result as Record<string, unknown>,
+    /** Waits until the task is over. */
+    ended: (taskId: unknown): Promise<Ended> =>
+      waitFor(async () => {
+        const task = (await rpc('tasks/get', { taskId })).result as unknown as Ended;
+        return OVER.includes(task.status) && task;
+      }) as Promise<Ended>,
+    /** Waits for the request that approvers see, and answers it. */
+    async openRequest(): Promise<ListedRequest> {
+      const token = await people('alice', 'approvals');
+      return waitFor(async () => (await listOpenRequests(config.urls.approvals, token))[0]);
+    },
+    /** Votes as `alice`, in the API of the inbox. */
+    async vote({ id, callDigest }: ListedRequest, verdict: 'approve' | 'deny') {
+      const token = await people('alice', 'approvals');
+      return fetch(`${config.urls.approvals}/requests/${id}/votes`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ verdict, callDigest }),
+      });
+    },
+  };
+}
+
+export type Enforcement = Awaited<ReturnType<typeof startEnforcement>>;
