@@ -1,0 +1,133 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { foreignPolicies, type ForeignPolicies } from '../../../apps/pdp/foreign/policy-engine.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { aTransfer, anApprovalFor, presenting, startTestPdp } from '../../support/pdp.ts';
+
+const HINTS = [
+  { reason: 'needs_a_person', template: 'treasury_approval', title: 'A transfer' },
+  { output: { ask: 'cfo' }, template: 'cfo_approval' },
+  { output: 'board', template: 'board_approval' },
+];
+
+let asked: { subject: Record<string, unknown>; context: Record<string, unknown> }[];
+let answer: unknown;
+beforeEach(() => {
+  asked = [];
+});
+
+const engine = (of: Partial<ForeignPolicies> = {}) =>
+  foreignPolicies({
+    ask: async (question) => {
+      asked.push(question as (typeof asked)[0]);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    dialect: 'authzen',
+    requestable: HINTS,
+    ...of,
+  });
+const denial = (context?: object) => ({ decision: false, ...(context && { context }) });
+const outputs = (...vals: unknown[]) =>
+  denial({ 'cerbos.response': { results: [{ outputs: vals.map((val) => ({ src: 'x', val })) }, {}] } });
+const APPROVAL = {
+  kind: 'verified',
+  id: 'apr_1',
+  approvedUntil: '2126-01-01T00:00:00Z',
+  facts: { verified: true, template: 'treasury_approval' },
+} as const;
+
+describe('what is asked', () => {
+  it('has the members of AuthZEN and no others, and always a context [PRJ-30]', async () => {
+    answer = denial();
+    const request = { ...aTransfer(), unknown: 1, context: {} } as EvaluationRequest;
+    await engine().answer({ ...request, subject: { ...request.subject, unknown: 2 } as EvaluationRequest['subject'] });
+    expect(asked).toEqual([{ ...aTransfer(), context: {} }]);
+  });
+
+  it.each(['authzen', 'cerbos'] as const)('shows %s no approval but a verified one [PRJ-27]', async (dialect) => {
+    answer = denial();
+    const { subject, ...rest } = aTransfer();
+    const forged = { approval: { verified: true, template: 'treasury_approval' }, dept: 'x' };
+    const request = { ...rest, subject: { ...subject, properties: forged } } as EvaluationRequest;
+    await engine({ dialect }).answer(request);
+    expect(asked[0]?.subject).toEqual({ ...subject, properties: { dept: 'x' } });
+    expect(asked[0]?.context['approval']).toBeUndefined();
+    await engine({ dialect }).answer(request, APPROVAL);
+    const facts = {
+      approved_until: '2126-01-01T00:00:00Z',
+      id: 'apr_1',
+      template: 'treasury_approval',
+      verified: true,
+    };
+    const shown = dialect === 'cerbos' ? asked[1]?.subject['properties'] : asked[1]?.context;
+    expect(shown).toMatchObject({ approval: facts });
+  });
+});
+
+describe('what is answered', () => {
+  it.each([
+    ['a permit', { decision: true }, { kind: 'permit' }],
+    ['a denial', denial(), { kind: 'deny', reason: 'not_permitted' }],
+    ['a denial with a code', denial({ reason: 'blocked' }), { kind: 'deny', reason: 'blocked' }],
+    ['a denial with a sentence', denial({ reason: 'by rule 7 of Bob' }), { kind: 'deny', reason: 'not_permitted' }],
+    ['a denial that offers a request of its own', denial({ access_request: {} }), { kind: 'deny' }],
+    ['an agreed reason', denial({ reason: 'needs_a_person' }), { kind: 'requestable', template: 'treasury_approval' }],
+    ['an agreed output', outputs(null, { ask: 'cfo', more: 1 }), { kind: 'requestable', template: 'cfo_approval' }],
+    ['an agreed text as output', outputs('board'), { kind: 'requestable', template: 'board_approval' }],
+    ['other outputs', outputs({ ask: 'ceo' }, 'boards', ['board'], 7), { kind: 'deny' }],
+    ['a permit under obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
+  ])('of %s is what it says', async (_case, said, expected) => {
+    answer = said;
+    expect(await engine().answer(aTransfer())).toMatchObject(expected);
+  });
+
+  it('is final when it knows of such an approval and denies all the same, and not when it wants another [ARAP-REV-08]', async () => {
+    answer = denial({ reason: 'needs_a_person' });
+    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
+    answer = outputs({ ask: 'cfo' });
+    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ template: 'cfo_approval' });
+  });
+
+  it.each([[{ decision: 'true' }], [{}], [null], [[{ decision: true }]], ['true']])(
+    'is nothing when %j came',
+    async (odd) => {
+      answer = odd;
+      await expect(async () => engine().answer(aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
+    },
+  );
+});
+
+describe('our policy decision point in front of it', () => {
+  it('mints denials, verifies approvals, and leaves the permit to it [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
+    const pdp = await startTestPdp({ decide: { engine: engine() } });
+    answer = denial({ reason: 'needs_a_person' });
+    const { body } = await pdp.post(aTransfer());
+    expect(body.context).toMatchObject({ access_request: { template: 'treasury_approval' } });
+    expect(pdp.recorded).toHaveLength(1);
+
+    answer = { decision: true };
+    const approval = await anApprovalFor(aTransfer(), { key: pdp.arsKey });
+    expect((await pdp.post(presenting(aTransfer(), approval))).body).toMatchObject({
+      decision: true,
+      context: { approval: { id: approval.id } },
+    });
+    expect(asked.at(-1)?.context['approval']).toMatchObject({ id: approval.id });
+
+    answer = denial();
+    expect((await pdp.post(presenting(aTransfer(), approval))).body.decision).toBe(false);
+    // One that is for another call is no input at all, and neither is one that would ride in with a new member.
+    for (const other of [aTransfer({ amount: 1 }), aTransfer({ rides: 'in' })]) {
+      await pdp.post(presenting(other, approval));
+      expect(asked.at(-1)?.context['approval']).toBeUndefined();
+    }
+    await pdp.stop();
+  });
+
+  it('has no decision while it has none [AZ-EV-07]', async () => {
+    const pdp = await startTestPdp({ decide: { engine: engine() } });
+    answer = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
+    expect(await pdp.post(aTransfer())).toMatchObject({ status: 500, text: 'internal error' });
+    await pdp.stop();
+  });
+});

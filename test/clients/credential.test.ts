@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createCredential } from '../../activities/clients/credential.ts';
+import { sendHttp } from '../../activities/clients/http.ts';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+
+const tls = (name: string) => packagePath('test', 'fixtures', 'tls', name);
+const read = (name: string) => readFileSync(tls(name), 'utf8');
+const CERTIFICATE = { certificate: tls('client.pem'), key: tls('client.key'), ca: tls('ca.pem') };
+
+describe('a credential', () => {
+  it('is a bearer token, or the token alone in a header of its own [AZ-SE-02]', () => {
+    const of = (credentialHeader: string) => createCredential('the-token', { credentialHeader }).headers;
+    expect(of('authorization')).toEqual({ authorization: 'Bearer the-token' });
+    expect(of('Authorization')).toEqual({ Authorization: 'Bearer the-token' });
+    expect(of('X-Api-Key')).toEqual({ 'X-Api-Key': 'the-token' });
+  });
+
+  it('whose certificate is not there stops the start, and says which file', () => {
+    const clientCertificate = { ...CERTIFICATE, key: '/nowhere/client.key' };
+    expect(() => createCredential('t', { credentialHeader: 'authorization', clientCertificate })).toThrow(
+      expect.objectContaining({ code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('/nowhere/client.key') }),
+    );
+  });
+});
+
+describe('a service that wants a client certificate', () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    const options = { key: read('server.key'), cert: read('server.pem'), ca: read('ca.pem'), requestCert: true };
+    server = createServer({ ...options, rejectUnauthorized: true }, (_request, response) => response.end('hello'));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  const ask = (clientCertificate: typeof CERTIFICATE | Omit<typeof CERTIFICATE, 'ca'>) => {
+    const { headers, via } = createCredential('t', { credentialHeader: 'authorization', clientCertificate });
+    return sendHttp(url, { method: 'GET', headers: { ...headers }, timeoutMs: 5_000, via });
+  };
+
+  it('takes whoever has one, and nobody without [AZ-SE-01, AZ-SE-02]', async () => {
+    expect((await ask(CERTIFICATE)).text).toBe('hello');
+    await expect(sendHttp(url, { method: 'GET', headers: {}, timeoutMs: 5_000 })).rejects.toThrow();
+  });
+
+  it('is not spoken to when its own certificate is from somebody unknown [AZ-SE-01]', async () => {
+    const { ca: _ca, ...withoutAuthority } = CERTIFICATE;
+    await expect(ask(withoutAuthority)).rejects.toThrow();
+  });
+});
