@@ -179,10 +179,10 @@ export async function startGatewayOn(
  * A PDP that cannot be used is a problem as well.
  */
 export function examineAuthority({ authority }: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, log: Logger) {
-  const { check, accessRequestsClock } = examine(authority, pdpToken, log);
+  const examined = examine(authority, pdpToken, log);
   return {
-    pdp: (): Promise<readonly Problem[]> => check().catch((error: unknown) => [asProblem(error)]),
-    accessRequests: accessRequestsClock,
+    pdp: (): Promise<readonly Problem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
+    accessRequests: () => examined.accessRequestsClock(),
   };
 }
 

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
-import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';

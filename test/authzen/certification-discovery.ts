@@ -40,8 +40,9 @@ export const DISCOVERY: readonly Check[] = [
     run: async (pdp) => {
       const { signed_metadata: signed, jwks_uri: keys } = metadataOf(pdp);
       if (signed === undefined) return;
-      const set = createLocalJWKSet((await pdp.get(String(keys))).body as JSONWebKeySet);
-      assert.ok((await jwtVerify(String(signed), set)).payload.iss, 'it has no iss');
+      assert.ok(typeof signed === 'string' && typeof keys === 'string', 'signed_metadata or jwks_uri is no text');
+      const set = createLocalJWKSet((await pdp.get(keys)).body as JSONWebKeySet);
+      assert.ok((await jwtVerify(signed, set)).payload.iss, 'it has no iss');
     },
   },
   {

@@ -102,7 +102,11 @@ export function questionOf(nth: number, count: number): EvaluationRequest {
       properties: { department: `department-${nth % PER_ACTION}` },
     },
     action: { name: action },
-    resource: { type: `thing-of-${action}`, id: `thing-${nth % 997}`, properties: { level: (nth * 31 + Math.floor(nth / PER_ACTION)) % PER_ACTION } },
+    resource: {
+      type: `thing-of-${action}`,
+      id: `thing-${nth % 997}`,
+      properties: { level: (nth * 31 + Math.floor(nth / PER_ACTION)) % PER_ACTION },
+    },
     context: {},
   };
 }

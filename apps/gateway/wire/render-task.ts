@@ -33,8 +33,7 @@ const DENIED: Partial<Record<EndReason, string>> = {
   policy_denied: 'The tool did not run: policy does not allow this call. No change was made.',
   request_expired: 'The tool did not run: the request expired before it was decided. No change was made.',
   approval_expired: 'The tool did not run: the approval expired before it could be used. No change was made.',
-  approval_used:
-    'The tool did not run: the approval that came had been given for another call. No change was made.',
+  approval_used: 'The tool did not run: the approval that came had been given for another call. No change was made.',
   chain_limit: 'The tool did not run: one more approval would be needed than may be requested. No change was made.',
   binding_integrity: 'The tool did not run: the recorded call failed its integrity check. No change was made.',
   tool_changed: 'The tool did not run: the tool has changed since the call was made. No change was made.',

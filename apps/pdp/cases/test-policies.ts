@@ -59,7 +59,9 @@ function askEngine(engine: Engine): Ask {
         const batch = readBatch(body);
         return batch ? await decideBatch(batch, decide) : await decide(readEvaluation(body));
       }
-      default:
+      case 'subject':
+      case 'resource':
+      case 'action':
         return await search(readSearch(endpoint, body), REQUESTER);
     }
   };

@@ -15,14 +15,9 @@ export function challenge(response: Response, realm: string, problem?: 'invalid_
 type Refuse = (why: 'missing' | 'invalid', response: Response, next: NextFunction) => void;
 
 /**
- * Lets requests with this one bearer token through. Everybody else is challenged, and `refuse` answers them with 401 in
- * the form of its service.
+ * Lets requests with one of these bearer tokens through; whose it was is in `bearerHolderOf`. Everybody else is challenged, and
+ * `refuse` answers them with 401 in the form of its service.
  */
-export function bearerOnly({ token, realm }: { token: string; realm: string }, refuse: Refuse): RequestHandler {
-  return bearerAmong({ holders: [{ token }], realm }, refuse);
-}
-
-/** The same for several tokens; whose it was that came is in `bearerHolderOf`. */
 export function bearerAmong<Holder extends { readonly token: string }>(
   { holders, realm }: { holders: readonly Holder[]; realm: string },
   refuse: Refuse,
