@@ -65,7 +65,8 @@ function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
   const { url: pdpUrl, metadata, signedMetadata } = settings.pdp;
   const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted, via: credential.via });
   const options = { describe, credential, accessRequestsUrl, isTrusted, log };
-  const pdp = createPolicyDecisionPoint(options);
+  // Whoever examines is told what was found; the log is for calls.
+  const pdp = createPolicyDecisionPoint({ ...options, log: log.child({}, { level: 'silent' }) });
   return {
     options,
     examine: {

@@ -124,7 +124,11 @@ describe("somebody else's access request service with our policy decision point"
     service.publishes(() => [jwk]);
     product = await startEnforcement({
       own: ['pdp'],
-      config: { accessRequests: { url: service.url, jwksUrl: service.jwksUrl, credentialHeader: API_KEY_HEADER } },
+      config: {
+        accessRequests: { url: service.url, jwksUrl: service.jwksUrl, credentialHeader: API_KEY_HEADER },
+        // It has no list of what it took back.
+        pdp: { checkRevocations: false },
+      },
     });
     const { config } = product;
     const pdpKeys = createRemoteJWKSet(new URL(`${config.urls.pdp}/access/v1/jwks`));
@@ -222,7 +226,7 @@ describe("somebody else's policy decision point with our access request service"
     expect(writesTo(product, path)).toBe(1);
     expect(told).toContainEqual(
       expect.objectContaining({
-        ...{ template: 'theirs', evaluation_id: 'theirs', scope: 'exact' },
+        ...{ evaluation_id: 'theirs', scope: 'exact' },
         binding_hash: expect.stringMatching(/^[\w-]{43}$/),
       }),
     );

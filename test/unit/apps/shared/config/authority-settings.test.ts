@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseConfig } from '../../../../../apps/shared/config/config.ts';
+
+const parse = (raw: object) => parseConfig(raw, { baseDir: '/etc/countersign', stateDir: '/nowhere' });
+const OTHER = { url: 'https://cerbos.test' };
+
+describe('how the authority side is reached', () => {
+  it.each(['http://pdp.test', 'http://10.0.0.1:4101', 'http://localhost.evil.test', 'ftp://pdp.test'])(
+    'is not %s, unless that is allowed by name [PRJ-25, AZ-SE-01]',
+    (url) => {
+      expect(() => parse({ pdp: { url } })).toThrow(/https/);
+      expect(() => parse({ accessRequests: { url } })).toThrow(/https/);
+      expect(() => parse({ pdp: { engine: { authzen: { url } } } })).toThrow(/https/);
+      expect(parse({ pdp: { url, allowHttp: true } }).authority.pdp.url).toBe(url);
+    },
+  );
+
+  it.each(['https://pdp.test', 'https://pdp.test/', 'http://127.0.0.1:4101', 'http://[::1]:1/t1'])(
+    'may be %s, which stays as it is written [PRJ-25, AZ-MD-06]',
+    (url) => {
+      expect(parse({ pdp: { url } })).toMatchObject({ urls: { pdp: url }, authority: { pdp: { url } } });
+    },
+  );
+
+  it('trusts the origins that are configured, and of a foreign PDP learns where requests go', () => {
+    const { authority } = parse({ pdp: { url: 'https://pdp.test', trustedOrigins: ['https://ars.test'] } });
+    expect(authority.trusted).toEqual(expect.arrayContaining(['https://pdp.test', 'https://ars.test']));
+    expect(authority.accessRequests.url).toBeUndefined();
+    expect(parse({}).authority.accessRequests.url).toBe('http://127.0.0.1:4102/access/v1/requests');
+    const named = { pdp: { url: 'https://pdp.test' }, accessRequests: { url: 'https://ars.test/r' } };
+    expect(parse(named).authority.accessRequests.url).toBe('https://ars.test/r');
+  });
+
+  it('finds certificates beside the configuration', () => {
+    const clientCertificate = { certificate: 'a.pem', key: '/k.pem' };
+    const { authority, pdp } = parse({
+      pdp: { clientCertificate, engine: { authzen: { ...OTHER, clientCertificate } } },
+    });
+    const found = { certificate: '/etc/countersign/a.pem', key: '/k.pem' };
+    expect(authority.pdp.credential.clientCertificate).toEqual(found);
+    expect(pdp.engine?.authzen.clientCertificate).toEqual(found);
+  });
+
+  it.each([[{ template: 't' }], [{ template: 't', reason: 'r', output: 1 }], [{ reason: 'r' }]])(
+    'takes no hint like %j',
+    (hint) => {
+      expect(() => parse({ pdp: { engine: { authzen: { ...OTHER, requestable: [hint] } } } })).toThrow();
+    },
+  );
+});
