@@ -70,7 +70,7 @@ function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
   return {
     options,
     examine: {
-      async accessRequestsClock() {
+      accessRequestsClock: async () => {
         const url = accessRequestsUrl ?? (await describe()).accessRequests;
         if (url !== undefined && isTrusted(url)) return readServiceClock(new URL(url).origin);
         throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');

@@ -87,22 +87,24 @@ describe('metadata', () => {
     expect(pathsAsked()).toEqual([WELL_KNOWN]);
   });
 
-  it.each(['https://evil.test/evaluate', 'http://localhost:1/evaluate', '/evaluate'])(
-    'that names %s for evaluations sends them nowhere [PRJ-24, AZ-SE-01]',
+  it('that names another host for evaluations sends them nowhere, unless the configuration trusts it [PRJ-24, AZ-SE-01]', async () => {
+    const other = await startScriptedPdp();
+    other.says('/e', { body: { decision: true } });
+    server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: `${other.url}/e` }) });
+    await expect(evaluate()).rejects.toMatchObject(unavailable);
+    expect(other.asked).toEqual([]);
+    expect(await evaluate(server.url, { trusted: [other.url] })).toEqual({ kind: 'allow' });
+    await other.close();
+  });
+
+  it.each(['https://127.0.0.1/e', '/e', '', 'data:application/json,{"decision":true}'])(
+    'that names %j for evaluations sends them nowhere',
     async (endpoint) => {
       server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: endpoint }) });
       await expect(evaluate()).rejects.toMatchObject(unavailable);
       expect(pathsAsked()).toEqual([WELL_KNOWN]);
     },
   );
-
-  it('may name another host that the configuration trusts', async () => {
-    const other = await startScriptedPdp();
-    other.says('/e', { body: { decision: true } });
-    server.says(WELL_KNOWN, { body: metadata({ access_evaluation_endpoint: `${other.url}/e` }) });
-    expect(await evaluate(server.url, { trusted: [other.url] })).toEqual({ kind: 'allow' });
-    await other.close();
-  });
 
   it('without a batch endpoint has several questions put one by one [AZ-MD-07, COAZ-EN-07]', async () => {
     server.says(WELL_KNOWN, { body: metadata() });
