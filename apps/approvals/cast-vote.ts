@@ -21,6 +21,8 @@ import { randomText } from '../shared/random-text.ts';
 export interface Ballot {
   readonly requestId: string;
   readonly approver: Approver;
+  /** Who speaks in the approver's place, and by which delegation. */
+  readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
   readonly callDigest: string;
@@ -44,8 +46,9 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
     if (request === undefined) return 'not_found';
     const people = deps.people();
     // Who has voted is told so by the database, even when the stage that is open now is for others.
-    const hasVoted = earlierVote(request, ballot.approver.subject, ballot.stage) !== undefined;
-    const ineligible = hasVoted ? undefined : ineligibilityOf(ballot.approver, request, people);
+    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject };
+    const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
+    const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const counted = ineligible ?? (await count(store, ballot, { request, people }));
     // Who tried what is on record even when it came to nothing; reasons and arguments are not for the log.
     const facts = { requestId: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
@@ -77,6 +80,16 @@ type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 const REFUSALS = {
   not_found: [404, 'There is no such request', 'Look at how its id was copied; the list of requests has them all.'],
   own_request: [403, 'You asked for this yourself', 'Somebody else has to decide it.'],
+  delegate_of_requester: [
+    403,
+    'You stand in for somebody who asked for this',
+    'Somebody else has to decide it, even when you no longer stand in.',
+  ],
+  delegation_over: [
+    403,
+    'You do not stand in for them',
+    'The delegation has ended, or was revoked. Nothing was decided.',
+  ],
   not_eligible: [403, 'This is for others to decide', 'The request says who may decide it.'],
   stage_over: [409, 'The stage that you looked at is over', 'Nothing was decided. Open the request and read it again.'],
   mismatch: [

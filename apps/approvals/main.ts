@@ -18,6 +18,7 @@ import { createCastVote, type CastVote } from './cast-vote.ts';
 import { startExpiry, startForgetting } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
+import { createDelegationStore, type DelegationStore } from './stores/delegation.store.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
@@ -42,6 +43,7 @@ interface Parts {
   readonly store: AccessRequestStore;
   readonly castVote: CastVote;
   readonly people: DirectorySource;
+  readonly delegations: DelegationStore;
   readonly termsOf: TermsOf;
   readonly clients: readonly AccessRequestClient[];
   readonly log: Logger;
@@ -80,7 +82,8 @@ export async function startApprovals(
     const people = openDirectory(config.directory, log);
     const termsOf = configuredTerms(config, people());
     const castVote = createCastVote({ store, people, log });
-    const parts = { store, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
+    const stores = { store, delegations: createDelegationStore(pool) };
+    const parts = { ...stores, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
@@ -110,7 +113,7 @@ const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
   });
 
 async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
-  const { store, castVote, people, log } = parts;
+  const { store, castVote, people, delegations, log } = parts;
   const { urls, identity } = config;
   const rolesClaim = identity.rolesClaim;
   return {
@@ -134,7 +137,9 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       store,
       castVote,
       people,
+      delegations,
       withdraw: createWithdraw({ store, log }),
+      log,
       verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
       url: urls.approvals,
     }),

@@ -1,33 +1,34 @@
-import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
+import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { tally, type Tallied } from '../../../workflows/domain/access-request/quorum.ts';
 import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time } from '../../shared/pages/time.tsx';
-import type { Visitor } from './authenticate.ts';
-import { obstacleTo, ownVote, type Obstacle } from './view.ts';
+import { visiblePieces } from '../../shared/pages/visible-text.ts';
+import { Visible } from '../../shared/pages/visible.tsx';
+import { capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
 import { DECIDED, ENDED } from './words.tsx';
 
 export interface StandingProps {
   readonly request: AccessRequest;
-  readonly visitor: Visitor;
-  readonly people: People;
+  readonly seat: Seat;
 }
 
 /**
  * What stands between the visitor and a decision, if anything does: theirs, an end, or that they may not. It comes from
  * the stored request alone, never from the address.
  */
-export function Standing({ request, visitor, people }: StandingProps) {
-  const vote = ownVote(visitor, request);
-  if (vote !== undefined) return <Confirmation request={request} verdict={vote.verdict} at={vote.at} />;
-  const obstacle = obstacleTo(visitor, request, people);
+export function Standing({ request, seat }: StandingProps) {
+  const vote = ownVote(seat, request);
+  if (vote !== undefined) return <Confirmation request={request} vote={vote} subject={seat.visitor.subject} />;
+  const obstacle = obstacleTo(seat, request);
   return obstacle === undefined ? null : <NotYours request={request} obstacle={obstacle} />;
 }
 
 /** The form with which the visitor decides; nothing when they cannot. */
-export function DecisionForm({ request, visitor, people, csrfToken }: StandingProps & { readonly csrfToken: string }) {
-  if (obstacleTo(visitor, request, people) !== undefined) return null;
+export function DecisionForm({ request, seat, csrfToken }: StandingProps & { readonly csrfToken: string }) {
+  const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
+  const [first] = capacities;
+  if (first === undefined) return null;
   return (
     <section class="card" aria-labelledby="decide">
       <h2 id="decide">Your decision</h2>
@@ -36,6 +37,7 @@ export function DecisionForm({ request, visitor, people, csrfToken }: StandingPr
         <input type="hidden" name="callDigest" value={request.callDigest} />
         <input type="hidden" name="generation" value={String(request.generation)} />
         <input type="hidden" name="stage" value={String(request.stage)} />
+        <InWhoseName capacities={capacities} />
         <div>
           <label for="reason">Reason</label>
           <textarea id="reason" name="reason" maxLength={2_000} aria-describedby="reason-hint" />
@@ -54,13 +56,38 @@ export function DecisionForm({ request, visitor, people, csrfToken }: StandingPr
         <p class="hint" data-unread hidden>
           Scroll to the end of the call to approve it.
         </p>
-        <p class="hint">{consequence(request, visitor)}</p>
+        <p class="hint">{consequence(request, first)}</p>
       </form>
     </section>
   );
 }
 
-function consequence(request: AccessRequest, approver: Visitor): string {
+/** Where there is a choice, or the name is not the visitor's own, it is said in whose name the vote counts. */
+function InWhoseName({ capacities }: { capacities: readonly Capacity[] }) {
+  if (capacities.every(({ standIn }) => standIn === undefined)) return null;
+  return (
+    <div>
+      <label for="on-behalf-of">Your decision counts as that of</label>
+      <select id="on-behalf-of" name="onBehalfOf">
+        {capacities.map(({ approver, standIn }) => (
+          <option key={approver.subject} value={standIn === undefined ? '' : approver.subject}>
+            {plainText(approver.subject)}
+            {standIn === undefined ? ' (yourself)' : ', for whom you stand in'}
+          </option>
+        ))}
+      </select>
+      <p class="hint">One decision: whoever decides for somebody else does not decide for themselves as well.</p>
+    </div>
+  );
+}
+
+/** An option holds text alone. */
+const plainText = (text: string) =>
+  visiblePieces(text)
+    .map((piece) => piece.text)
+    .join('');
+
+function consequence(request: AccessRequest, { approver }: Capacity): string {
   const mine = { approver, verdict: 'approve', stage: request.stage } as const;
   const after = { ...request, votes: [...request.votes, mine] };
   const next = resolutionOf(after);
@@ -81,11 +108,22 @@ function moreApprovals(request: Tallied): string {
   return `${missing} more ${missing === 1 ? 'approval is' : 'approvals are'}`;
 }
 
-function Confirmation({ request, verdict, at }: { request: AccessRequest; verdict: 'approve' | 'deny'; at: string }) {
+/** Who said it, as the visitor reads it. */
+function Confirmation({ request, vote, subject }: { request: AccessRequest; vote: Vote; subject: string }) {
+  const { approver, castBy, verdict, at } = vote;
+  const isOwn = approver.subject === subject;
   return (
     <div class={`notice ${verdict === 'approve' ? 'good' : 'bad'}`} role="status">
       <strong>
-        You {DECIDED[verdict]} this <Time at={at} />.
+        {isOwn && castBy !== undefined ? <Visible text={castBy} /> : 'You'} {DECIDED[verdict]} this
+        {isOwn && castBy !== undefined && ' for you'}
+        {!isOwn && (
+          <>
+            {' on behalf of '}
+            <Visible text={approver.subject} />
+          </>
+        )}{' '}
+        <Time at={at} />.
       </strong>
       <p>{outcome(request)}</p>
       <p>
@@ -102,11 +140,12 @@ function outcome(request: AccessRequest): string {
 
 const OBSTACLES = {
   own_request: 'You asked for this yourself, or your agent did, so somebody else has to decide it.',
-  not_eligible: 'Others decide it; who, is said below.',
+  delegate_of_requester: 'You stand in for somebody who asked for this, so somebody else has to decide it.',
+  not_eligible: 'Others decide it; who, is said under “Who decides”.',
 } as const satisfies Record<Exclude<Obstacle, 'final' | 'already_voted'>, string>;
 
 function NotYours({ request, obstacle }: { request: AccessRequest; obstacle: Obstacle }) {
-  if (obstacle === 'own_request' || obstacle === 'not_eligible') {
+  if (obstacle !== 'final' && obstacle !== 'already_voted') {
     return (
       <div class="notice info" role="status">
         <strong>You cannot decide this request.</strong>

@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { Visitor } from './authenticate.ts';
+import { InboxTabs } from './tabs.tsx';
 import { stageView } from './view.ts';
 import { StatusBadge } from './words.tsx';
 
@@ -29,11 +30,7 @@ export function RequestList({ requests, which, limit, person, visitor }: Request
     <Page title={TITLES[which]} section="Approvals" person={person}>
       <div class="title-row">
         <h1>Requests</h1>
-        <nav class="tabs" aria-label="Which requests">
-          <Tab href="/requests?status=yours" label="Yours to decide" current={which === 'yours'} />
-          <Tab href="/requests" label="All open" current={which === 'pending'} />
-          <Tab href="/requests?status=ended" label="Ended" current={which === 'ended'} />
-        </nav>
+        <InboxTabs current={which} />
       </div>
       {requests.length === 0 ? (
         <Empty which={which} />
@@ -51,14 +48,6 @@ export function RequestList({ requests, which, limit, person, visitor }: Request
         </p>
       )}
     </Page>
-  );
-}
-
-function Tab({ href, label, current }: { href: string; label: string; current: boolean }) {
-  return (
-    <a href={href} {...(current && { 'aria-current': 'page' })}>
-      {label}
-    </a>
   );
 }
 

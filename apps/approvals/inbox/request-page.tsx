@@ -1,12 +1,11 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
 import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Instant, Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
-import type { Visitor } from './authenticate.ts';
+import type { Seat } from './seat.ts';
 import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
 import { WithdrawalForm } from './withdrawal.tsx';
@@ -15,8 +14,7 @@ import { WhoDecides } from './who-decides.tsx';
 
 export interface RequestPageProps {
   readonly request: AccessRequest;
-  readonly visitor: Visitor;
-  readonly people: People;
+  readonly seat: Seat;
   readonly person: SignedIn;
 }
 
@@ -24,7 +22,7 @@ export interface RequestPageProps {
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, visitor, people, person }: RequestPageProps) {
+export function RequestPage({ request, seat, person }: RequestPageProps) {
   const call = callOf(request);
   return (
     <Page title={request.tool} section="Approvals" person={person}>
@@ -38,7 +36,7 @@ export function RequestPage({ request, visitor, people, person }: RequestPagePro
         <StatusBadge status={request.status} />
       </div>
       <Lead request={request} />
-      <Standing request={request} visitor={visitor} people={people} />
+      <Standing request={request} seat={seat} />
       <div class="detail">
         <section class="card" aria-labelledby="call">
           <h2 id="call">{request.status === 'pending' ? 'What will run' : 'The call'}</h2>
@@ -60,7 +58,7 @@ export function RequestPage({ request, visitor, people, person }: RequestPagePro
           <Facts request={request} />
           <WhoDecides request={request} />
         </div>
-        <DecisionForm request={request} visitor={visitor} people={people} csrfToken={person.csrfToken} />
+        <DecisionForm request={request} seat={seat} csrfToken={person.csrfToken} />
         <WithdrawalForm request={request} csrfToken={person.csrfToken} />
       </div>
     </Page>

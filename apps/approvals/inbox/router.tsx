@@ -1,7 +1,8 @@
 import express, { type Request, type Response, type Router } from 'express';
+import type { Logger } from 'pino';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -10,10 +11,13 @@ import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Withdraw } from '../withdraw.ts';
 import { approversOnly, visitorOf, type VerifyAccessToken, type Visitor } from './authenticate.ts';
+import { delegationsRouter } from './delegations-router.tsx';
 import { RequestList } from './list-page.tsx';
 import { RequestPage } from './request-page.tsx';
+import type { Delegation, DelegationStore } from '../stores/delegation.store.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
-import { detailView, obstacleTo, summaryView } from './view.ts';
+import { obstacleTo, standingIn, type Capacity, type Seat } from './seat.ts';
+import { detailView, summaryView } from './view.ts';
 import { withdrawalRouter } from './withdrawal.tsx';
 
 /** Requests shown in one list. */
@@ -25,8 +29,10 @@ const MAX_BODY = '64kb';
 export interface InboxHttp {
   readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
   readonly castVote: CastVote;
-  readonly people: () => People;
+  readonly people: () => Directory;
+  readonly delegations: DelegationStore;
   readonly withdraw: Withdraw;
+  readonly log: Logger;
   readonly verifyAccessToken: VerifyAccessToken;
   /** Public address, which is also the audience of approvers' tokens. */
   readonly url: string;
@@ -39,14 +45,13 @@ export function inboxRouter(http: InboxHttp): Router {
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', approver, list(http));
   router.get('/requests/:id', approver, show(http));
-  router.post(
-    '/requests/:id/votes',
-    approver,
+  const parsed = [
     express.json({ limit: MAX_BODY, inflate: false }),
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
     csrfProtection,
-    vote(http),
-  );
+  ];
+  router.post('/requests/:id/votes', approver, parsed, vote(http));
+  router.use('/delegations', approver, parsed, delegationsRouter(http));
   router.use(withdrawalRouter({ approver, withdraw: http.withdraw }));
   return router;
 }
@@ -56,7 +61,12 @@ const ENDED = ACCESS_REQUEST_STATUSES.filter((status) => status !== 'pending');
 const CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
 const listQuery = z.object({ status: z.enum(CHOICES).default('pending') });
 
-function list({ store, people }: InboxHttp) {
+async function seatOf({ people, delegations }: InboxHttp, visitor: Visitor): Promise<Seat> {
+  return { visitor, people: people(), delegations: await delegations.activeTo(visitor.subject) };
+}
+
+function list(http: InboxHttp) {
+  const { store } = http;
   return async (request: Request, response: Response) => {
     const query = listQuery.safeParse(request.query);
     if (!query.success) {
@@ -64,7 +74,8 @@ function list({ store, people }: InboxHttp) {
     }
     const { status } = query.data;
     const visitor = visitorOf(request, response);
-    const isDecidable = (one: AccessRequestSummary) => obstacleTo(visitor, one, people()) === undefined;
+    const seat = await seatOf(http, visitor);
+    const isDecidable = (one: AccessRequestSummary) => obstacleTo(seat, one) === undefined;
     const requests =
       status === 'yours'
         ? (await store.list(['pending'], SCAN_LIMIT)).filter(isDecidable).slice(0, LIST_LIMIT)
@@ -76,16 +87,14 @@ function list({ store, people }: InboxHttp) {
   };
 }
 
-function show({ store, people }: InboxHttp) {
+function show(http: InboxHttp) {
   return async (request: Request, response: Response) => {
-    const found = await store.find(idOf(request));
-    if (found === undefined) refuseUncounted('not_found', idOf(request));
-    else {
-      const visitor = visitorOf(request, response);
-      if (!wantsPage(request)) return void response.json({ request: detailView(found, visitor, people()) });
-      const page = { request: found, visitor, people: people(), person: signedIn(request, visitor) };
-      response.send(renderPage(<RequestPage {...page} />));
-    }
+    const found = await http.store.find(idOf(request));
+    if (found === undefined) return refuseUncounted('not_found', idOf(request));
+    const visitor = visitorOf(request, response);
+    const seat = await seatOf(http, visitor);
+    if (!wantsPage(request)) return void response.json({ request: detailView(found, seat) });
+    response.send(renderPage(<RequestPage request={found} seat={seat} person={signedIn(request, visitor)} />));
   };
 }
 
@@ -95,11 +104,14 @@ const voteBody = z.object({
   reason: z.string().max(2_000).optional(),
   callDigest: digest,
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
+  /** Subject in whose place the visitor votes. Default, and when empty: in their own name. */
+  onBehalfOf: z.string().max(1_024).optional(),
   /** The stage that was looked at. */
   stage: z.coerce.number().pipe(z.int32().min(1)).optional(),
 });
 
-function vote({ store, castVote, people }: InboxHttp) {
+function vote(http: InboxHttp) {
+  const { store, castVote } = http;
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(request, response);
     const body = voteBody.safeParse(request.body);
@@ -110,17 +122,26 @@ function vote({ store, castVote, people }: InboxHttp) {
         'Send verdict (approve or deny), callDigest and, if you like, reason.',
       );
     }
-    const { verdict, reason, callDigest, generation, stage } = body.data;
+    const { verdict, reason, callDigest, generation, stage, onBehalfOf } = body.data;
     const requestId = idOf(request);
-    const approver = { issuer: visitor.issuer, subject: visitor.subject, roles: visitor.roles };
-    const via = visitor.via;
-    const outcome = await castVote({ requestId, approver, verdict, reason, callDigest, generation, stage, via });
-    refuseUncounted(outcome, requestId);
+    const ballot = { requestId, verdict, reason, callDigest, generation, stage, via: visitor.via };
+    const seat = await seatOf(http, visitor);
+    const capacity = capacityOf(seat, onBehalfOf);
+    if (capacity === undefined) return refuseUncounted('delegation_over', requestId);
+    refuseUncounted(await castVote({ ...ballot, ...capacity }), requestId);
     // The page is read again from what is stored: it never says that a vote counted before it did.
     if (wantsPage(request)) return response.redirect(303, `/requests/${requestId}`);
     const found = await store.find(requestId);
-    if (found !== undefined) response.json({ request: detailView(found, visitor, people()) });
+    if (found !== undefined) response.json({ request: detailView(found, seat) });
   };
+}
+
+/** In whose name the visitor votes; undefined when they do not stand in for that person. */
+function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {
+  const { issuer, subject, roles } = visitor;
+  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, roles } };
+  const delegation = delegations.find(({ delegator }: Delegation) => delegator.subject === onBehalfOf);
+  return delegation && standingIn(delegation, subject);
 }
 
 const idOf = (request: Request) => String(request.params['id']);

@@ -1,30 +1,9 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { isEnded } from '../../../workflows/domain/access-request/access-request.ts';
-import {
-  ineligibilityOf,
-  type Ineligibility,
-  type People,
-} from '../../../workflows/domain/access-request/eligibility.ts';
-import { earlierVote, tally } from '../../../workflows/domain/access-request/quorum.ts';
+import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
-import type { Visitor } from './authenticate.ts';
-
-/** Why this visitor cannot decide this request. */
-export type Obstacle = Ineligibility | 'final' | 'already_voted';
-
-/** What is in the way of this visitor's vote; undefined when nothing is. */
-export function obstacleTo(visitor: Visitor, request: AccessRequestSummary, people: People): Obstacle | undefined {
-  if (isEnded(request.status)) return ineligibilityOf(visitor, request, people) ?? 'final';
-  if (ownVote(visitor, request) !== undefined) return 'already_voted';
-  return ineligibilityOf(visitor, request, people);
-}
-
-/** The visitor's vote, which keeps them from voting in the stage that is open. */
-export function ownVote({ subject }: Visitor, request: AccessRequestSummary) {
-  return earlierVote(request, subject, request.stage);
-}
+import { capacitiesOf, obstacleTo, type Seat } from './seat.ts';
 
 /** The stage that is open, or was at the end: how far it is, and who may decide it, by the names of what they belong to. */
 export function stageView(request: AccessRequestSummary) {
@@ -91,7 +70,7 @@ export function summaryView(request: AccessRequestSummary) {
 }
 
 /** A request in full: the complete call, the votes, and whether the visitor may vote. */
-export function detailView(request: AccessRequest, visitor: Visitor, people: People) {
+export function detailView(request: AccessRequest, seat: Seat) {
   const call = callOf(request);
   return {
     ...summaryView(request),
@@ -108,6 +87,8 @@ export function detailView(request: AccessRequest, visitor: Visitor, people: Peo
       approver: { issuer, subject },
       ...vote,
     })),
-    obstacle: obstacleTo(visitor, request, people),
+    obstacle: obstacleTo(seat, request),
+    /** Subjects in whose place the visitor may vote. */
+    onBehalfOf: capacitiesOf(seat, request).flatMap(({ approver, standIn }) => (standIn ? [approver.subject] : [])),
   };
 }

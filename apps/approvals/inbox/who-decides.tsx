@@ -60,12 +60,23 @@ function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
   );
 }
 
-function VoteLine({ vote: { approver, verdict, reason, at }, stage }: { vote: Vote; stage: string | undefined }) {
+function VoteLine({
+  vote: { approver, castBy, verdict, reason, at },
+  stage,
+}: {
+  vote: Vote;
+  stage: string | undefined;
+}) {
   return (
     <>
       <strong>
-        <Visible text={approver.subject} />
+        <Visible text={castBy ?? approver.subject} />
       </strong>{' '}
+      {castBy !== undefined && (
+        <>
+          on behalf of <Visible text={approver.subject} />{' '}
+        </>
+      )}
       {DECIDED[verdict]} <Time at={at} />
       {stage !== undefined && (
         <>

@@ -31,6 +31,7 @@ export interface AccessRequestRow {
   readonly binding_hash: string;
   readonly binding_context_members: string[];
   readonly parties: string[];
+  readonly delegates: string[];
   readonly stages: readonly Stage[];
   readonly stage: number;
   readonly stage_ends_at: Date | null;
@@ -53,6 +54,7 @@ export interface AccessRequestRow {
     readonly issuer: string;
     readonly subject: string;
     readonly roles: string[];
+    readonly cast_by: string;
     readonly stage: number;
     readonly verdict: Verdict;
     readonly reason: string | null;
@@ -65,12 +67,13 @@ export interface AccessRequestRow {
 const select = (context: string) => `
   SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
-    r.call_digest, r.binding_hash, r.binding_context_members, r.parties, r.stages, r.stage, r.stage_ends_at,
+    r.call_digest, r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
     o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
     r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
     r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
-      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'stage', v.stage,
+      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'cast_by', v.cast_by,
+        'stage', v.stage,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
   FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id`;
@@ -112,6 +115,7 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     bindingHash: row.binding_hash,
     bindingContextMembers: row.binding_context_members,
     parties: row.parties,
+    delegates: row.delegates,
     stages: row.stages,
     stage: row.stage,
     ...(row.stage_ends_at !== null && { stageEndsAt: row.stage_ends_at.toISOString() }),
@@ -126,9 +130,17 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
 }
 
 function voteFrom({ at, reason, ...vote }: AccessRequestRow['votes'][number]): Vote {
-  const { issuer, subject, roles, stage, verdict, via } = vote;
+  const { issuer, subject, roles, cast_by, stage, verdict, via } = vote;
   const approver = { issuer, subject, roles };
-  return { approver, stage, verdict, ...(reason !== null && { reason }), via, at: new Date(at).toISOString() };
+  return {
+    approver,
+    ...(cast_by !== subject && { castBy: cast_by }),
+    stage,
+    verdict,
+    ...(reason !== null && { reason }),
+    via,
+    at: new Date(at).toISOString(),
+  };
 }
 
 function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import {
   accessRequestFrom,
   SELECT_SUMMARY,
@@ -13,7 +14,15 @@ import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 
 export type VoteOutcome =
-  'counted' | 'repeated' | 'already_voted' | 'final' | 'mismatch' | 'stage_over' | 'own_request' | 'not_found';
+  | 'counted'
+  | 'repeated'
+  | 'already_voted'
+  | 'final'
+  | 'mismatch'
+  | 'stage_over'
+  | 'delegation_over'
+  | Ineligibility
+  | 'not_found';
 
 /** What the callback of an ended request says, and where it goes. */
 export interface PendingCallback {

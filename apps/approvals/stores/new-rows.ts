@@ -53,6 +53,8 @@ export interface NewVote {
   readonly generation: number | undefined;
   readonly callDigest: string;
   readonly approver: Approver;
+  /** Who speaks in the approver's place, and by which delegation. */
+  readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
   /** The stage that was looked at; absent: the one that is open. Counted from 1. */
   readonly stage?: number | undefined;
   /** The stage for which the approver was found eligible. */
@@ -114,6 +116,8 @@ export function voteRow(vote: NewVote) {
     approver_issuer: vote.approver.issuer,
     approver_subject: vote.approver.subject,
     approver_roles: vote.approver.roles,
+    cast_by: vote.standIn?.subject,
+    delegation_id: vote.standIn?.delegationId,
     stage: vote.stage,
     judged_stage: vote.judgedStage,
     lapsed: vote.facts?.lapsed,

@@ -68,9 +68,27 @@ CREATE INDEX access_request_open_by_deadline ON approvals.access_request (least(
   WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
 
+-- Whoever is away lets somebody else decide in their place, until it ends. Nothing is handed on: a vote needs a delegation by
+-- the person as whose it counts. The roles are those that this person had when they delegated.
+CREATE TABLE approvals.delegation (
+  id                text PRIMARY KEY,
+  delegator_issuer  text NOT NULL,
+  delegator_subject text NOT NULL,
+  delegator_roles   text[] NOT NULL,
+  delegate_subject  text NOT NULL,
+  created_at        timestamptz NOT NULL,
+  until             timestamptz NOT NULL,
+  revoked_at        timestamptz,
+  CONSTRAINT delegation_to_another CHECK (delegate_subject <> delegator_subject),
+  CONSTRAINT delegation_ends CHECK (until > created_at AND until <= created_at + interval '92 days')
+);
+CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, until);
+CREATE INDEX delegation_by_delegator ON approvals.delegation (delegator_subject, until);
+
 -- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
 -- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
--- the one issuer; the spelling of the issuer must not make two of one.
+-- the one issuer; the spelling of the issuer must not make two of one. `cast_by` is who spoke: the approver, or somebody
+-- who stands in for them, and who likewise speaks once.
 CREATE TABLE approvals.vote (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   stage             integer NOT NULL,
@@ -78,13 +96,17 @@ CREATE TABLE approvals.vote (
   approver_issuer   text NOT NULL,
   approver_subject  text NOT NULL,
   approver_roles    text[] NOT NULL,
+  cast_by           text NOT NULL,
+  delegation_id     text REFERENCES approvals.delegation,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api','webhook')),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
-  CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage))
+  CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),
+  CONSTRAINT vote_one_voice UNIQUE (access_request_id, counts_in, cast_by),
+  CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL))
 );
 
 -- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
@@ -155,3 +177,14 @@ BEGIN
 END $$;
 CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+
+-- A delegation is ended, once, and changed in no other way: whose voice a vote was stays to be read.
+CREATE FUNCTION approvals.guard_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' OR to_jsonb(NEW) - 'revoked_at' <> to_jsonb(OLD) - 'revoked_at' OR OLD.revoked_at IS NOT NULL THEN
+    RAISE EXCEPTION 'delegation % cannot change', OLD.id USING ERRCODE = 'CS002';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER delegation_guard BEFORE UPDATE OR DELETE ON approvals.delegation
+  FOR EACH ROW EXECUTE FUNCTION approvals.guard_delegation();

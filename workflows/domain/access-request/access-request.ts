@@ -38,6 +38,8 @@ export interface Approver {
 /** What one approver said, with the roles they had then, in which stage. */
 export interface Vote {
   readonly approver: Approver;
+  /** Who said it in the approver's place, whose vote it is nevertheless. */
+  readonly castBy?: string;
   /** Counted from 1. */
   readonly stage: number;
   readonly verdict: Verdict;
@@ -75,6 +77,8 @@ export interface AccessRequest {
   readonly requester: Requester;
   /** Subjects that may not decide. @see partiesOf */
   readonly parties: readonly string[];
+  /** Subjects to whom a party delegated at any time since the request was opened; they may not decide either. */
+  readonly delegates: readonly string[];
   readonly generation: number;
   readonly callDigest: string;
   readonly bindingHash: string;

@@ -4,7 +4,7 @@ import { openStage, type Electorate } from './stages.ts';
 /** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
 export const APPROVER_ROLE = 'approver';
 
-export type Ineligibility = 'not_eligible' | 'own_request';
+export type Ineligibility = 'not_eligible' | 'own_request' | 'delegate_of_requester';
 
 /** What the deployment's directory says of people. Nothing in it comes from a request. */
 export interface People {
@@ -15,15 +15,22 @@ export interface People {
 }
 
 /** What of a request says who may decide it. */
-export type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'stages' | 'stage'>;
+export type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 'stages' | 'stage'>;
 
 /**
- * Why somebody may not vote in the stage that is open; undefined when they may. Nobody decides what they are a party to,
- * whatever else they are. Groups and managers are looked up now: who has left decides nothing, whatever their role.
+ * Why somebody may not vote in the stage that is open, in their own name or with another voice (`castBy`); undefined when they
+ * may. Nobody decides what they, or somebody for whom they may decide, are a party to, whatever else they are. Groups and managers are looked up now: who has left decides nothing, whatever their role.
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
-export function ineligibilityOf(approver: Approver, asked: Asked, people: People): Ineligibility | undefined {
-  if (asked.parties.includes(approver.subject)) return 'own_request';
+export function ineligibilityOf(
+  approver: Approver & { readonly castBy?: string | undefined },
+  asked: Asked,
+  people: People,
+): Ineligibility | undefined {
+  const persons = [approver.subject, approver.castBy ?? approver.subject];
+  if (persons.some((one) => asked.parties.includes(one))) return 'own_request';
+  if (persons.some((one) => asked.delegates.includes(one))) return 'delegate_of_requester';
+  if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';
   const { approvers } = openStage(asked);
   return belongsTo(approvers, approver, { asked, people }) ? undefined : 'not_eligible';
 }
@@ -56,7 +63,10 @@ export function electorateOf(asked: Asked, people: People): ReadonlySet<string> 
   const manager = approvers.requesterManager ? people.find(asked.requester.subject)?.manager : undefined;
   if (manager !== undefined) named.add(manager);
   return new Set(
-    [...named].filter((subject) => !asked.parties.includes(subject) && people.find(subject)?.isActive !== false),
+    [...named].filter(
+      (subject) =>
+        ![...asked.parties, ...asked.delegates].includes(subject) && people.find(subject)?.isActive !== false,
+    ),
   );
 }
 
@@ -70,6 +80,6 @@ export function subjectsOf({ people: named, groups, owners }: Electorate, people
 export function lapsedApprovers(asked: Asked & Pick<AccessRequest, 'votes'>, people: People): string[] {
   return asked.votes
     .filter(({ stage, verdict }) => stage === asked.stage && verdict === 'approve')
-    .filter(({ approver }) => ineligibilityOf(approver, asked, people) !== undefined)
+    .filter(({ approver, castBy }) => ineligibilityOf({ ...approver, castBy }, asked, people) !== undefined)
     .map(({ approver }) => approver.subject);
 }

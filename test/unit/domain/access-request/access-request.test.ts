@@ -54,11 +54,11 @@ describe('quorum', () => {
 
   it('knows who has voted: in the request, or in the stage that they name', () => {
     const votes = [vote('a', 'approve')];
-    expect(earlierVote(request(votes), 'a', 2)).toBe(votes[0]);
-    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a', 2)).toBeUndefined();
-    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a', 1)).toBe(votes[0]);
-    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), 'a')).toBe(votes[0]);
-    expect(earlierVote(request(votes), 'b')).toBeUndefined();
+    expect(earlierVote(request(votes), { subject: 'a' }, 2)).toBe(votes[0]);
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), { subject: 'a' }, 2)).toBeUndefined();
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), { subject: 'a' }, 1)).toBe(votes[0]);
+    expect(earlierVote(request(votes, ofTwo, { separateStages: false }), { subject: 'a' })).toBe(votes[0]);
+    expect(earlierVote(request(votes), { subject: 'b' })).toBeUndefined();
   });
 });
 

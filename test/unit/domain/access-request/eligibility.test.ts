@@ -24,6 +24,7 @@ const people = readDirectory(
 const asked = (approvers?: Partial<Electorate>, parties = ['rita', 'bot']) => ({
   requester: { subject: 'rita', clientId: 'bot' },
   parties,
+  delegates: ['deputy'],
   stages: [aStage(approvers && { approvers })],
   stage: 1,
 });

@@ -1,0 +1,94 @@
+import express, { type Request, type Response, type Router } from 'express';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import { csrfTokenOf } from '../../shared/http/csrf.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
+import { Refusal } from '../../shared/http/refusal.ts';
+import { randomText } from '../../shared/random-text.ts';
+import { renderPage } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import type { DelegationStore } from '../stores/delegation.store.ts';
+import { visitorOf } from './authenticate.ts';
+import { DelegationsPage } from './delegations-page.tsx';
+
+const DAY_MS = 86_400_000;
+/** A day less than what the database takes at most, so that the last day is in it whole. */
+const LONGEST_DAYS = 91;
+const LINK = { href: '/delegations', label: 'To your delegations' };
+
+export interface DelegationsHttp {
+  readonly delegations: DelegationStore;
+  readonly people: () => Directory;
+  readonly log: Logger;
+}
+
+/** `/delegations`: who decides for the visitor while they are away. Needs the visitor, parsed bodies and the CSRF check before it. */
+export function delegationsRouter(http: DelegationsHttp): Router {
+  const router = express.Router();
+  router.get('/', show(http));
+  router.post('/', add(http));
+  router.post('/:id/revoke', revoke(http));
+  return router;
+}
+
+function show({ delegations }: DelegationsHttp) {
+  return async (request: Request, response: Response) => {
+    const visitor = visitorOf(request, response);
+    const [made, received] = await Promise.all([
+      delegations.madeBy(visitor.subject),
+      delegations.activeTo(visitor.subject),
+    ]);
+    if (!wantsPage(request)) return void response.json({ made, received });
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    response.send(renderPage(<DelegationsPage made={made} received={received} person={person} now={new Date()} />));
+  };
+}
+
+/** A day means its end, by UTC. */
+const until = z.union([
+  z.iso.date().transform((day) => new Date(Date.parse(day) + DAY_MS).toISOString()),
+  z.iso.datetime({ offset: true }),
+]);
+const newDelegation = z.object({ delegate: z.string().trim().min(1).max(255), until });
+
+function add({ delegations, people, log }: DelegationsHttp) {
+  return async (request: Request, response: Response) => {
+    const visitor = visitorOf(request, response);
+    const body = newDelegation.safeParse(request.body);
+    if (!body.success) {
+      throw new Refusal(400, 'This is no delegation', 'Say who stands in, and until which day or instant.', LINK);
+    }
+    const { delegate, until: end } = body.data;
+    refuseUnfit(visitor.subject, delegate, people());
+    if (Date.parse(end) > Date.now() + LONGEST_DAYS * DAY_MS) {
+      throw new Refusal(400, 'That is too long', 'A delegation lasts 90 days at most. Make another one then.', LINK);
+    }
+    const id = `dlg_${randomText(16)}`;
+    const { issuer, subject, roles } = visitor;
+    const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, delegate, until: end });
+    if (outcome === 'past')
+      throw new Refusal(400, 'That is over already', 'Choose a day that is not in the past.', LINK);
+    log.info({ delegationId: id, until: end }, 'somebody lets another decide for them');
+    if (wantsPage(request)) return response.redirect(303, '/delegations');
+    response.status(201).json({ id, delegate, until: end });
+  };
+}
+
+function refuseUnfit(delegator: string, delegate: string, directory: Directory): void {
+  if (delegate === delegator) throw new Refusal(400, 'That is you', 'Name somebody else.', LINK);
+  if (directory.people.length === 0 || directory.find(delegate)?.isActive === true) return;
+  throw new Refusal(400, 'There is nobody of that name', 'Use the identifier with which they sign in.', LINK);
+}
+
+function revoke({ delegations, log }: DelegationsHttp) {
+  return async (request: Request, response: Response) => {
+    const { subject } = visitorOf(request, response);
+    const id = String(request.params['id']);
+    if (!/^dlg_[A-Za-z0-9_-]{1,64}$/.test(id) || (await delegations.revoke(id, subject)) !== 'revoked') {
+      throw new Refusal(404, 'You made no such delegation', 'Look at the list of your own.', LINK);
+    }
+    log.info({ delegationId: id }, 'a delegation was revoked');
+    if (wantsPage(request)) return response.redirect(303, '/delegations');
+    response.json({ id, status: 'revoked' });
+  };
+}

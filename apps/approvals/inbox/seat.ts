@@ -1,0 +1,56 @@
+import { isEnded, type Approver } from '../../../workflows/domain/access-request/access-request.ts';
+import {
+  ineligibilityOf,
+  type Ineligibility,
+  type People,
+} from '../../../workflows/domain/access-request/eligibility.ts';
+import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
+import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { Delegation } from '../stores/delegation.store.ts';
+import type { Visitor } from './authenticate.ts';
+
+/** Who looks at the inbox, for whom they may speak beside themselves, and what the directory says. */
+export interface Seat {
+  readonly visitor: Visitor;
+  readonly delegations: readonly Delegation[];
+  readonly people: People;
+}
+
+/** In whose name a vote counts. Without a delegation it is the visitor's own. */
+export interface Capacity {
+  readonly approver: Approver;
+  readonly standIn?: { readonly subject: string; readonly delegationId: string };
+}
+
+/** Why a visitor cannot decide a request. */
+export type Obstacle = Ineligibility | 'final' | 'already_voted';
+
+/** The vote in which the visitor spoke or was spoken for, which keeps them from voting in the stage that is open. */
+export function ownVote({ visitor }: Pick<Seat, 'visitor'>, request: AccessRequestSummary) {
+  return earlierVote(request, visitor, request.stage);
+}
+
+/** What is in the way of this visitor's vote, in their own name and in that of everybody else; undefined when nothing is. */
+export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle | undefined {
+  const own = ineligibilityOf(seat.visitor, request, seat.people);
+  if (isEnded(request.status)) return own ?? 'final';
+  if (ownVote(seat, request) !== undefined) return 'already_voted';
+  return capacitiesOf(seat, request).length > 0 ? undefined : (own ?? 'already_voted');
+}
+
+/** Every name in which the visitor could vote now, their own first. */
+export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacity[] {
+  if (isEnded(request.status)) return [];
+  const { subject } = seat.visitor;
+  const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, subject))] as const;
+  return all.filter(({ approver, ...rest }) => {
+    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined };
+    const isFree = earlierVote(request, voter, request.stage) === undefined;
+    return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
+  });
+}
+
+/** The capacity that a delegation gives to its delegate. */
+export function standingIn({ id, delegator }: Delegation, subject: string): Capacity {
+  return { approver: delegator, standIn: { subject, delegationId: id } };
+}

@@ -1,0 +1,2 @@
+/** The token that the forms of a page have to send; empty when there is none. */
+export const csrfTokenIn = (page: string): string => /name="csrfToken" value="([^"]+)"/.exec(page)?.[1] ?? '';
