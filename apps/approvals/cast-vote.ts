@@ -70,7 +70,7 @@ function count(
 }
 
 /** One line without controls and halves of characters; nothing at all when nothing is left. */
-function tidy(reason: string | undefined): string | undefined {
+export function tidy(reason: string | undefined): string | undefined {
   return reason?.replace(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim() || undefined;
 }
 

@@ -14,11 +14,13 @@ import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
+import { createBreakGlass } from './break-glass.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
 import { startExpiry, startForgetting } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { createDelegationStore, type DelegationStore } from './stores/delegation.store.ts';
+import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
@@ -44,6 +46,7 @@ interface Parts {
   readonly castVote: CastVote;
   readonly people: DirectorySource;
   readonly delegations: DelegationStore;
+  readonly brokenGlass: BreakGlassStore;
   readonly termsOf: TermsOf;
   readonly clients: readonly AccessRequestClient[];
   readonly log: Logger;
@@ -82,7 +85,7 @@ export async function startApprovals(
     const people = openDirectory(config.directory, log);
     const termsOf = configuredTerms(config, people());
     const castVote = createCastVote({ store, people, log });
-    const stores = { store, delegations: createDelegationStore(pool) };
+    const stores = { store, delegations: createDelegationStore(pool), brokenGlass: createBreakGlassStore(pool) };
     const parts = { ...stores, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
@@ -113,7 +116,7 @@ const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
   });
 
 async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
-  const { store, castVote, people, delegations, log } = parts;
+  const { store, castVote, people, delegations, brokenGlass, log } = parts;
   const { urls, identity } = config;
   const rolesClaim = identity.rolesClaim;
   return {
@@ -139,6 +142,8 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       people,
       delegations,
       withdraw: createWithdraw({ store, log }),
+      brokenGlass,
+      breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
       log,
       verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
       url: urls.approvals,

@@ -74,7 +74,8 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'an access request is approved by as many approvers as it needs, and denied by none of them',
     sql: `SELECT r.id FROM approvals.access_request r LEFT JOIN approvals.vote v ON v.access_request_id = r.id
-      WHERE r.status = 'approved' GROUP BY r.id
+      WHERE r.status = 'approved' AND NOT EXISTS (SELECT FROM approvals.break_glass b WHERE b.access_request_id = r.id)
+      GROUP BY r.id
       HAVING count(DISTINCT v.approver_subject) FILTER (WHERE v.verdict = 'approve' AND v.stage = r.stage)
           < (r.stages -> r.stage - 1 ->> 'quorum')::int
         OR count(*) FILTER (WHERE v.verdict = 'deny' AND (r.stages -> v.stage - 1 ->> 'veto')::boolean) > 0`,

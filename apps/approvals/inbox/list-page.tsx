@@ -2,6 +2,8 @@ import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import { Unreviewed } from './emergency.tsx';
 import type { Visitor } from './authenticate.ts';
 import { InboxTabs } from './tabs.tsx';
 import { stageView } from './view.ts';
@@ -9,6 +11,8 @@ import { StatusBadge } from './words.tsx';
 
 export interface RequestListProps {
   readonly requests: readonly AccessRequestSummary[];
+  /** Emergency grants that nobody has reviewed. */
+  readonly unreviewed: readonly BrokenGlass[];
   readonly which: 'yours' | 'pending' | 'ended';
   /** The most that are shown. */
   readonly limit: number;
@@ -25,13 +29,14 @@ const EMPTY = {
 } as const;
 
 /** The inbox: what waits for a decision, or what came of the rest. */
-export function RequestList({ requests, which, limit, person, visitor }: RequestListProps) {
+export function RequestList({ requests, unreviewed, which, limit, person, visitor }: RequestListProps) {
   return (
     <Page title={TITLES[which]} section="Approvals" person={person}>
       <div class="title-row">
         <h1>Requests</h1>
         <InboxTabs current={which} />
       </div>
+      <Unreviewed unreviewed={unreviewed} />
       {requests.length === 0 ? (
         <Empty which={which} />
       ) : (

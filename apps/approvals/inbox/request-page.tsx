@@ -5,7 +5,9 @@ import { Instant, Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
-import type { Seat } from './seat.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
+import { canBreakGlass, canReview, type Seat } from './seat.ts';
 import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
 import { WithdrawalForm } from './withdrawal.tsx';
@@ -15,6 +17,8 @@ import { WhoDecides } from './who-decides.tsx';
 export interface RequestPageProps {
   readonly request: AccessRequest;
   readonly seat: Seat;
+  /** How it was granted, when that was in an emergency. */
+  readonly broken: BrokenGlass | undefined;
   readonly person: SignedIn;
 }
 
@@ -22,7 +26,7 @@ export interface RequestPageProps {
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, seat, person }: RequestPageProps) {
+export function RequestPage({ request, seat, broken, person }: RequestPageProps) {
   const call = callOf(request);
   return (
     <Page title={request.tool} section="Approvals" person={person}>
@@ -36,6 +40,9 @@ export function RequestPage({ request, seat, person }: RequestPageProps) {
         <StatusBadge status={request.status} />
       </div>
       <Lead request={request} />
+      {broken !== undefined && (
+        <EmergencyNotice broken={broken} csrfToken={canReview(seat, request, broken) ? person.csrfToken : undefined} />
+      )}
       <Standing request={request} seat={seat} />
       <div class="detail">
         <section class="card" aria-labelledby="call">
@@ -60,6 +67,7 @@ export function RequestPage({ request, seat, person }: RequestPageProps) {
         </div>
         <DecisionForm request={request} seat={seat} csrfToken={person.csrfToken} />
         <WithdrawalForm request={request} csrfToken={person.csrfToken} />
+        {canBreakGlass(seat, request) && <BreakGlassForm request={request} csrfToken={person.csrfToken} />}
       </div>
     </Page>
   );

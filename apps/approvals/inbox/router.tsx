@@ -11,9 +11,12 @@ import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Withdraw } from '../withdraw.ts';
 import { approversOnly, visitorOf, type VerifyAccessToken, type Visitor } from './authenticate.ts';
+import { emergencyRouter } from './emergency-router.tsx';
 import { delegationsRouter } from './delegations-router.tsx';
 import { RequestList } from './list-page.tsx';
 import { RequestPage } from './request-page.tsx';
+import type { BreakGlass } from '../break-glass.ts';
+import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import type { Delegation, DelegationStore } from '../stores/delegation.store.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import { obstacleTo, standingIn, type Capacity, type Seat } from './seat.ts';
@@ -32,6 +35,8 @@ export interface InboxHttp {
   readonly people: () => Directory;
   readonly delegations: DelegationStore;
   readonly withdraw: Withdraw;
+  readonly breakGlass: BreakGlass;
+  readonly brokenGlass: BreakGlassStore;
   readonly log: Logger;
   readonly verifyAccessToken: VerifyAccessToken;
   /** Public address, which is also the audience of approvers' tokens. */
@@ -51,6 +56,7 @@ export function inboxRouter(http: InboxHttp): Router {
     csrfProtection,
   ];
   router.post('/requests/:id/votes', approver, parsed, vote(http));
+  router.post(['/requests/:id/break-glass', '/requests/:id/review'], approver, parsed, emergencyRouter(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   router.use(withdrawalRouter({ approver, withdraw: http.withdraw }));
   return router;
@@ -61,8 +67,9 @@ const ENDED = ACCESS_REQUEST_STATUSES.filter((status) => status !== 'pending');
 const CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
 const listQuery = z.object({ status: z.enum(CHOICES).default('pending') });
 
-async function seatOf({ people, delegations }: InboxHttp, visitor: Visitor): Promise<Seat> {
-  return { visitor, people: people(), delegations: await delegations.activeTo(visitor.subject) };
+async function seatOf({ people, delegations, breakGlass }: InboxHttp, visitor: Visitor): Promise<Seat> {
+  const mayBreakGlass = breakGlass.mayBreak(visitor);
+  return { visitor, people: people(), mayBreakGlass, delegations: await delegations.activeTo(visitor.subject) };
 }
 
 function list(http: InboxHttp) {
@@ -80,9 +87,17 @@ function list(http: InboxHttp) {
       status === 'yours'
         ? (await store.list(['pending'], SCAN_LIMIT)).filter(isDecidable).slice(0, LIST_LIMIT)
         : await store.list(status === 'ended' ? ENDED : [status], LIST_LIMIT);
-    if (!wantsPage(request)) return void response.json({ requests: requests.map(summaryView) });
+    const unreviewed = await http.brokenGlass.unreviewed();
+    if (!wantsPage(request)) return void response.json({ requests: requests.map(summaryView), unreviewed });
     const which = status === 'pending' || status === 'yours' ? status : 'ended';
-    const props = { requests, which, limit: LIST_LIMIT, visitor, person: signedIn(request, visitor) } as const;
+    const props = {
+      requests,
+      unreviewed,
+      which,
+      limit: LIST_LIMIT,
+      visitor,
+      person: signedIn(request, visitor),
+    } as const;
     response.send(renderPage(<RequestList {...props} />));
   };
 }
@@ -92,9 +107,10 @@ function show(http: InboxHttp) {
     const found = await http.store.find(idOf(request));
     if (found === undefined) return refuseUncounted('not_found', idOf(request));
     const visitor = visitorOf(request, response);
-    const seat = await seatOf(http, visitor);
-    if (!wantsPage(request)) return void response.json({ request: detailView(found, seat) });
-    response.send(renderPage(<RequestPage request={found} seat={seat} person={signedIn(request, visitor)} />));
+    const [seat, broken] = await Promise.all([seatOf(http, visitor), http.brokenGlass.find(found.id)]);
+    if (!wantsPage(request)) return void response.json({ request: detailView(found, seat, broken) });
+    const props = { request: found, seat, broken, person: signedIn(request, visitor) };
+    response.send(renderPage(<RequestPage {...props} />));
   };
 }
 

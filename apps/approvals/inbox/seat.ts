@@ -6,6 +6,7 @@ import {
 } from '../../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
 import type { Visitor } from './authenticate.ts';
 
@@ -14,6 +15,8 @@ export interface Seat {
   readonly visitor: Visitor;
   readonly delegations: readonly Delegation[];
   readonly people: People;
+  /** Whether the visitor may grant requests alone. */
+  readonly mayBreakGlass: boolean;
 }
 
 /** In whose name a vote counts. Without a delegation it is the visitor's own. */
@@ -48,6 +51,19 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
     const isFree = earlierVote(request, voter, request.stage) === undefined;
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });
+}
+
+/** Whether the visitor may grant this request alone, now. */
+export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
+  const parties = [...request.parties, ...request.delegates];
+  return mayBreakGlass && !isEnded(request.status) && !parties.includes(visitor.subject);
+}
+
+/** Whether the visitor may review an emergency grant: neither who granted it, nor who asked, nor who stands in for these. */
+export function canReview({ visitor, delegations }: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
+  const standsInForGranter = delegations.some(({ delegator }) => delegator.subject === broken.grantedBy);
+  const excluded = [...request.parties, ...request.delegates, broken.grantedBy];
+  return broken.review === undefined && !excluded.includes(visitor.subject) && !standsInForGranter;
 }
 
 /** The capacity that a delegation gives to its delegate. */

@@ -3,7 +3,8 @@ import { tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
-import { capacitiesOf, obstacleTo, type Seat } from './seat.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import { canBreakGlass, capacitiesOf, obstacleTo, type Seat } from './seat.ts';
 
 /** The stage that is open, or was at the end: how far it is, and who may decide it, by the names of what they belong to. */
 export function stageView(request: AccessRequestSummary) {
@@ -70,7 +71,7 @@ export function summaryView(request: AccessRequestSummary) {
 }
 
 /** A request in full: the complete call, the votes, and whether the visitor may vote. */
-export function detailView(request: AccessRequest, seat: Seat) {
+export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGlass) {
   const call = callOf(request);
   return {
     ...summaryView(request),
@@ -87,6 +88,8 @@ export function detailView(request: AccessRequest, seat: Seat) {
       approver: { issuer, subject },
       ...vote,
     })),
+    breakGlass: broken,
+    mayBreakGlass: canBreakGlass(seat, request),
     obstacle: obstacleTo(seat, request),
     /** Subjects in whose place the visitor may vote. */
     onBehalfOf: capacitiesOf(seat, request).flatMap(({ approver, standIn }) => (standIn ? [approver.subject] : [])),

@@ -99,6 +99,23 @@ export const approverSettings = {
     .default([]),
 };
 
+/** Who may grant a request alone, in an emergency: an alarm is logged, and somebody else has to review it. Off by default. */
+export const breakGlassSettings = z
+  .strictObject({
+    enabled: z.boolean().default(false),
+    approvers: z.strictObject({ ...peopleAndGroups, roles: names }).prefault({}),
+    /** How long such an approval can be used; it should be short. */
+    approvalTtlSeconds: seconds.max(3_600).default(300),
+  })
+  .refine(
+    ({ enabled, approvers: { people, groups, roles } }) => !enabled || people.length + groups.length + roles.length > 0,
+    {
+      path: ['approvers'],
+      error: NOBODY,
+    },
+  )
+  .prefault({});
+
 export type TemplateSettings = z.infer<typeof template>;
 export type StageSettings = z.infer<typeof stage>;
 export type OwnerSettings = z.infer<(typeof approverSettings)['owners']>;

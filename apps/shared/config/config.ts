@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings } from './access-request-settings.ts';
-import { approverSettings } from './approver-settings.ts';
+import { approverSettings, breakGlassSettings } from './approver-settings.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
@@ -76,6 +76,7 @@ export const configSchema = z.strictObject({
       webhookApprovers: z.array(z.string().min(1)).default([]),
       ...accessRequestSettings,
       ...approverSettings,
+      breakGlass: breakGlassSettings,
     })
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),

@@ -109,6 +109,23 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL))
 );
 
+-- Requests that somebody granted alone, in an emergency, and who looked at that afterwards.
+CREATE TABLE approvals.break_glass (
+  access_request_id text PRIMARY KEY REFERENCES approvals.access_request ON DELETE CASCADE,
+  issuer            text NOT NULL,
+  granted_by        text NOT NULL,
+  reason            text NOT NULL CHECK (reason <> ''),
+  call_digest       text NOT NULL,
+  via               text NOT NULL CHECK (via IN ('inbox','api')),
+  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  reviewed_by       text,
+  reviewed_at       timestamptz,
+  review_note       text,
+  CONSTRAINT break_glass_review CHECK ((reviewed_by IS NULL) = (reviewed_at IS NULL)),
+  CONSTRAINT break_glass_second_person CHECK (reviewed_by <> granted_by)
+);
+CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at) WHERE reviewed_at IS NULL;
+
 -- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
 CREATE TABLE approvals.decision_webhook_inbox (
   source      text NOT NULL,
@@ -188,3 +205,17 @@ BEGIN
 END $$;
 CREATE TRIGGER delegation_guard BEFORE UPDATE OR DELETE ON approvals.delegation
   FOR EACH ROW EXECUTE FUNCTION approvals.guard_delegation();
+
+-- A review is added once; what was done and why stays.
+CREATE FUNCTION approvals.guard_break_glass() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE v_added text[] := ARRAY['reviewed_by','reviewed_at','review_note'];
+BEGIN
+  IF to_jsonb(NEW) - v_added <> to_jsonb(OLD) - v_added OR OLD.reviewed_at IS NOT NULL THEN
+    RAISE EXCEPTION 'the emergency grant of % cannot change', OLD.access_request_id USING ERRCODE = 'CS002';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER break_glass_guard BEFORE UPDATE ON approvals.break_glass
+  FOR EACH ROW EXECUTE FUNCTION approvals.guard_break_glass();
+CREATE TRIGGER break_glass_kept BEFORE DELETE ON approvals.break_glass
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();

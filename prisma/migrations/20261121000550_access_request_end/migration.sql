@@ -45,7 +45,7 @@ CREATE FUNCTION approvals.readable_until(r approvals.access_request) RETURNS tim
 $$;
 
 -- Forgets what nobody may ask for any more: keys a day after the end and the deadline (ARAP-IDM-06), whole requests a day
--- after they could last be read. Answers how many of those that were more.
+-- after they could last be read, and never before an emergency grant was reviewed. Answers how many of those that were more.
 CREATE FUNCTION approvals.forget_ended(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_day timestamptz := clock_timestamp() - interval '1 day'; v_keys int; v_requests int;
 BEGIN
@@ -55,6 +55,7 @@ BEGIN
   GET DIAGNOSTICS v_keys = ROW_COUNT;
   DELETE FROM approvals.access_request WHERE id IN (
     SELECT r.id FROM approvals.access_request r WHERE r.ended_at <= v_day AND approvals.readable_until(r) <= v_day
+        AND NOT EXISTS (SELECT FROM approvals.break_glass b WHERE b.access_request_id = r.id AND b.reviewed_at IS NULL)
       LIMIT p_limit FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS v_requests = ROW_COUNT;
   RETURN greatest(v_keys, v_requests);

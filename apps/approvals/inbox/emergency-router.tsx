@@ -1,0 +1,79 @@
+import express, { type Request, type Response, type Router } from 'express';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import { Refusal } from '../../shared/http/refusal.ts';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import type { BreakGlass } from '../break-glass.ts';
+import { refuseUncounted, tidy } from '../cast-vote.ts';
+import type { BreakGlassStore } from '../stores/break-glass.store.ts';
+import { visitorOf } from './authenticate.ts';
+
+export interface EmergencyHttp {
+  readonly breakGlass: BreakGlass;
+  readonly brokenGlass: BreakGlassStore;
+  readonly log: Logger;
+}
+
+/** Granting in an emergency, and the review after it. Needs the visitor, parsed bodies and the CSRF check before it. */
+export function emergencyRouter(http: EmergencyHttp): Router {
+  const router = express.Router();
+  router.post('/requests/:id/break-glass', grant(http));
+  router.post('/requests/:id/review', review(http));
+  return router;
+}
+
+const grantBody = z.object({
+  reason: z.string().max(2_000),
+  callDigest: z.string().regex(/^sha-256:[0-9a-f]{64}$/),
+  generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
+});
+
+function grant({ breakGlass }: EmergencyHttp) {
+  return async (request: Request, response: Response) => {
+    const { issuer, subject, roles, via } = visitorOf(request, response);
+    const body = grantBody.safeParse(request.body);
+    const requestId = String(request.params['id']);
+    const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+    if (!body.success) throw new Refusal(400, 'This is no emergency grant', 'Send reason and callDigest.', back);
+    const { reason, callDigest, generation } = body.data;
+    const ballot = { requestId, approver: { issuer, subject, roles }, reason, callDigest, generation, via };
+    const outcome = await breakGlass.grant(ballot);
+    if (outcome === 'reason_missing') throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
+    refuseUncounted(outcome, requestId);
+    answer(request, response, requestId);
+  };
+}
+
+const reviewBody = z.object({ note: z.string().max(2_000).optional() });
+
+const REFUSALS = {
+  not_found: [404, 'There is nothing to review', 'This request was not granted in an emergency.'],
+  own_request: [
+    403,
+    'This is for others to review',
+    'Whoever granted it or asked for it cannot, nor can their stand-ins.',
+  ],
+  already_reviewed: [409, 'It was reviewed already', 'Open it to see by whom.'],
+} as const;
+
+function review({ brokenGlass, log }: EmergencyHttp) {
+  return async (request: Request, response: Response) => {
+    const { subject } = visitorOf(request, response);
+    const requestId = String(request.params['id']);
+    const body = reviewBody.safeParse(request.body ?? {});
+    const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
+    if (!body.success) throw new Refusal(400, 'This is no review', 'Send a note of 2,000 characters at most.', back);
+    const outcome = await brokenGlass.review(requestId, subject, tidy(body.data.note));
+    if (outcome !== 'reviewed') {
+      const [status, title, nextStep] = REFUSALS[outcome];
+      throw new Refusal(status, title, nextStep, back);
+    }
+    log.info({ requestId }, 'an emergency grant was reviewed');
+    answer(request, response, requestId);
+  };
+}
+
+function answer(request: Request, response: Response, requestId: string): void {
+  if (wantsPage(request)) response.redirect(303, `/requests/${encodeURIComponent(requestId)}`);
+  else response.json({ id: requestId });
+}
