@@ -1,0 +1,12 @@
+import { expect, it } from '@jest/globals';
+import { runQuorum } from '../../quorum/run-quorum.ts';
+
+const REQUESTS = 25;
+
+it('three who approve at once, by every way and twice, settle a request of two once [ARAP-STS-04] [ARAP-APV-05]', async () => {
+  const { contradictions, statuses, answers } = await runQuorum(REQUESTS);
+  expect(contradictions).toEqual([]);
+  expect(statuses).toEqual({ approved: REQUESTS });
+  // Some came too late: it was a race.
+  expect(answers['409']).toBeGreaterThan(0);
+}, 300_000);
