@@ -3,7 +3,8 @@ import { belongsTo, type People } from '../../workflows/domain/access-request/el
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import type { Config } from '../shared/config/config.ts';
 import { randomText } from '../shared/random-text.ts';
-import { tidy, type Ballot, type CastOutcome } from './cast-vote.ts';
+import type { Ballot, CastOutcome } from './cast-vote.ts';
+import { oneLine } from './one-line.ts';
 import type { BreakGlassStore } from './stores/break-glass.store.ts';
 
 export interface BreakGlassOptions {
@@ -38,7 +39,7 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
 
   async function decide(ballot: Parameters<BreakGlass['grant']>[0]): Promise<CastOutcome | 'reason_missing'> {
     if (!mayBreak(ballot.approver)) return 'not_eligible';
-    const reason = tidy(ballot.reason);
+    const reason = oneLine(ballot.reason);
     if (reason === undefined) return 'reason_missing';
     const vote = { ...ballot, reason, verdict: 'approve', approvalId: `apr_${randomText(16)}` } as const;
     return store.breakGlass(vote, approvalTtlSeconds * 1_000);

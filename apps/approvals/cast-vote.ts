@@ -13,6 +13,7 @@ import {
   type People,
 } from '../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
+import { oneLine } from './one-line.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
 import { randomText } from '../shared/random-text.ts';
@@ -65,13 +66,8 @@ function count(
 ) {
   const approvalId = `apr_${randomText(16)}`;
   const facts = { lapsed: lapsedApprovers(request, people), electorate: electorateOf(request, people) };
-  const vote = { ...ballot, reason: tidy(ballot.reason), approvalId, judgedStage: request.stage, facts };
+  const vote = { ...ballot, reason: oneLine(ballot.reason), approvalId, judgedStage: request.stage, facts };
   return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
-}
-
-/** One line without controls and halves of characters; nothing at all when nothing is left. */
-export function tidy(reason: string | undefined): string | undefined {
-  return reason?.replace(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim() || undefined;
 }
 
 type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;

@@ -4,7 +4,8 @@ import * as z from 'zod';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import type { BreakGlass } from '../break-glass.ts';
-import { refuseUncounted, tidy } from '../cast-vote.ts';
+import { refuseUncounted } from '../cast-vote.ts';
+import { oneLine } from '../one-line.ts';
 import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { visitorOf } from './authenticate.ts';
 
@@ -63,7 +64,7 @@ function review({ brokenGlass, log }: EmergencyHttp) {
     const body = reviewBody.safeParse(request.body ?? {});
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
     if (!body.success) throw new Refusal(400, 'This is no review', 'Send a note of 2,000 characters at most.', back);
-    const outcome = await brokenGlass.review(requestId, subject, tidy(body.data.note));
+    const outcome = await brokenGlass.review(requestId, subject, oneLine(body.data.note));
     if (outcome !== 'reviewed') {
       const [status, title, nextStep] = REFUSALS[outcome];
       throw new Refusal(status, title, nextStep, back);
