@@ -81,11 +81,11 @@ export async function startApprovals(
     await pool.end();
   };
   try {
-    const store = createAccessRequestStore(pool);
+    const stores = createStores(pool);
+    const { store } = stores;
     const people = openDirectory(config.directory, log);
     const termsOf = configuredTerms(config, people());
     const castVote = createCastVote({ store, people, log });
-    const stores = { store, delegations: createDelegationStore(pool), brokenGlass: createBreakGlassStore(pool) };
     const parts = { ...stores, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
@@ -107,6 +107,12 @@ export async function startApprovals(
   log.info({ url: config.urls.approvals }, 'the access request service is listening');
   return { name: 'approvals', stop };
 }
+
+const createStores = (pool: Parameters<typeof createAccessRequestStore>[0]) => ({
+  store: createAccessRequestStore(pool),
+  delegations: createDelegationStore(pool),
+  brokenGlass: createBreakGlassStore(pool),
+});
 
 /** Of the two secrets that the wire between the two sides has. */
 const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>

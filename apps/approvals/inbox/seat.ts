@@ -36,7 +36,7 @@ export function ownVote({ visitor }: Pick<Seat, 'visitor'>, request: AccessReque
 /** What is in the way of this visitor's vote, in their own name and in that of everybody else; undefined when nothing is. */
 export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle | undefined {
   const own = ineligibilityOf(seat.visitor, request, seat.people);
-  if (isEnded(request.status)) return own ?? 'final';
+  if (isEnded(request.status)) return own === undefined || own === 'not_eligible' ? 'final' : own;
   if (ownVote(seat, request) !== undefined) return 'already_voted';
   return capacitiesOf(seat, request).length > 0 ? undefined : (own ?? 'already_voted');
 }
