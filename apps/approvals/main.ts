@@ -81,12 +81,8 @@ export async function startApprovals(
     await pool.end();
   };
   try {
-    const stores = createStores(pool);
-    const { store } = stores;
-    const people = openDirectory(config.directory, log);
-    const termsOf = configuredTerms(config, people());
-    const castVote = createCastVote({ store, people, log });
-    const parts = { ...stores, castVote, people, termsOf, clients: await clientsOf(config, secrets), log };
+    const parts = { ...createParts(pool, config, log), clients: await clientsOf(config, secrets) };
+    const { store } = parts;
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
@@ -108,11 +104,20 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-const createStores = (pool: Parameters<typeof createAccessRequestStore>[0]) => ({
-  store: createAccessRequestStore(pool),
-  delegations: createDelegationStore(pool),
-  brokenGlass: createBreakGlassStore(pool),
-});
+/** Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of who may decide. */
+function createParts(pool: Parameters<typeof createAccessRequestStore>[0], config: Config, log: Logger) {
+  const store = createAccessRequestStore(pool);
+  const people = openDirectory(config.directory, log);
+  return {
+    store,
+    delegations: createDelegationStore(pool),
+    brokenGlass: createBreakGlassStore(pool),
+    castVote: createCastVote({ store, people, log }),
+    people,
+    termsOf: configuredTerms(config, people()),
+    log,
+  };
+}
 
 /** Of the two secrets that the wire between the two sides has. */
 const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { aStage } from '../support/access-requests.ts';
+import { newRow } from '../../apps/approvals/stores/new-rows.ts';
+import { aStage, newAccessRequest } from '../support/access-requests.ts';
 import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Arrival, Evidence } from './invariant.ts';
@@ -94,14 +95,8 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
 /** The access request behind a pending call, in the product's own service, approved by two. */
 async function approvedRequest(pool: Pool, of: { id: string; call_digest: string }): Promise<void> {
   const { id, call_digest } = of;
-  const named = { evaluation_id: randomUUID(), token_jti: randomUUID(), idempotency_key: randomUUID() };
-  const texts = { subject: '{}', action: '{}', resource: '{}', context: '{}', tool: 'files__write_file', policies: [] };
-  const request = { id, client_id: 'mcp-gateway', body_digest: 'sha-256:body', binding_hash: 'hash' };
-  const terms = { parties: ['agent'], stages: [aStage({ quorum: 2 })], separate_stages: true, approval_ms: 60_000 };
-  const asked = { requester_subject: 'agent', generation: 1, call_digest, binding_context_members: [], ttl_ms: 60_000 };
-  await pool.query('SELECT * FROM approvals.create_access_request($1)', [
-    JSON.stringify({ ...named, ...texts, ...request, ...asked, ...terms }),
-  ]);
+  const request = newAccessRequest({ id, callDigest: call_digest, stages: [aStage({ quorum: 2 })] });
+  await pool.query('SELECT * FROM approvals.create_access_request($1)', [JSON.stringify(newRow(request))]);
   for (const approver of ['alice', 'bob']) {
     const vote = { request_id: id, call_digest, approver_issuer: 'https://idp.test', approver_subject: approver };
     const judged = { judged_stage: 1, approver_roles: [] };

@@ -189,7 +189,7 @@ function requests(c: HonestCalls): Record<string, Planted> {
       sql: [`DELETE FROM approvals.vote WHERE approver_subject = 'bob'`],
     },
     'nobody decides on a request of their own': {
-      sql: [`UPDATE approvals.vote SET approver_subject = 'agent' WHERE approver_subject = 'bob'`],
+      sql: [`UPDATE approvals.vote SET approver_subject = 'agent', cast_by = 'agent' WHERE approver_subject = 'bob'`],
     },
     'every verdict that came by webhook came in one message': { sql: ['DELETE FROM approvals.decision_webhook_inbox'] },
   };

@@ -83,7 +83,7 @@ export const REQUESTS: readonly Invariant[] = [
   {
     name: 'nobody decides on a request of their own',
     sql: `SELECT r.id FROM approvals.vote v JOIN approvals.access_request r ON r.id = v.access_request_id
-      WHERE v.approver_subject = ANY (r.parties)`,
+      WHERE ARRAY[v.approver_subject, v.cast_by] && r.parties`,
   },
   {
     name: 'every verdict that came by webhook came in one message',
