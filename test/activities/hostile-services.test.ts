@@ -221,4 +221,6 @@ describe('a call that waits', () => {
 });
 
 /** An approval as an access request service writes it. */
-const wireOf = ({ presented }: ReturnType<typeof anApproval>) => presented;
+function wireOf({ presented }: ReturnType<typeof anApproval>) {
+  return presented;
+}
