@@ -1,12 +1,13 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { AccessRequestSteps } from './access-request-steps.ts';
 import type { ActivityPorts } from './activity-ports.ts';
 
 /**
- * Steps that may be repeated freely: each is idempotent over the call's row. They run inside the workflow task, which
+ * Steps that may be repeated freely: each is idempotent over the row of the call or the access request. They run inside the workflow task, which
  * saves a trip through the server per step between approval and execution. A pause longer than the threshold becomes a
  * durable timer instead of a held task.
  */
-export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
+export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'> & AccessRequestSteps>({
   startToCloseTimeout: '1 minute',
   localRetryThreshold: '2 seconds',
   // They end after some minutes, so that a run which tries in vain for days comes by where it hands over to the next one.

@@ -9,3 +9,8 @@ export function gatedCallWorkflowId(gatedCallId: string): string {
 export function gatedCallIdOf(workflowId: string): string {
   return workflowId.slice(PREFIX.length);
 }
+
+/** Workflow id of an access request. Derived from its row, so starting twice finds the same workflow. */
+export function accessRequestWorkflowId(accessRequestId: string): string {
+  return `access-request/${accessRequestId}`;
+}

@@ -8,7 +8,7 @@ const BATCH = 100;
 
 /**
  * Ends requests that nobody resolved in time, so that whoever waits is told. Nothing depends on it for being right: a
- * request past its deadline is ended whenever somebody reads it or votes on it.
+ * request past its deadline is ended whenever somebody reads it or votes on it. Needs no engine.
  */
 export function startExpiry({ store, log }: { store: Pick<AccessRequestStore, 'expireDue'>; log: Logger }): Running {
   let sweep: Promise<void> | undefined;

@@ -2,25 +2,29 @@ import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
 import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
+import { secretText } from '../shared/config/secret-text.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
-import { runDeployable } from '../shared/deployable.ts';
+import { given, runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
-import { startOutbox } from '../shared/outbox.ts';
+import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
 import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass } from './break-glass.ts';
+import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
 import { startExpiry, startForgetting } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { createDelegationStore, type DelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
+import { createNotificationSender } from './notifications/send-notification.ts';
+import { startPace } from './pace.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
@@ -28,7 +32,7 @@ import { createWithdraw } from './withdraw.ts';
 import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
 const COOKIE_NAME = 'countersign_approvals';
-const CALLBACKS_AT_ONCE = 4;
+const MESSAGES_AT_ONCE = 8;
 
 /** The secrets that this part uses, and no others. */
 const SECRETS = [
@@ -40,6 +44,12 @@ const SECRETS = [
   'oidcClientSecret',
 ] as const;
 export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
+
+export interface ApprovalsDeps {
+  readonly log: Logger;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
+}
 
 interface Parts {
   readonly store: AccessRequestStore;
@@ -53,13 +63,13 @@ interface Parts {
 }
 
 /**
- * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the
- * listen error when the port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ * Starts the access request service with its inbox on `config.host` and `config.approvals.port`, whether the engine at
+ * `temporalAddress` answers or not. Rejects with the listen error when the port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
  */
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+  { log, databaseUrl, temporalAddress }: ApprovalsDeps,
 ): Promise<Running> {
   const pool = createPool(databaseUrl, {
     applicationName: 'countersign approvals',
@@ -95,7 +105,9 @@ export async function startApprovals(
       startExpiry({ store, log }),
       startForgetting({ store, log }),
     );
-    running.push(await startCallbacks({ pool, databaseUrl, config, ...parts }));
+    const pace = startPace({ temporal: { ...config.temporal, address: temporalAddress }, store, log });
+    running.push(pace);
+    running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
   } catch (error) {
     await stop();
     throw error;
@@ -162,13 +174,16 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
   };
 }
 
-type CallbackParts = Parts & {
+type MessageParts = Parts & {
   readonly pool: Parameters<typeof startOutbox>[0]['pool'];
   readonly databaseUrl: string;
   readonly config: Config;
+  readonly wake: OutboxHandler;
 };
 
-function startCallbacks({ pool, databaseUrl, config, store, clients, log }: CallbackParts): Promise<Running> {
+/** What leaves the service: to enforcement points, to people, and to the engine. */
+async function startMessages(parts: MessageParts): Promise<Running> {
+  const { pool, databaseUrl, config, store, clients, wake, log } = parts;
   return startOutbox({
     pool,
     listenUrl: databaseUrl,
@@ -181,12 +196,29 @@ function startCallbacks({ pool, databaseUrl, config, store, clients, log }: Call
         statusEndpointOf: (id) => statusEndpoint(id, config.urls),
         log,
       }),
+      notification: createNotificationSender({
+        store,
+        receiver: await notified(config.approvals.notifications),
+        inboxUrl: config.urls.approvals,
+        log,
+      }),
+      wake,
     },
-    concurrency: CALLBACKS_AT_ONCE,
+    concurrency: MESSAGES_AT_ONCE,
     log,
   });
 }
 
+async function notified(settings: Config['approvals']['notifications']) {
+  if (settings === undefined) return undefined;
+  const { url, networks } = settings;
+  const secret = await secretText(settings.secret, 'approvals.notifications.secret');
+  return { url, post: createSignedPost({ secret, networks }) };
+}
+
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => startApprovals(config, secrets, deps));
+  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => {
+    const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
+    return startApprovals(config, secrets, { ...deps, temporalAddress });
+  });
 }

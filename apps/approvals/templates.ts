@@ -13,6 +13,8 @@ export interface Terms {
   readonly separateStages: boolean;
   readonly requestTtlMs: number;
   readonly approvalTtlMs: number;
+  /** Whether somebody is told what becomes of the request. */
+  readonly isNotified: boolean;
 }
 
 /** The terms in force for a template that a PDP has signed, if it named one, and a resource. */
@@ -32,6 +34,7 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
       separateStages: template?.separateStages ?? true,
       requestTtlMs: (template?.requestTtlSeconds ?? approvals.requestTtlSeconds) * 1_000,
       approvalTtlMs: (template?.approvalTtlSeconds ?? approvals.approvalTtlSeconds) * 1_000,
+      isNotified: approvals.notifications !== undefined,
     };
   };
 }

@@ -140,13 +140,13 @@ async function build() {
 }
 
 function isBundled() {
-  if (!existsSync(path('dist/apps/worker/bundle.js'))) return true;
+  if (!existsSync(path('dist/apps/shared/temporal/bundle.js'))) return true;
   return time(BUNDLE) >= newest(path('workflows'));
 }
 
 async function bundle() {
   const began = begin('Bundling the workflows');
-  await run([process.execPath], ['dist/apps/worker/bundle.js']);
+  await run([process.execPath], ['dist/apps/shared/temporal/bundle.js']);
   end(began, 'The workflows are bundled');
 }
 

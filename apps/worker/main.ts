@@ -39,7 +39,7 @@ import { obligationHandlers, outboxHandlers } from './maintenance/outbox-handler
 import { startReconciler } from './maintenance/reconciler.ts';
 import { startResolutionPoller } from './maintenance/resolution-poller.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
-import { runWorker } from './worker.ts';
+import { runWorker } from '../shared/temporal/worker.ts';
 
 /** As many as the engine takes at little cost: it writes together what comes together. */
 const OUTBOX_CONCURRENCY = 16;
@@ -140,7 +140,8 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
       settings: activitySettings(config),
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
-    parts.push(await runWorker({ temporal, activities, graceMs: executionTimeoutMs(config), log }));
+    const { taskQueue } = temporal;
+    parts.push(await runWorker({ temporal, taskQueue, activities, graceMs: executionTimeoutMs(config), log }));
     const handlers = {
       ...outboxHandlers({ workflows, calls: store, accessRequests, log }),
       ...obligationHandlers(connections),

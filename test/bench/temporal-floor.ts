@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Worker } from '@temporalio/worker';
 import pino from 'pino';
-import { installRuntime } from '../../apps/worker/worker.ts';
+import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { summariseEach, type Sample } from './stats.ts';
 
 const WARM_UP = 40;

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Worker, type WorkflowBundle } from '@temporalio/worker';
 import pino from 'pino';
-import { bundleWorkflows } from '../../apps/worker/bundle.ts';
-import { installRuntime } from '../../apps/worker/worker.ts';
+import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
+import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { CANARY } from '../support/engine-world.ts';
 import { historyOf, recordedHistories, type Recorded } from './histories.ts';
 import { PATHS } from './paths.ts';

@@ -47,6 +47,7 @@ export const newAccessRequest = (changes: Partial<NewAccessRequest> = {}): NewAc
   separateStages: true,
   requestTtlMs: 600_000,
   keepMs: 86_400_000,
+  isNotified: false,
   approvalTtlMs: 60_000,
   ...changes,
 });

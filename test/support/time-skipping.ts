@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
-import { installRuntime } from '../../apps/worker/worker.ts';
+import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { temporalTools } from './temporal.ts';
 
 const POM = packagePath('test', 'support', 'time-skipping.pom.xml');

@@ -66,8 +66,7 @@ function Empty({ which }: Pick<RequestListProps, 'which'>) {
 }
 
 function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean }) {
-  const { id, tool, title, requester, status, createdAt, endedAt } = request;
-  const stage = stageView(request);
+  const { id, tool, title, requester, status, endedAt } = request;
   return (
     <li>
       <div>
@@ -93,18 +92,7 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
       </div>
       <div class="row-side">
         {endedAt === undefined ? (
-          <>
-            <span>
-              asked <Time at={createdAt} />
-            </span>
-            <span>
-              <span class="between">, </span>ends <Time at={endOf(request)} />
-            </span>
-            <span>
-              <span class="between">, </span>
-              {stage.approvals} of {stage.quorum} {stage.of > 1 && `in stage ${stage.position} of ${stage.of}`}
-            </span>
-          </>
+          <Waiting request={request} />
         ) : (
           <>
             <StatusBadge status={status} />
@@ -119,4 +107,29 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
 /** The deadline that comes first: that of the stage, or of the request. */
 function endOf({ expiresAt, stageEndsAt = expiresAt }: AccessRequestSummary): string {
   return stageEndsAt < expiresAt ? stageEndsAt : expiresAt;
+}
+
+/** How far an open request is. */
+function Waiting({ request }: { request: AccessRequestSummary }) {
+  const { createdAt, remindedAt } = request;
+  const stage = stageView(request);
+  return (
+    <>
+      <span>
+        asked <Time at={createdAt} />
+      </span>
+      {remindedAt !== undefined && (
+        <span>
+          <span class="between">, </span>reminded <Time at={remindedAt} />
+        </span>
+      )}
+      <span>
+        <span class="between">, </span>ends <Time at={endOf(request)} />
+      </span>
+      <span>
+        <span class="between">, </span>
+        {stage.approvals} of {stage.quorum} {stage.of > 1 && `in stage ${stage.position} of ${stage.of}`}
+      </span>
+    </>
+  );
 }

@@ -62,6 +62,7 @@ export function summaryView(request: AccessRequestSummary) {
     quorum: stage.quorum,
     approvals: stage.approvals,
     stage,
+    remindedAt: request.remindedAt,
     createdAt: request.createdAt,
     expiresAt: request.expiresAt,
     endedAt: request.endedAt,

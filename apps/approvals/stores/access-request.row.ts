@@ -35,6 +35,7 @@ export interface AccessRequestRow {
   readonly stages: readonly Stage[];
   readonly stage: number;
   readonly stage_ends_at: Date | null;
+  readonly reminded_at: Date | null;
   readonly separate_stages: boolean;
   readonly created_at: Date;
   readonly expires_at: Date;
@@ -68,6 +69,8 @@ const select = (context: string) => `
   SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
+    (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
+      AS reminded_at,
     r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
     o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
     r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
@@ -119,6 +122,7 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     stages: row.stages,
     stage: row.stage,
     ...(row.stage_ends_at !== null && { stageEndsAt: row.stage_ends_at.toISOString() }),
+    ...(row.reminded_at !== null && { remindedAt: row.reminded_at.toISOString() }),
     separateStages: row.separate_stages,
     votes: row.votes.map(voteFrom),
     createdAt: row.created_at.toISOString(),

@@ -40,6 +40,8 @@ export interface NewAccessRequest {
   readonly requestTtlMs: number;
   readonly approvalTtlMs: number;
   readonly keepMs: number;
+  /** Whether somebody is told what becomes of it. */
+  readonly isNotified: boolean;
   readonly requestedUntil: string | undefined;
   readonly callback:
     | { readonly endpoint: string; readonly state: string | undefined; readonly events: readonly string[] | undefined }
@@ -105,6 +107,7 @@ export function newRow(request: NewAccessRequest) {
     callback_events: request.callback?.events,
     ttl_ms: request.requestTtlMs,
     keep_ms: request.keepMs,
+    notified: request.isNotified,
   };
 }
 

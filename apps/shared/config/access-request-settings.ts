@@ -11,7 +11,7 @@ export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel'] as const;
 export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
 /** An address range: `10.0.0.0/8`. */
-const network = z.string().refine((text) => {
+export const network = z.string().refine((text) => {
   const [address = '', prefix = '', ...rest] = text.split('/');
   const bits = { 4: 32, 6: 128 }[isIP(address)] ?? -1;
   return rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits;

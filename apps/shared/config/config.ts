@@ -10,6 +10,7 @@ import { withAbsoluteFiles } from './files.ts';
 import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { pdpSettings } from './pdp-settings.ts';
+import { notificationSettings } from './notification-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
@@ -77,6 +78,7 @@ export const configSchema = z.strictObject({
       ...accessRequestSettings,
       ...approverSettings,
       breakGlass: breakGlassSettings,
+      notifications: notificationSettings,
     })
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),
@@ -109,10 +111,12 @@ export const configSchema = z.strictObject({
     .prefault({}),
   temporal: z
     .strictObject({
-      /** `host:port` of a Temporal frontend, which the worker alone speaks to. Default: the embedded development server. */
+      /** `host:port` of a Temporal frontend, which worker and approvals speak to. Default: the embedded development server. */
       address: z.string().optional(),
       namespace: z.string().default('default'),
       taskQueue: z.string().default('countersign'),
+      /** Of the access request service. */
+      approvalsTaskQueue: z.string().default('countersign-approvals'),
       tls: z.boolean().default(false),
     })
     .prefault({}),
@@ -174,7 +178,11 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       ...(file.pdp.decisionLog && { decisionLog: resolve(at.baseDir, file.pdp.decisionLog) }),
       engine: withAbsoluteCertificate(file.pdp.engine, at.baseDir),
     },
-    approvals: { ...file.approvals, clients: withAbsoluteFiles(file.approvals.clients, at.baseDir) },
+    approvals: {
+      ...file.approvals,
+      clients: withAbsoluteFiles(file.approvals.clients, at.baseDir),
+      notifications: withAbsoluteFiles(file.approvals.notifications, at.baseDir),
+    },
     keyUrls: {
       pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,
       approvals: file.accessRequests.jwksUrl ?? `${approvals}/access/v1/jwks`,

@@ -2,7 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
 
 /** A client of the configured Temporal namespace. Connects lazily: Temporal may be away when this process starts. */
-export function createTemporalClient(temporal: Config['temporal'] & { address: string }): {
+export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespace' | 'tls'> & { address: string }): {
   client: Client;
   close(): Promise<void>;
 } {

@@ -1,5 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { pokeSignal } from '../../../workflows/gated-call.messages.ts';
+import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
 

@@ -7,7 +7,8 @@ CREATE SCHEMA IF NOT EXISTS audit;
 -- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
 -- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
 -- `stages` is who has to agree, as it was in force when the request was opened; `stage` counts them from 1, and
--- `stage_ends_at` is the deadline of the one that is open, if it has one. `parties` are the subjects that may not decide.
+-- `stage_opened_at` and `stage_ends_at` are of the one that is open; it may have no deadline. `parties` are the subjects that
+-- may not decide. `notified`: somebody is told what becomes of it, beside whoever asked for a callback.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
@@ -39,7 +40,9 @@ CREATE TABLE approvals.access_request (
   separate_stages         boolean NOT NULL,
   approval_ms             bigint NOT NULL CHECK (approval_ms > 0),
   stage                   integer NOT NULL DEFAULT 1 CHECK (stage BETWEEN 1 AND jsonb_array_length(stages)),
+  stage_opened_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
   stage_ends_at           timestamptz,
+  notified                boolean NOT NULL,
   requested_until         timestamptz,
   callback_endpoint       text,
   callback_state          text,
@@ -126,6 +129,19 @@ CREATE TABLE approvals.break_glass (
 );
 CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at) WHERE reviewed_at IS NULL;
 
+-- What there is to tell people of a request: a stage that opened, or took the place of one that was late (`escalated`), a
+-- reminder, the end. The primary key has each told once. `number` counts the reminders of a stage.
+CREATE TABLE approvals.notice (
+  id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  event             text NOT NULL CHECK (event IN ('opened','escalated','reminder','ended')),
+  stage             integer NOT NULL,
+  number            integer NOT NULL DEFAULT 1 CHECK (number >= 1),
+  at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (access_request_id, stage, event, number),
+  CONSTRAINT notice_number CHECK (number = 1 OR event = 'reminder')
+);
+
 -- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
 CREATE TABLE approvals.decision_webhook_inbox (
   source      text NOT NULL,
@@ -138,7 +154,7 @@ CREATE TABLE approvals.decision_webhook_inbox (
 
 CREATE TABLE approvals.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('callback')),
+  kind          text NOT NULL CHECK (kind IN ('callback','notification','wake')),
   subject_id    text NOT NULL,
   urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -162,7 +178,7 @@ CREATE INDEX session_expire ON audit.session (expire);
 -- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
 -- its key, which is forgotten.
 CREATE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE v_kept text[] := ARRAY['status','stage','stage_ends_at','ended_at','end_note','approval_id','approved_at',
+DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','ended_at','end_note','approval_id','approved_at',
   'approved_until','approval_state'];
 BEGIN
   IF OLD.status <> 'pending' AND NEW.idempotency_key IS NULL
@@ -192,6 +208,8 @@ BEGIN
   END IF;
   RAISE EXCEPTION 'rows of % are never changed', TG_TABLE_NAME USING ERRCODE = 'CS002';
 END $$;
+CREATE TRIGGER notice_immutable BEFORE UPDATE OR DELETE ON approvals.notice
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 

@@ -7,6 +7,7 @@ BEGIN
   INSERT INTO approvals.outbox (kind, subject_id) SELECT 'callback', id FROM approvals.access_request
     WHERE id = p_id AND callback_endpoint IS NOT NULL AND (callback_events IS NULL OR status = ANY (callback_events));
   IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
+  PERFORM approvals.tell(p_id, 'ended', 1);
 END $$;
 
 -- Ends a request whose row the caller has locked, other than by approval.
@@ -41,10 +42,13 @@ CREATE FUNCTION approvals.stage_after(p_stages jsonb, p_stage int, p_elapsed boo
     WHERE position > p_stage AND (p_elapsed OR NOT coalesce((stage ->> 'onlyOnEscalation')::boolean, false))
 $$;
 
-CREATE FUNCTION approvals.open_stage(p_id text, p_stage int) RETURNS void LANGUAGE sql AS $$
-  UPDATE approvals.access_request SET stage = p_stage, stage_ends_at = approvals.stage_end(stages -> p_stage - 1)
-    WHERE id = p_id
-$$;
+-- `p_event` says how it came about: opened, escalated.
+CREATE FUNCTION approvals.open_stage(p_id text, p_stage int, p_event text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE approvals.access_request SET stage = p_stage, stage_opened_at = clock_timestamp(),
+    stage_ends_at = approvals.stage_end(stages -> p_stage - 1) WHERE id = p_id;
+  PERFORM approvals.tell(p_id, p_event, 1);
+END $$;
 
 -- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
 -- submission is never taken for a replay. Request, key and token are spent in one transaction.
@@ -58,16 +62,20 @@ BEGIN
   INSERT INTO approvals.access_request (id, client_id, submitted_by, idempotency_key, body_digest, evaluation_id, token_jti,
       subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
       requester_client, generation, call_digest, binding_hash, binding_context_members, requested_until,
-      callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms, stage_ends_at,
+      callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms, notified, stage_ends_at,
       created_at, expires_at)
     SELECT r.id, r.client_id, r.submitted_by, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti,
       r.subject, r.action, r.resource, r.context, r.claimed, r.keep_ms, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
       r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, r.parties, r.stages, r.separate_stages,
-      r.approval_ms, approvals.stage_end(r.stages -> 0), v_now, v_expires
+      r.approval_ms, coalesce(r.notified, false), approvals.stage_end(r.stages -> 0), v_now, v_expires
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
     ON CONFLICT DO NOTHING;
-  IF FOUND THEN RETURN QUERY SELECT 'created', p ->> 'id', v_expires; RETURN; END IF;
+  IF FOUND THEN
+    PERFORM approvals.tell(p ->> 'id', 'opened', 1);
+    RETURN QUERY SELECT 'created', p ->> 'id', v_expires;
+    RETURN;
+  END IF;
   SELECT * INTO v_found FROM approvals.access_request a
     WHERE a.client_id = p ->> 'client_id' AND a.idempotency_key = p ->> 'idempotency_key';
   IF NOT FOUND THEN RETURN QUERY SELECT 'replayed', NULL::text, NULL::timestamptz; RETURN; END IF;
@@ -93,7 +101,7 @@ BEGIN
       PERFORM approvals.end_request(p_id, 'denied');
       RETURN 'denied';
     END IF;
-    PERFORM approvals.open_stage(p_id, v_next);
+    PERFORM approvals.open_stage(p_id, v_next, 'escalated');
   END IF;
   RETURN 'pending';
 END $$;
@@ -130,7 +138,7 @@ BEGIN
     IF v_next IS NULL THEN
       PERFORM approvals.approve_request(p_id, p_facts ->> 'approval_id', r.approval_ms);
     ELSE
-      PERFORM approvals.open_stage(p_id, v_next);
+      PERFORM approvals.open_stage(p_id, v_next, 'opened');
     END IF;
     RETURN;
   END IF;

@@ -89,6 +89,8 @@ export interface AccessRequest {
   readonly stage: number;
   /** When the open stage ends, if it has a deadline of its own (RFC 3339). */
   readonly stageEndsAt?: string;
+  /** When those who decide the open stage were last reminded. */
+  readonly remindedAt?: string;
   /** Whether a person counts in one stage of the request only. */
   readonly separateStages: boolean;
   readonly votes: readonly Vote[];

@@ -65,7 +65,7 @@ console.log(JSON.stringify(args));
 if (args[0] === 'fail') process.exitCode = 3;`;
 const TSC = `if (fs.existsSync('broken')) { console.error('a.ts(1,1): broken'); process.exit(2); }
 write('dist/apps/cli/main.js', ${JSON.stringify(MAIN)});
-write('dist/apps/worker/bundle.js', ${JSON.stringify("import fs from 'node:fs'; fs.appendFileSync('ran', 'bundle\\n'); fs.writeFileSync('dist/workflow-bundle.js', '');")});`;
+write('dist/apps/shared/temporal/bundle.js', ${JSON.stringify("import fs from 'node:fs'; fs.appendFileSync('ran', 'bundle\\n'); fs.writeFileSync('dist/workflow-bundle.js', '');")});`;
 const INSTALL = `fs.rmSync('node_modules', { recursive: true, force: true });
 fs.mkdirSync('node_modules');
 fs.copyFileSync('package-lock.json', 'node_modules/.package-lock.json');

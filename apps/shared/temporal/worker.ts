@@ -8,9 +8,8 @@ import {
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import type { ActivityPorts } from '../../workflows/activity-ports.ts';
-import type { Config } from '../shared/config/config.ts';
-import type { Running } from '../shared/lifecycle.ts';
+import type { Config } from '../config/config.ts';
+import type { Running } from '../lifecycle.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /**
@@ -22,23 +21,48 @@ export const TURN_LIMIT = { isolateExecutionTimeout: '5 minutes' } as const;
 
 export interface WorkerOptions {
   readonly temporal: Config['temporal'] & { address: string };
-  readonly activities: ActivityPorts;
+  /** Whose work is done. */
+  readonly taskQueue: string;
+  /** What the workflows of that queue call their steps. */
+  readonly activities: object;
   /** What is in flight at a stop may take this long to finish. */
   readonly graceMs: number;
   readonly log: Logger;
 }
 
+/** A worker that has started. `ran` rejects when it broke off. */
+export interface RunningWorker extends Running {
+  readonly ran: Promise<void>;
+}
+
 /** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
-export async function runWorker({ temporal, activities, graceMs, log }: WorkerOptions): Promise<Running> {
-  installRuntime(log);
-  const { address, tls } = temporal;
+export async function runWorker(options: WorkerOptions): Promise<RunningWorker> {
+  installRuntime(options.log);
+  const { address, tls } = options.temporal;
   const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
     throw new Error(`Temporal does not answer at ${address}. Is it running? TEMPORAL_ADDRESS names it`, { cause });
   });
-  const worker = await Worker.create({
+  const worker = await createWorker(options, connection).catch(async (error: unknown) => {
+    await connection.close();
+    throw error;
+  });
+  const ran = worker.run();
+  return {
+    name: 'temporal worker',
+    ran,
+    async stop() {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await ran.finally(() => connection.close());
+    },
+  };
+}
+
+async function createWorker(options: WorkerOptions, connection: NativeConnection): Promise<Worker> {
+  const { temporal, taskQueue, activities, graceMs } = options;
+  return Worker.create({
     connection,
     namespace: temporal.namespace,
-    taskQueue: temporal.taskQueue,
+    taskQueue,
     workflowBundle: await workflowBundle(),
     activities,
     shutdownGraceTime: graceMs,
@@ -46,15 +70,6 @@ export async function runWorker({ temporal, activities, graceMs, log }: WorkerOp
     maxCachedWorkflows: 500,
     ...TURN_LIMIT,
   });
-  const ran = worker.run();
-  return {
-    name: 'temporal worker',
-    async stop() {
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-      await ran;
-      await connection.close();
-    },
-  };
 }
 
 let runtimeInstalled = false;

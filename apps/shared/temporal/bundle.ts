@@ -2,13 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundle } from '@temporalio/worker';
-import { isEntryScript } from '../shared/lifecycle.ts';
+import { isEntryScript } from '../lifecycle.ts';
 
 const here = fileURLToPath(import.meta.url);
 
 /** Bundles the workflows that lie beside this file: sources in development and tests, compiled files in a build. */
 export async function bundleWorkflows(): Promise<WorkflowBundle> {
-  const pathOf = (name: string) => fileURLToPath(new URL(`../../workflows/${name}${extname(here)}`, import.meta.url));
+  const pathOf = (name: string) =>
+    fileURLToPath(new URL(`../../../workflows/${name}${extname(here)}`, import.meta.url));
   return bundleWorkflowCode({
     workflowsPath: pathOf('index'),
     payloadConverterPath: pathOf('payload-converter'),
@@ -17,6 +18,6 @@ export async function bundleWorkflows(): Promise<WorkflowBundle> {
 }
 
 /** Where a build keeps the bundle, so that a start need not make it. */
-export const bundlePath = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
+export const bundlePath = fileURLToPath(new URL('../../../workflow-bundle.js', import.meta.url));
 
 if (isEntryScript(import.meta.url)) await writeFile(bundlePath, (await bundleWorkflows()).code);

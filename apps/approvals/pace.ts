@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import type { Config } from '../shared/config/config.ts';
+import { stopAll, type Running } from '../shared/lifecycle.ts';
+import type { OutboxHandler } from '../shared/outbox.ts';
+import { createAccessRequestWorkflows, type AccessRequestSteps } from '../shared/temporal/access-request-workflows.ts';
+import { createTemporalClient } from '../shared/temporal/connection.ts';
+import { startPatientWorker } from '../shared/temporal/patient-worker.ts';
+import type { AccessRequestStore } from './stores/access-request.store.ts';
+
+/** A step is one statement; what of it is lost is done again. */
+const GRACE_MS = 1_000;
+/** Nothing is next for longer than the engine's timers are meant for: look now and then. */
+const MAX_WAIT_MS = 30 * 86_400_000;
+
+export interface PaceOptions {
+  readonly temporal: Config['temporal'] & { address: string };
+  readonly store: Pick<AccessRequestStore, 'advance'>;
+  readonly log: Logger;
+}
+
+/** The steps of a request's life, over its row. */
+export function createSteps(store: PaceOptions['store']): AccessRequestSteps {
+  return {
+    async advanceAccessRequest({ accessRequestId }) {
+      const waitMs = await store.advance(accessRequestId);
+      return waitMs === undefined ? { kind: 'ended' } : { kind: 'wait', waitMs: Math.min(waitMs, MAX_WAIT_MS) };
+    },
+  };
+}
+
+/**
+ * Reminders and ends of stages, to the moment: the engine waits for them, and `wake` tells it of a request that moved.
+ * While the engine is away no reminder is sent; deadlines are carried out by whoever looks at the request.
+ */
+export function startPace({ temporal, store, log }: PaceOptions): Running & { readonly wake: OutboxHandler } {
+  const engine = createTemporalClient(temporal);
+  const taskQueue = temporal.approvalsTaskQueue;
+  const workflows = createAccessRequestWorkflows(engine.client, taskQueue);
+  const activities = createSteps(store);
+  const worker = startPatientWorker({
+    ...{ client: engine.client, temporal, taskQueue, activities, log },
+    graceMs: GRACE_MS,
+  });
+  return {
+    name: 'pace of access requests',
+    wake: (id) => workflows.wake(id),
+    stop: () => stopAll([{ name: 'Temporal client', stop: () => engine.close() }, worker]),
+  };
+}
