@@ -85,7 +85,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     const database = await createTestDatabase();
     databases[name] = database;
     running.push({ name: `database of ${name}`, stop: () => database.drop() });
-    return { databaseUrl: database.url, log };
+    return { databaseUrl: database.url, temporalAddress: temporal.address, log };
   };
   const stop = async () => {
     await stopAll(running);
@@ -99,8 +99,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     const upstreams = connectUpstreams(config, log);
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
-    const worker = { ...enforcement, upstreams, temporalAddress: temporal.address };
-    running.push(await startWorker(config, secrets, worker));
+    running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
   } catch (error) {
     await stop();
     throw error;
