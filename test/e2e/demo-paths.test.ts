@@ -56,7 +56,7 @@ describe('the whole product, driven by the official tasks client', () => {
     await page.getByRole('button', { name: /alice/i }).click();
     await page.waitForURL('**/requests');
     await page.goto(`${stack.config.urls.approvals}/requests/${request?.id}`);
-    await page.getByLabel(/reason/i).fill(REASON);
+    await page.getByLabel('Reason', { exact: true }).fill(REASON);
     await page.getByRole('button', { name: 'Approve' }).click();
     await page
       .getByRole('status')
