@@ -33,14 +33,17 @@ interface Policies {
 }
 
 export function decideInForce(source: Pick<PolicySource, 'use'>, standing: Standing): WithPolicies {
-  return (work) =>
-    source.use((version) => {
-      const engine = cedarPolicies(version.engine);
-      return work({
-        decide: decideBy({ ...version, engine }, standing),
-        search: searchBy(version, standing),
-      });
-    });
+  const made = new WeakMap<PolicyVersion, Policies>();
+  // Once for each version, not for each request.
+  const policiesOf = (version: PolicyVersion): Policies => {
+    const known = made.get(version);
+    if (known !== undefined) return known;
+    const engine = cedarPolicies(version.engine);
+    const policies = { decide: decideBy({ ...version, engine }, standing), search: searchBy(version, standing) };
+    made.set(version, policies);
+    return policies;
+  };
+  return (work) => source.use((version) => work(policiesOf(version)));
 }
 
 function searchBy({ engine }: PolicyVersion, { searching }: Standing): Search {

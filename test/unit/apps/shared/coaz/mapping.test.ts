@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { compileMapping } from '../../../../../apps/shared/coaz/mapping.ts';
 import { resolveMapping } from '../../../../../apps/shared/coaz/resolve.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
+import { WIRE_TRANSFER } from '../../../../support/mapped-tools.ts';
 
 const TOKEN = {
   iss: 'https://idp.example.test',
@@ -10,18 +11,6 @@ const TOKEN = {
   aud: 'https://mcp.example.test',
   roles: ['treasury'],
   exp: 1_795_255_200,
-};
-const WIRE_TRANSFER = {
-  evaluation: {
-    subject: { type: 'identity', id: '$token.sub' },
-    action: { name: 'wire_transfer' },
-    resource: { type: 'account', id: '$params.arguments.to' },
-    context: {
-      agent: '$token.?client_id',
-      amount: '$params.arguments.amount',
-      memo: '$params.arguments.?memo',
-    },
-  },
 };
 const CALL = { to: 'acct-991', amount: 50_000 };
 const IDENTITY = { type: 'identity', id: 'alice@example.com' };
