@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Worker, type WorkflowBundle } from '@temporalio/worker';
+import type { WorkflowBundle } from '@temporalio/worker';
 import pino from 'pino';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { ACCESS_REQUEST_PATHS } from './access-request-paths.ts';
-import { ACCESS_REQUEST_HISTORIES, historyOf, recordedHistories, type Recorded } from './histories.ts';
+import { ACCESS_REQUEST_HISTORIES, recordedHistories, replay } from './histories.ts';
 
 const recorded = recordedHistories(ACCESS_REQUEST_HISTORIES);
 
@@ -15,19 +15,9 @@ describe('recorded histories of access requests', () => {
     bundle = await bundleWorkflows();
   }, 120_000);
 
-  /** What the present workflow says of these histories: nothing, or why it cannot go on from them. */
-  async function replay(histories: readonly Recorded[]): Promise<Record<string, string | undefined>> {
-    const given = histories.map(({ name, history }) => ({ workflowId: name, history: historyOf(history) }));
-    const said: Record<string, string | undefined> = {};
-    for await (const result of Worker.runReplayHistories({ workflowBundle: bundle, replayName: 'test' }, given)) {
-      said[result.workflowId] = result.error?.name;
-    }
-    return said;
-  }
-
   it('are there for every way through the workflow, and the present one goes on from each', async () => {
     const names = Object.keys(ACCESS_REQUEST_PATHS).map((name) => `${name}.json`);
-    expect(await replay(recorded)).toEqual(Object.fromEntries(names.map((name) => [name, undefined])));
+    expect(await replay(recorded, bundle)).toEqual(Object.fromEntries(names.map((name) => [name, undefined])));
   });
 
   it('are found out when the present workflow would not have made them', async () => {
@@ -42,6 +32,7 @@ describe('recorded histories of access requests', () => {
             .map((event, index) => ({ ...event, eventId: String(index + 1) })),
         },
       })),
+      bundle,
     );
     for (const { name } of waited) expect([name, said[name]]).toEqual([name, expect.any(String)]);
   });

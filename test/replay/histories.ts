@@ -1,3 +1,4 @@
+import { Worker, type WorkflowBundle } from '@temporalio/worker';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ const { temporal } = createRequire(packagePath('node_modules', '@temporalio', 'w
 ) as { temporal: { api: { history: { v1: { History: { fromObject(json: unknown): History } } } } } };
 
 /** The history behind its JSON form, as it can be replayed. */
-export const historyOf = (json: unknown): History => temporal.api.history.v1.History.fromObject(json);
+const historyOf = (json: unknown): History => temporal.api.history.v1.History.fromObject(json);
 
 export interface Recorded {
   readonly name: string;
@@ -30,4 +31,17 @@ export function recordedHistories(folder = HISTORIES): Recorded[] {
     const text = readFileSync(join(folder, name), 'utf8');
     return { name, text, history: JSON.parse(text) as Recorded['history'] };
   });
+}
+
+/** What the present workflows say of these histories: nothing, or why they cannot go on from them. */
+export async function replay(
+  histories: readonly Recorded[],
+  workflowBundle: WorkflowBundle,
+): Promise<Record<string, string | undefined>> {
+  const given = histories.map(({ name, history }) => ({ workflowId: name, history: historyOf(history) }));
+  const said: Record<string, string | undefined> = {};
+  for await (const result of Worker.runReplayHistories({ workflowBundle, replayName: 'test' }, given)) {
+    said[result.workflowId] = result.error?.name;
+  }
+  return said;
 }

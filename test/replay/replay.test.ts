@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Worker, type WorkflowBundle } from '@temporalio/worker';
+import type { WorkflowBundle } from '@temporalio/worker';
 import pino from 'pino';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { CANARY } from '../support/engine-world.ts';
-import { historyOf, recordedHistories, type Recorded } from './histories.ts';
+import { recordedHistories, replay, type Recorded } from './histories.ts';
 import { PATHS } from './paths.ts';
 
 const recorded = recordedHistories();
@@ -14,16 +14,6 @@ beforeAll(async () => {
   bundle = await bundleWorkflows();
 }, 120_000);
 
-/** What the present workflow says of these histories: nothing, or why it cannot go on from them. */
-async function replay(histories: readonly Recorded[]): Promise<Record<string, string | undefined>> {
-  const given = histories.map(({ name, history }) => ({ workflowId: name, history: historyOf(history) }));
-  const said: Record<string, string | undefined> = {};
-  for await (const result of Worker.runReplayHistories({ workflowBundle: bundle, replayName: 'test' }, given)) {
-    said[result.workflowId] = result.error?.name;
-  }
-  return said;
-}
-
 it('every way through the workflow is recorded', () => {
   const names = new Set(recorded.map(({ name }) => name.split('.')[0]));
   expect([...names].sort()).toEqual([...Object.keys(PATHS), 'handed-over', 'worker-died'].sort());
@@ -31,7 +21,7 @@ it('every way through the workflow is recorded', () => {
 });
 
 it('the present workflow goes on from whatever was recorded', async () => {
-  const said = await replay(recorded);
+  const said = await replay(recorded, bundle);
   expect(said).toEqual(Object.fromEntries(recorded.map(({ name }) => [name, undefined])));
 }, 120_000);
 
@@ -49,7 +39,7 @@ describe('a history that the present workflow would not have made is found out',
     const events = change(found?.history.events ?? []);
     expect(events).not.toEqual(found?.history.events);
     const numbered = events.map((event, index) => ({ ...event, eventId: String(index + 1) }));
-    const said = await replay([{ name, text: '', history: { events: numbered } }]);
+    const said = await replay([{ name, text: '', history: { events: numbered } }], bundle);
     expect(said[name]).toBeDefined();
   });
 });
