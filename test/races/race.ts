@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { sha256 } from '../../activities/sha256.ts';
+import { errorCode } from '../../apps/shared/error-code.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
@@ -16,8 +17,10 @@ export type Winner = 'claim' | 'cancel' | 'expiry';
 
 export interface RaceResult {
   readonly winner: Winner;
-  /** What does not fit together in the answers that the rivals got. */
+  /** What does not fit together in the answers that the rivals got, unless the database left one without any. */
   readonly contradictions: readonly string[];
+  /** Why the database did not answer one of them in time, where it did not. */
+  readonly unanswered?: string;
   readonly arrival?: Arrival;
 }
 
@@ -103,17 +106,27 @@ export function createRace(pool: Pool): Race {
     const { gatedCallId } = await fixture.pending();
     const earlier = index % 2 === 0 ? await approve(gatedCallId, Date.now() + HOUR_MS) : undefined;
     const course = { isApprovalsDeadline: index % 4 < 2, isHeldUp: index % 20 >= 18 };
-    const [first, second, cancelled, expired] = await compete(gatedCallId, earlier, course);
+    const answers = await compete(gatedCallId, earlier, course);
+    const [first, second, cancelled, expired] = answers;
     const { state } = await lifecycle.load(gatedCallId);
     const { permits, arrival } = await execute(gatedCallId, state === 'claimed');
     const { isHeldUp } = course;
     const contradictions = contradictionsOf({ state, claims: [first, second], cancelled, expired, permits, isHeldUp });
-    return { winner: WINNERS[state] ?? 'expiry', contradictions, ...(arrival !== undefined && { arrival }) };
+    const unanswered = answers.find((answer) => answer.startsWith(UNANSWERED));
+    return {
+      winner: WINNERS[state] ?? 'expiry',
+      contradictions: unanswered === undefined ? contradictions : [],
+      ...(unanswered !== undefined && { unanswered }),
+      ...(arrival !== undefined && { arrival }),
+    };
   };
 }
 
-/** An answer, or in words what was raised instead: that fits nothing. */
-const heard = (answer: Promise<string>) => answer.catch((error: unknown) => `raised: ${String(error)}`);
+/** A busy machine may keep somebody from the row for longer than a lock is waited for: then nothing is known of the call. */
+const UNANSWERED = 'raised: ERR_DATABASE_UNAVAILABLE';
+/** An answer, or in words what was raised instead, and why. */
+const heard = (answer: Promise<string>) =>
+  answer.catch((error: unknown) => `raised: ${errorCode(error) ?? String(error)}: ${String((error as Error).cause)}`);
 
 const offset = () => (Math.random() * 2 - 1) * SPREAD_MS;
 const until = (at: number) => pause(Math.max(0, at - Date.now()));

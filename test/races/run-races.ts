@@ -14,6 +14,8 @@ export interface RaceFigures {
   readonly callsPerSecond: number;
   /** What rivals were told that does not fit what happened. */
   readonly contradictions: readonly string[];
+  /** Why the database did not answer a rival in time: of those calls, only the invariants tell. */
+  readonly unanswered: readonly string[];
   readonly violations: readonly Violation[];
 }
 
@@ -22,6 +24,7 @@ export async function runRaces(pool: Pool, calls: number): Promise<RaceFigures> 
   const race = createRace(pool);
   const winners: Record<Winner, number> = { claim: 0, cancel: 0, expiry: 0 };
   const contradictions: string[] = [];
+  const unanswered: string[] = [];
   const arrivals: Arrival[] = [];
   const began = performance.now();
   let next = 0;
@@ -30,11 +33,12 @@ export async function runRaces(pool: Pool, calls: number): Promise<RaceFigures> 
       const result = await race(next++);
       winners[result.winner] += 1;
       contradictions.push(...result.contradictions);
+      if (result.unanswered !== undefined) unanswered.push(result.unanswered);
       if (result.arrival !== undefined) arrivals.push(result.arrival);
     }
   };
   await Promise.all(Array.from({ length: RACES_AT_ONCE }, lane));
   const seconds = (performance.now() - began) / 1_000;
   const violations = await checkInvariants(pool, { arrivals });
-  return { calls, winners, seconds, callsPerSecond: calls / seconds, contradictions, violations };
+  return { calls, winners, seconds, callsPerSecond: calls / seconds, contradictions, unanswered, violations };
 }
