@@ -79,7 +79,7 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
   const deps = mutation.deps?.(plain) ?? plain;
   const told = (label: string) => (id: string) =>
     fiber.step(label, async () => onWorkflow(id), 'ERR_UPSTREAM_UNAVAILABLE');
-  const workflows = { start: told('start the workflow'), poke: told('poke the workflow') };
+  const workflows = { start: told('start the workflow'), poke: told('poke the workflow'), rouse: async () => false };
   const handlers = outboxHandlers({
     ...{ workflows, calls: deps.store, accessRequests: deps.accessRequests, log: deps.log },
   });

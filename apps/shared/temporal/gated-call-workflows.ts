@@ -1,4 +1,9 @@
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionDescription,
+} from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
@@ -11,7 +16,10 @@ export interface GatedCallWorkflows {
   poke(gatedCallId: string): Promise<void>;
   /** Starts the workflow, at once or to rest as others do, whatever became of those before it. Does nothing while one runs. */
   restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<void>;
-  /** Wakes the workflow if it has rested since its start. Answers whether it did. */
+  /**
+   * Sees to a workflow that runs though its call needs nobody: wakes one that has rested since its start, and puts another one
+   * in the place of one that cannot go on. Answers whether there was need to.
+   */
   rouse(gatedCallId: string): Promise<boolean>;
   /** The calls that have a workflow which runs, as far as the engine's index knows: it may lag by seconds. */
   running(): AsyncIterable<string>;
@@ -22,6 +30,8 @@ export interface GatedCallWorkflows {
 /** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. */
 const REQUEST_MS = 5_000;
 const PAGE = 1_000;
+/** Tries of one workflow task, each of them some ten seconds, after which it counts as stuck. */
+const STUCK_AFTER_TRIES = 4;
 
 /**
  * `restMs`: how long a workflow rests in the engine at most, which is as long as a call can wait for a resolution. It rests
@@ -62,14 +72,10 @@ export function createGatedCallWorkflows(
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       }),
     poke,
-    async rouse(gatedCallId) {
-      const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
-      const described = await within(() => workflow.describe()).catch(unlessNotFound);
-      // Its start is the only thing that ever happened to it.
-      const rests = described?.historyLength === 1;
-      if (rests) await poke(gatedCallId);
-      return rests;
-    },
+    rouse: createRouse(client, within, {
+      wake: poke,
+      startAnew: (gatedCallId) => start(gatedCallId, { startDelay: 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
+    }),
     ...watching(client, taskQueue, within),
   };
 }
@@ -90,6 +96,40 @@ function watching(client: Client, taskQueue: string, within: Within): Pick<Gated
     },
     ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
+}
+
+/** See `GatedCallWorkflows.rouse`. */
+function createRouse(
+  client: Client,
+  within: Within,
+  { wake, startAnew }: Readonly<Record<'wake' | 'startAnew', (gatedCallId: string) => Promise<void>>>,
+): GatedCallWorkflows['rouse'] {
+  return async (gatedCallId) => {
+    const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
+    const described = await within(() => workflow.describe()).catch(unlessNotFound);
+    if (described === undefined) return false;
+    // Its start is the only thing that ever happened to it.
+    if (described.historyLength === 1) {
+      await wake(gatedCallId);
+      return true;
+    }
+    if (!isStuck(described)) return false;
+    // Of two who see it stuck, the second one must not end the workflow that the first one started.
+    const run = client.workflow.getHandle(described.workflowId, described.runId);
+    await within(() => run.terminate('stuck in one task')).catch(unlessNotFound);
+    await startAnew(gatedCallId);
+    return true;
+  };
+}
+
+/**
+ * Whether its history does not fit the code that is to go on from it, so that the task fails for ever: after code that
+ * does not fit was deployed, or where the SDK takes a history apart in another way than when it was made (it may when
+ * hundreds of signals come at once). The row is the truth, so the history can be given up; not while the tool is called.
+ */
+function isStuck({ raw }: WorkflowExecutionDescription): boolean {
+  const tries = raw.pendingWorkflowTask?.attempt ?? 0;
+  return tries >= STUCK_AFTER_TRIES && (raw.pendingActivities ?? []).length === 0;
 }
 
 /** The engine's index may list one that is gone by now. */

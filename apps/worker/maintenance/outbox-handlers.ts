@@ -17,7 +17,7 @@ export interface CallReader {
 type Handler = (gatedCallId: string) => Promise<void>;
 
 interface HandlerDeps {
-  readonly workflows: Pick<GatedCallWorkflows, 'start' | 'poke'>;
+  readonly workflows: Pick<GatedCallWorkflows, 'start' | 'poke' | 'rouse'>;
   readonly calls: CallReader;
   readonly accessRequests: AccessRequestService;
   readonly log: Logger;
@@ -59,7 +59,11 @@ function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
       if (isTerminal(state)) return;
       await (awaitsNobody(state) ? deps.workflows.poke(id) : deps.workflows.start(id));
     },
-    poke_workflow: (id) => deps.workflows.poke(id),
+    async poke_workflow(id) {
+      await deps.workflows.poke(id);
+      // One that waits for its resolution and cannot go on has no other who would notice: its call is poked again and again.
+      await deps.workflows.rouse(id);
+    },
     async cancel_access_request(id) {
       const { handle } = await deps.calls.load(id);
       try {

@@ -31,7 +31,8 @@ const CONCURRENCY = 8;
 
 /**
  * Starts the workflow of every open call that has none which runs: it was ended or deleted by an operator, it ended by
- * mistake, or the engine lost its data. The engine's list of what runs is read once and held against the open calls,
+ * mistake, or the engine lost its data. A workflow that rests or is stuck though its call could go on, or is over, is
+ * seen to as well. The engine's list of what runs is read once and held against the open calls,
  * page by page, so a round costs little however many calls wait. There is a round at the start, in every interval, and
  * as soon as the engine answers after it did not. Several may run at once, and what a round read may be out of date:
  * starting a workflow that runs does nothing, and one that is not needed finds its call ended.
@@ -54,7 +55,7 @@ export function startReconciler(options: ReconcilerOptions): Running {
     isAway = false;
     try {
       const started = await startMissing(stop);
-      if (started > 0) log.info({ calls: started }, 'open calls whose workflow was lost or asleep got one that runs');
+      if (started > 0) log.info({ calls: started }, 'calls whose workflow was lost, asleep or stuck got one that runs');
       nextRound = performance.now() + intervalMs;
     } catch (error) {
       log.warn({ err: error }, 'open calls could not be held against their workflows; that is tried again');
@@ -64,7 +65,7 @@ export function startReconciler(options: ReconcilerOptions): Running {
   return startRounds({ name: 'reconciler', pauseMs: () => PROBE_MS, round, log });
 }
 
-/** Answers how many calls were without a workflow that runs, or had one that rested though the call could go on. */
+/** Answers how many calls were without a workflow that runs, or had one that rested or was stuck though it could go on. */
 function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: AbortSignal) => Promise<number> {
   return async (stop) => {
     const running = new Set<string>();
@@ -75,17 +76,26 @@ function createStartMissing({ calls, workflows }: ReconcilerOptions): (stop: Abo
       count += 1;
     };
     // A start that was delivered late, after the engine had lost the workflow that led the call so far, is one to rest.
-    const rouse = async ({ id }: OpenCall) => {
+    const rouse = async (id: string) => {
       if (await workflows.rouse(id)) count += 1;
     };
+    const ended = new Set(running);
     for (let page = await calls.after(undefined, PAGE); page.length > 0; page = await calls.after(page.at(-1), PAGE)) {
       const without = page.filter(({ id }) => !running.has(id));
       const queued = await calls.queued(without.map(({ id }) => id));
       const missing = without.filter(({ id }) => !queued.has(id));
       await fewAtATime(missing, CONCURRENCY, restart, stop);
       const led = page.filter(({ id, state }) => running.has(id) && awaitsNobody(state));
-      await fewAtATime(led, CONCURRENCY, rouse, stop);
+      await fewAtATime(
+        led.map(({ id }) => id),
+        CONCURRENCY,
+        rouse,
+        stop,
+      );
+      for (const { id } of page) ended.delete(id);
     }
+    // A workflow ends with its call. One that runs on has just not heard of it, or cannot go on.
+    await fewAtATime([...ended], CONCURRENCY, rouse, stop);
     return count;
   };
 }

@@ -123,7 +123,7 @@ async function startMaintenance() {
   const { lifecycle } = gatedCallFixture(pool);
   const log = pino({ enabled: false });
   const handlers = outboxHandlers({
-    workflows: { start: async () => undefined, poke: async () => undefined },
+    workflows: { start: async () => undefined, poke: async () => undefined, rouse: async () => false },
     calls: lifecycle,
     accessRequests: anAccessRequestClient(real.authority.url),
     log,

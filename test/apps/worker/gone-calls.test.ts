@@ -30,7 +30,7 @@ describe('a call of which nothing is left', () => {
     const service = away('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE');
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const handlers = outboxHandlers({
-      workflows: { start: engine, poke: engine },
+      workflows: { start: engine, poke: engine, rouse: engine },
       calls: own.fixture.lifecycle,
       accessRequests: { submit: service, read: service, cancel: service },
       log,

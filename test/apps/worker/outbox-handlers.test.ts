@@ -15,7 +15,11 @@ function handlers(
 ) {
   const log: string[] = [];
   const made = outboxHandlers({
-    workflows: { start: async (id) => void log.push(`start ${id}`), poke: async (id) => void log.push(`poke ${id}`) },
+    workflows: {
+      start: async (id) => void log.push(`start ${id}`),
+      poke: async (id) => void log.push(`poke ${id}`),
+      rouse: async (id) => log.push(`rouse ${id}`) === 0,
+    },
     calls: {
       progress: async () => ({ state }),
       load: async () => ({ handle: stored }),
@@ -37,7 +41,7 @@ describe('the outbox handlers', () => {
     const { start_workflow, poke_workflow, log } = handlers(HANDLE);
     await start_workflow('a');
     await poke_workflow('b');
-    expect(log).toEqual(['start a', 'poke b']);
+    expect(log).toEqual(['start a', 'poke b', 'rouse b']);
   });
 
   it.each([

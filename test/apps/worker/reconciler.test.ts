@@ -88,6 +88,19 @@ describe('the reconciler', () => {
     expect(roused.sort()).toEqual([calls[1].gatedCallId, calls[2].gatedCallId].sort());
   });
 
+  it('looks after a workflow that runs though its call is over', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const over = await fixture.pending();
+    await fixture.calls.cancel(over.gatedCallId);
+    await unqueued();
+    const { roused, stop } = beside(new Set([over.gatedCallId]));
+    try {
+      await waitFor(() => roused.includes(over.gatedCallId));
+    } finally {
+      await stop();
+    }
+  });
+
   it('has a round as soon as the engine is back, however long the interval', async () => {
     const has = new Set<string>();
     const { restarted, engine, stop } = beside(has);
