@@ -41,7 +41,7 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
       claimNames: deps.requirements.claimNames,
       questions: deps.questions,
     });
-    if ('problem' in bound) return { kind: 'invalid_arguments', problem: bound.problem };
+    if ('problem' in bound || 'unusable' in bound) return { kind: 'unfit', fault: bound };
     const round = await openRound(deps.handles, callScope(bound), call.requestState);
     const missing = await missingRequirements(deps, call, tool);
     if (missing.length > 0) return { kind: 'requirements_unmet', requirements: missing };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { GatewayUnderTest } from '../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../support/gateway-world.ts';
 import { requestOf, REVISION, transfer, type SendOptions } from '../support/gateway-wire.ts';
+import { UNCHECKABLE } from '../support/tools.ts';
 import { served, type Asked } from './served.ts';
 
 // What goes over the wire, to the byte: a change of ours or of the protocol packages that anybody could see fails here, and
@@ -91,6 +92,11 @@ describe('of a call', () => {
 
   it('requirements that are not met', async () => {
     world.verdict = { unmet: ['env:test'], undecided: [] };
+    expect(await call()).toMatchSnapshot();
+  });
+
+  it('an output schema that cannot be used', async () => {
+    world.listed = [UNCHECKABLE];
     expect(await call()).toMatchSnapshot();
   });
 

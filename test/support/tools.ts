@@ -34,4 +34,9 @@ export const TRANSFER = aTool(
   },
   { digest: 'sha-256:1111' },
 );
+/** Nobody could hold a result of it against what it promises: the reference leads to somewhere else. */
+export const UNCHECKABLE = aTool(
+  { ...TRANSFER.definition, name: 'transfer', outputSchema: { $ref: 'https://example.com/schema.json' } },
+  { digest: 'sha-256:3333' },
+);
 export const ANYTHING = aTool({ name: 'anything', inputSchema: { type: 'object' } }, { digest: 'sha-256:2222' });

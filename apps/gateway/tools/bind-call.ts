@@ -2,7 +2,7 @@ import { canonicalJson, type Json, type JsonObject } from '../../../workflows/do
 import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
-import type { ArgumentCheck } from '../../shared/schemas/schema-check.ts';
+import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Questions } from '../coaz/questions.ts';
@@ -23,7 +23,7 @@ export function bindCall(
   call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
   tool: UpstreamTool,
   { checkArguments, claimNames, questions }: Binding,
-): CallBinding | { readonly problem: string } {
+): CallBinding | CallFault {
   let text: string;
   if (!isNestedWithin(call.arguments, MAX_DEPTH))
     return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
@@ -32,8 +32,8 @@ export function bindCall(
   } catch {
     return { problem: 'they have no canonical JSON form (a number out of range or a broken character)' };
   }
-  const problem = checkArguments(tool, call.arguments);
-  if (problem !== undefined) return { problem };
+  const fault = checkArguments(tool, call.arguments);
+  if (fault !== undefined) return fault;
   const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
   const mappedBy = mappingDigest(tool.facts.mapping, sha256);
   const [evaluation, ...others] = questions.ofCall(call, tool, { arguments: call.arguments, callDigest: digest });

@@ -6,6 +6,7 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import type { Asked, RelayedRound, Undeclared } from '../relay/conversation.ts';
 
 /** What a caller gets for a call that an approval could cure: how far up the ladder its client comes. */
@@ -84,6 +85,7 @@ export type ToolCallAnswer =
   | { readonly kind: 'not_continued' }
   /** The same, for a client that has to declare tasks. */
   | { readonly kind: 'demands_tasks' }
-  | { readonly kind: 'invalid_arguments'; readonly problem: string }
+  /** Nothing was asked about the call: it cannot be made. */
+  | { readonly kind: 'unfit'; readonly fault: CallFault }
   /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
   | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };

@@ -2,7 +2,6 @@ import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { ToolCallAnswer } from '../tools/tool-call.ts';
 import {
   renderDenial,
-  renderInvalidArguments,
   renderLimitDenial,
   renderNeedsForms,
   renderNeedsTasks,
@@ -12,6 +11,7 @@ import {
   renderNotRequested,
   renderNotSent,
   renderStepUp,
+  renderUnfit,
   renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderQuestion } from './render-question.ts';
@@ -68,8 +68,8 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
       return renderNotContinued(rendering);
     case 'demands_tasks':
       throw missingTasksCapability();
-    case 'invalid_arguments':
-      return renderInvalidArguments(answer.problem);
+    case 'unfit':
+      return renderUnfit(answer.fault);
     case 'requirements_unmet':
       return renderUnmetRequirements(answer.requirements);
   }

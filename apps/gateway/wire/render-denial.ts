@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
+import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
 import { NEXT_STEP_META, OWN_TOOLS, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
 import { REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
@@ -106,9 +107,13 @@ export function renderNotRequested(rendering: Rendering): CallToolResult {
   );
 }
 
-/** Arguments that the tool's schema, or JSON itself, does not take. `problem` holds no values. */
-export function renderInvalidArguments(problem: string): CallToolResult {
-  return refusal(`The tool did not run. Its arguments are not valid: ${problem}.`);
+/** Arguments that the tool's schema, or JSON itself, does not take; or a schema with which nothing can be checked. */
+export function renderUnfit(fault: CallFault): CallToolResult {
+  return refusal(
+    'problem' in fault
+      ? `The tool did not run. Its arguments are not valid: ${fault.problem}.`
+      : `The tool did not run. Its ${fault.unusable} schema cannot be used, so no call of it can be made. Only whoever runs its server can mend that.`,
+  );
 }
 
 /** A call that was not decided on, because something that the tool needs is not the case. No approval can cure that. */

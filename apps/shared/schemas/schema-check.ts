@@ -22,8 +22,10 @@ const CHECK_WITHIN_MS = 250;
 
 type Described = Pick<UpstreamTool, 'definition' | 'digest'>;
 
-/** The first thing that is wrong with the arguments, without any value; `undefined` when they fit. */
-export type ArgumentCheck = (tool: Described, args: JsonObject) => string | undefined;
+/** Why a call cannot be made: the first thing that is wrong with its arguments, without any value, or a schema of its tool. */
+export type CallFault = { readonly problem: string } | { readonly unusable: 'input' | 'output' };
+/** Answers `undefined` when the arguments fit. */
+export type ArgumentCheck = (tool: Described, args: JsonObject) => CallFault | undefined;
 type CompiledCheck = (value: Json) => string | undefined;
 
 /**
@@ -36,9 +38,11 @@ export function createArgumentCheck(): ArgumentCheck {
   const resultCheckFor = createChecks('outputSchema');
   return (tool, args) => {
     const check = checkFor(tool);
-    if (check === undefined) return "the tool's input schema cannot be used";
+    if (check === undefined) return { unusable: 'input' };
     const promisesInVain = tool.definition['outputSchema'] !== undefined && resultCheckFor(tool) === undefined;
-    return promisesInVain ? "the tool's output schema cannot be used" : check(args);
+    if (promisesInVain) return { unusable: 'output' };
+    const problem = check(args);
+    return problem === undefined ? undefined : { problem };
   };
 }
 

@@ -8,7 +8,7 @@ import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';
 import { ASKED, TASKS } from '../../support/input-calls.ts';
-import { aTool, TRANSFER } from '../../support/tools.ts';
+import { aTool, TRANSFER, UNCHECKABLE } from '../../support/tools.ts';
 
 const UNAVAILABLE = { reason: 'insufficient_authorization', remediation: 'unavailable' };
 const SCHEMA = 'https://approvals.test/schema';
@@ -101,7 +101,10 @@ const ANSWERS = {
   input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
   task: [['it waits for an approval', AWAITING, ON_HOLD]],
   not_accepted: [['its tool is not as it was accepted', undefined, (world) => (world.isAccepted = false)]],
-  invalid_arguments: [['its arguments are not valid', undefined, () => undefined, { arguments: {} }]],
+  unfit: [
+    ['its arguments are not valid', undefined, () => undefined, { arguments: {} }],
+    ['the output schema of its tool cannot be used', undefined, (world) => (world.listed = [UNCHECKABLE])],
+  ],
   requirements_unmet: [
     ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
   ],

@@ -3,7 +3,11 @@ import { createArgumentCheck } from '../../../../apps/shared/schemas/schema-chec
 import type { Json, JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { serve } from '../../../support/serve.ts';
 
-const check = createArgumentCheck();
+const faultOf = createArgumentCheck();
+const check = (...call: Parameters<typeof faultOf>) => {
+  const fault = faultOf(...call);
+  return fault !== undefined && 'problem' in fault ? fault.problem : fault;
+};
 let digests = 0;
 const aTool = (inputSchema?: Json) => ({
   upstream: 'u',
@@ -34,7 +38,7 @@ describe('arguments', () => {
     };
     expect(check(promising(number), { n: 1 })).toBeUndefined();
     const unusable = promising({ $ref: 'https://example.com/schema.json' });
-    expect(check(unusable, { n: 1 })).toBe("the tool's output schema cannot be used");
+    expect(check(unusable, { n: 1 })).toEqual({ unusable: 'output' });
   });
 
   it.each([
@@ -77,7 +81,7 @@ describe('arguments', () => {
     ['is asynchronous', { $async: true, type: 'object' }],
     ['is of an unknown dialect', { $schema: 'https://example.com/dialect', type: 'object' }],
   ])('fit no schema that %s [TOOL-002]', (_case, schema) => {
-    expect(check(aTool(schema as Json), {})).toBe("the tool's input schema cannot be used");
+    expect(check(aTool(schema as Json), {})).toEqual({ unusable: 'input' });
   });
 
   it('fit no schema that refers to another server, and nothing is asked there [TOOL-009]', async () => {
@@ -89,7 +93,7 @@ describe('arguments', () => {
     try {
       for (const keyword of ['$ref', '$dynamicRef']) {
         const schema = { type: 'object', properties: { a: { [keyword]: `${server.url}/schema.json` } } };
-        expect(check(aTool(schema), { a: 1 })).toBe("the tool's input schema cannot be used");
+        expect(check(aTool(schema), { a: 1 })).toEqual({ unusable: 'input' });
       }
       // Whatever was begun would have come before this.
       await fetch(server.url);
