@@ -5,16 +5,14 @@ import type { Variables } from './expression.ts';
 import { jsonOf, newBudget, type Budget } from './json-of.ts';
 import { MappingError } from './mapping-error.ts';
 import { expressionsOf, type Mapping, type Parts } from './mapping.ts';
+import { createSlowMappings, type SlowMappings } from './slow-mappings.ts';
 import type { Template } from './template.ts';
 
 /** What a mapping that says nothing of it calls its subject. @see COAZ-SU-07 */
 export const SUBJECT_TYPE = 'identity';
 /** The longest that a mapping may take for one message. Nobody else is served meanwhile. Milliseconds. */
 const WITHIN_MS = 250;
-/** For how long one that took longer is not resolved again: whoever repeats such a message takes no more than a small part of the time. */
-const REST_MS = 5_000;
-/** Until when mappings rest, by the clock that only goes on. */
-const resting = new WeakMap<Mapping, number>();
+const slowMappings = createSlowMappings();
 
 /** What a mapping is resolved with. */
 export interface Resolving extends Variables {
@@ -30,19 +28,21 @@ export interface Resolving extends Variables {
 export function resolveMapping(
   mapping: Mapping,
   resolving: Resolving,
-  nowMs = performance.now(),
+  slow: SlowMappings = slowMappings,
 ): readonly [EvaluationRequest, ...EvaluationRequest[]] {
   const resolveNow = () => resolved(mapping, resolving);
   // The clock is for what depends on how much there is in a message. On a busy machine anything may take long.
   if (!expressionsOf(mapping).some(({ expression }) => expression.isCostly)) return resolveNow();
-  if ((resting.get(mapping) ?? 0) > nowMs)
-    throw new MappingError('the mapping took too long lately; repeat this later');
+  const begun = performance.now();
+  if (slow.rests(mapping, begun)) throw new MappingError('the mapping took too long lately; repeat this later');
   try {
     return withinTime(WITHIN_MS, resolveNow);
   } catch (error) {
     if (error instanceof MappingError) throw error;
-    resting.set(mapping, nowMs + REST_MS);
     throw new MappingError('the mapping takes too long for this message');
+  } finally {
+    const ended = performance.now();
+    slow.took(mapping, ended - begun, ended);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileMapping } from '../../../../../apps/shared/coaz/mapping.ts';
 import { resolveMapping } from '../../../../../apps/shared/coaz/resolve.ts';
+import { createSlowMappings, type SlowMappings } from '../../../../../apps/shared/coaz/slow-mappings.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
 
 /** Far more than a mapping may take, and far less than what these would take without the fence. */
@@ -75,17 +76,20 @@ describe('a hostile mapping', () => {
     expect(performance.now() - start).toBeLessThan(SOON_MS);
   });
 
-  it('that ran out of time rests, and works afterwards [PRJ-34]', () => {
-    const mapping = compileMapping(
-      mappingOf({ leaf: '$params.arguments.l.all(x, params.arguments.l.exists(y, x == y))' }),
-    );
-    const ask = (l: readonly number[], nowMs: number) =>
-      resolveMapping(mapping, { params: { arguments: { l } }, token: TOKEN, identity: 'alice' }, nowMs)[0].context[
+  it('that ran out of time rests, with all that did, and no other one [PRJ-34]', () => {
+    const slow = createSlowMappings();
+    const costly = () =>
+      compileMapping(mappingOf({ leaf: '$params.arguments.l.all(x, params.arguments.l.exists(y, x == y))' }));
+    const ask = (mapping: ReturnType<typeof costly>, l: readonly number[], pace: SlowMappings = slow) =>
+      resolveMapping(mapping, { params: { arguments: { l } }, token: TOKEN, identity: 'alice' }, pace)[0].context[
         'leaf'
       ];
-    expect(() => ask(NUMBERS, 0)).toThrow('takes too long');
-    expect(() => ask([1, 2, 3], 4_999)).toThrow('lately');
-    expect(ask([1, 2, 3], 5_001)).toBe(true);
+    const [hostile, accomplice, honest] = [costly(), costly(), costly()];
+    for (const one of [hostile, accomplice]) expect(() => ask(one, NUMBERS)).toThrow('takes too long');
+    for (const one of [hostile, accomplice]) expect(() => ask(one, [1, 2, 3])).toThrow('lately');
+    expect(ask(honest, [1, 2, 3])).toBe(true);
+    const later: SlowMappings = { ...slow, rests: (mapping, nowMs) => slow.rests(mapping, nowMs + 200_000) };
+    expect(ask(hostile, [1, 2, 3], later)).toBe(true);
   });
 
   it.each([
