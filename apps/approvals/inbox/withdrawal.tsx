@@ -70,7 +70,7 @@ export function WithdrawalForm({
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <div>
           <label for="withdraw-reason">Reason for that</label>
-          <input id="withdraw-reason" name="reason" maxLength={2_000} />
+          <textarea id="withdraw-reason" name="reason" maxLength={2_000} />
         </div>
         <div class="decision-buttons">
           <button class="deny" type="submit">

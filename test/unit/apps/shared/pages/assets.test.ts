@@ -22,4 +22,17 @@ describe('the style sheet of all pages', () => {
     expect(parts.filter((part) => sheet.split(part).length !== 2)).toEqual([]);
     expect(sheet).toHaveLength(parts.join('\n').length);
   });
+
+  it('gives every field of every page the same form', () => {
+    const pages = readdirSync(packagePath('apps'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.tsx'))
+      .map((name) => readFileSync(packagePath('apps', name), 'utf8'));
+    const types = pages.flatMap((page) =>
+      [...page.matchAll(/<input\b[^>]*>/g)].map(([field]) => /\btype="(\w+)"/.exec(field)?.[1] ?? 'no type'),
+    );
+    const controls = readFileSync(`${PARTS}/controls.css`, 'utf8');
+    const styled = [...controls.matchAll(/input\[type='(\w+)'\]/g)].map(([, type]) => type);
+    expect(types).toContain('date');
+    expect(types.filter((type) => type !== 'hidden' && !styled.includes(type))).toEqual([]);
+  });
 });
