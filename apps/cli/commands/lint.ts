@@ -3,14 +3,17 @@ import { pino } from 'pino';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, table, visible } from '../output.ts';
+import { lintApprovers } from './lint/approvers.ts';
 import type { Finding } from './lint/finding.ts';
 import { lintTools } from './lint/rules.ts';
 import { HEADINGS, safetyOf, safetyRow } from './lint/safety.ts';
 
-/** `lint`: what is known of every tool, and what is wrong with it. Connects to the upstreams, and calls no tool. */
+/** `lint`: what is known of every tool, and what is wrong with it or with who may approve. Connects to the upstreams, and calls no tool. */
 export function lintCommand(io: Io): Command {
   return new Command('lint')
-    .description('print what is known of the safety of every tool. Exit code 1 when something about one is wrong')
+    .description(
+      'print what is known of the safety of every tool. Exit code 1 when something about one, or about who may approve, is wrong',
+    )
     .option('--json', 'print the tools and the findings as JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
       const { config } = readConfig(io, command);
@@ -20,11 +23,11 @@ export function lintCommand(io: Io): Command {
       const upstreams = connectUpstreams(config, pino({ enabled: false }));
       try {
         const tools = await upstreams.tools();
-        const findings = lintTools(config, { tools, refused: upstreams.refused() });
+        const findings = [...lintTools(config, { tools, refused: upstreams.refused() }), ...lintApprovers(config)];
         if (options.json) io.out(json({ tools: tools.map(safetyOf), findings }));
         else print(io, tools.map(safetyRow), findings);
         const wrong = findings.filter(({ severity }) => severity === 'error').length;
-        if (wrong > 0) throw new CliError(`${wrong} ${wrong === 1 ? 'thing is' : 'things are'} wrong with the tools`);
+        if (wrong > 0) throw new CliError(`${wrong} ${wrong === 1 ? 'thing is' : 'things are'} wrong`);
       } finally {
         await upstreams.close();
       }

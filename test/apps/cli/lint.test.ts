@@ -1,13 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { parse } from 'yaml';
+import { configuredTerms } from '../../../apps/approvals/templates.ts';
 import { lintTools } from '../../../apps/cli/commands/lint/rules.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { readEnvironment } from '../../../apps/shared/config/env.ts';
+import { loadConfig } from '../../../apps/shared/config/load.ts';
+import { openDirectory } from '../../../apps/shared/directory/source.ts';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { aTool } from '../../support/tools.ts';
 import { Desk } from './run.ts';
 
@@ -40,7 +46,7 @@ describe('countersign lint', () => {
       mcpServers: { files },
       tools: { files__edit_file: { requiresConfirmation: true } },
     });
-    expect([code, err]).toEqual([1, 'countersign: 2 things are wrong with the tools']);
+    expect([code, err]).toEqual([1, 'countersign: 2 things are wrong']);
     expect(out.split('\n').filter((line) => line.startsWith('error'))).toEqual([
       expect.stringMatching(/^error {2}files__write_file: it destroys things and does not ask/),
       expect.stringMatching(/^error {2}files__move_file: it destroys/),
@@ -65,6 +71,46 @@ describe('countersign lint', () => {
       ...{ tool: 'files__write_file', readOnlyHint: false, destructiveHint: true, openWorldHint: false },
       ...{ requiresConfirmation: true, preprocessor: false, requirements: [] },
     });
+  });
+
+  it('fails when the directory makes nonsense of who may approve, with the words of the service that would not start', async () => {
+    const file = join(folder, 'people.json');
+    writeFileSync(file, directoryText(aUser('alice'), aGroup('ops', ['alice'])));
+    const stages = [
+      { name: 'a', approvers: { people: ['zoe'], groups: ['oops', 'ops'] } },
+      { name: 'b', approvers: { groups: ['ops'] }, quorum: 2 },
+    ];
+    const config = {
+      mcpServers: { files },
+      tools: example.tools,
+      directory: { file },
+      approvals: { templates: { payment: { stages } } },
+    };
+    const { code, out, err } = await run(config);
+    expect([code, err]).toEqual([1, 'countersign: 4 things are wrong']);
+    const { config: loaded } = loadConfig({
+      environment: readEnvironment({}),
+      configFile: undefined,
+      cwd: desk?.folder ?? '',
+    });
+    const refusal = (() => {
+      try {
+        configuredTerms(loaded, openDirectory(loaded.directory, pino({ enabled: false }))());
+        return 'it started';
+      } catch (error) {
+        return (error as Error).message;
+      }
+    })();
+    const said = out.split('\n').filter((line) => line.startsWith('error'));
+    expect(said).toEqual(refusal.split('\n').map((line) => `error  ${line}`));
+    expect(said[0]).toMatch(/^error {2}approvals\.templates\.payment\.stages\[0\]\.approvers\.people: "zoe" is not/);
+  });
+
+  it('fails when there is no directory where the configuration says', async () => {
+    const directory = { file: join(folder, 'nowhere.json') };
+    const { code, out } = await run({ mcpServers: { files }, tools: example.tools, directory });
+    expect(code).toBe(1);
+    expect(out).toMatch(/^error {2}directory\.file: .*nowhere\.json cannot be read$/m);
   });
 
   it('fails when nothing is known of the tools of an upstream', async () => {

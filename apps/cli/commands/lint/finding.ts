@@ -1,8 +1,9 @@
-/** Something about a tool, or about what the configuration says of tools, that is not as it should be. */
+/** Something about a tool, or about what the configuration says of tools and approvers, that is not as it should be. */
 export interface Finding {
   /** An `error` makes the command fail. */
   readonly severity: 'error' | 'warning';
   readonly rule:
+    | 'approvers'
     | 'asks'
     | 'contradiction'
     | 'mapping'
@@ -11,7 +12,7 @@ export interface Finding {
     | 'no-tools'
     | 'unknown-requirement'
     | 'namespace';
-  /** Name of a tool, an upstream or a requirement. */
+  /** Name of a tool, an upstream, a requirement or a setting. */
   readonly about: string;
   readonly message: string;
 }
