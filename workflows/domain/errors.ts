@@ -58,6 +58,9 @@ export class CountersignError extends Error {
 const is = (error: unknown, code: ErrorCode): error is CountersignError =>
   error instanceof CountersignError && error.code === code;
 
+/** Whether the database could not do what was asked of it at that moment. Whether it did it is then not known. */
+export const isDatabaseAway = (error: unknown): error is CountersignError => is(error, 'ERR_DATABASE_UNAVAILABLE');
+
 /** Whether something of a gated call cannot be opened any more: that ends the call, and no other. */
 export const isSealBroken = (error: unknown): error is CountersignError => is(error, 'ERR_SEAL_BROKEN');
 

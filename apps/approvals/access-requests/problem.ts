@@ -25,6 +25,9 @@ const TITLES = {
   503: 'Not available at the moment; try again',
 } as const;
 
+/** What is not available comes back by itself. */
+const RETRY_AFTER_SECONDS = 5;
+
 const URN = 'urn:openid:authzen:access-request:error:';
 
 /** A refusal in the form of RFC 9457. `detail` is for people and never holds what was submitted. */
@@ -33,7 +36,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly title: string;
   /** Seconds before the next try, where waiting helps. */
-  retryAfter?: number;
+  retryAfter: number | undefined;
 
   constructor(kind: keyof typeof NAMED | keyof typeof TITLES, detail?: string) {
     super(detail ?? '');
@@ -42,6 +45,7 @@ export class Problem extends Error {
       this.type = 'about:blank';
       this.status = kind;
       this.title = TITLES[kind];
+      this.retryAfter = kind === 503 ? RETRY_AFTER_SECONDS : undefined;
     } else {
       this.type = `${URN}${kind}`;
       [this.status, this.title] = NAMED[kind];

@@ -8,6 +8,7 @@ import express, {
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import type { ClientRight } from '../../shared/config/access-request-settings.ts';
 import { bearerAmong, bearerHolderOf } from '../../shared/http/bearer.ts';
 import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
@@ -160,7 +161,8 @@ function asProblem(log: Logger): ErrorRequestHandler {
     if (response.headersSent) return next(error);
     if (error instanceof Problem) return sendProblem(response, error);
     const fault = bodyFaultOf(error);
-    if (fault === undefined) log.error({ err: error }, 'an access request could not be served');
-    sendProblem(response, fault === undefined ? new Problem(500) : problemOf(fault));
+    if (fault !== undefined) return sendProblem(response, problemOf(fault));
+    log.error({ err: error }, 'an access request could not be served');
+    sendProblem(response, isDatabaseAway(error) ? new Problem(503, 'the records cannot be reached') : new Problem(500));
   };
 }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { VoteOutcome } from './access-request.store.ts';
 import { voteRow, type NewVote } from './new-rows.ts';
+import { outcomeOf, queryOf } from './query.ts';
 
 /** Somebody granted a request alone. Instants are RFC 3339. */
 export interface BrokenGlass {
@@ -30,14 +31,10 @@ export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
 
 /** Requests that one person granted past their stages, and whether somebody looked at that since. */
 export function createBreakGlassStore(pool: Pool) {
+  const query = queryOf(pool);
   const read = async (name: string, rest: string, values: unknown[] = []): Promise<BrokenGlass[]> => {
     const text = `SELECT b.*, r.tool FROM approvals.break_glass b JOIN approvals.access_request r ON r.id = b.access_request_id ${rest}`;
-    return (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows.map(brokenFrom);
-  };
-  const outcome = async <Outcome extends string>(call: string, values: unknown[]): Promise<Outcome> => {
-    const { rows } = await pool.query<{ outcome: Outcome }>(`SELECT ${call} AS outcome`, values);
-    if (rows[0] === undefined) throw new Error('a statement that always gives a row gave none');
-    return rows[0].outcome;
+    return (await query<Row>(name, text, values)).map(brokenFrom);
   };
   return {
     find: async (requestId: string): Promise<BrokenGlass | undefined> =>
@@ -47,15 +44,18 @@ export function createBreakGlassStore(pool: Pool) {
 
     /** Grants at once, for as long as is said; the vote says who, why and for which call. */
     breakGlass: (vote: Omit<NewVote, 'judgedStage'>, approvalTtlMs: number) =>
-      outcome<VoteOutcome>('approvals.break_glass($1)', [
-        JSON.stringify({ ...voteRow({ ...vote, judgedStage: 0 }), approval_ms: approvalTtlMs }),
-      ]),
+      outcomeOf<VoteOutcome>(query, {
+        name: 'break-glass',
+        text: 'approvals.break_glass($1)',
+        values: [JSON.stringify({ ...voteRow({ ...vote, judgedStage: 0 }), approval_ms: approvalTtlMs })],
+      }),
 
     review: (requestId: string, reviewer: string, note: string | undefined) =>
-      outcome<'reviewed' | 'already_reviewed' | 'own_request' | 'not_found'>(
-        'approvals.review_break_glass($1, $2, $3)',
-        [requestId, reviewer, note ?? null],
-      ),
+      outcomeOf<'reviewed' | 'already_reviewed' | 'own_request' | 'not_found'>(query, {
+        name: 'review-break-glass',
+        text: 'approvals.review_break_glass($1, $2, $3)',
+        values: [requestId, reviewer, note ?? null],
+      }),
   };
 }
 

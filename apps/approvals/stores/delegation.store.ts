@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
+import { outcomeOf, queryOf } from './query.ts';
 
 /** Somebody decides in another's place. Instants are RFC 3339. */
 export interface Delegation {
@@ -30,13 +31,10 @@ export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /** Who stands in for whom. Rows stay for ever: votes refer to them. */
 export function createDelegationStore(pool: Pool) {
+  const query = queryOf(pool);
   const list = async (name: string, where: string, subject: string): Promise<Delegation[]> => {
     const text = `SELECT * FROM approvals.delegation WHERE ${where} ORDER BY created_at DESC LIMIT ${LIST_LIMIT}`;
-    return (await pool.query<Row>({ name: `approvals-${name}`, text, values: [subject] })).rows.map(delegationFrom);
-  };
-  const outcome = async <Outcome extends string>(call: string, values: unknown[]) => {
-    const { rows } = await pool.query<{ outcome: Outcome }>(`SELECT ${call} AS outcome`, values);
-    return rows[0]?.outcome;
+    return (await query<Row>(name, text, [subject])).map(delegationFrom);
   };
   return {
     /** Those by which this person may speak for somebody now, by the database's clock. */
@@ -50,13 +48,16 @@ export function createDelegationStore(pool: Pool) {
     add: ({ id, delegator, delegate, until }: Pick<Delegation, 'id' | 'delegator' | 'delegate' | 'until'>) => {
       const { issuer, subject, roles } = delegator;
       const row = { id, delegator_issuer: issuer, delegator_subject: subject, delegator_roles: roles };
-      return outcome<'delegated' | 'past'>('approvals.delegate($1)', [
-        JSON.stringify({ ...row, delegate_subject: delegate, until }),
-      ]);
+      const values = [JSON.stringify({ ...row, delegate_subject: delegate, until })];
+      return outcomeOf<'delegated' | 'past'>(query, { name: 'delegate', text: 'approvals.delegate($1)', values });
     },
 
     revoke: (id: string, delegator: string) =>
-      outcome<'revoked' | 'not_found'>('approvals.revoke_delegation($1, $2)', [id, delegator]),
+      outcomeOf<'revoked' | 'not_found'>(query, {
+        name: 'revoke-delegation',
+        text: 'approvals.revoke_delegation($1, $2)',
+        values: [id, delegator],
+      }),
   };
 }
 

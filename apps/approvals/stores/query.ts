@@ -1,11 +1,17 @@
 import type { Pool, QueryResultRow } from 'pg';
+import { asUnavailable } from '../../shared/database/unavailable.ts';
 
-/** Runs a prepared statement by its name and answers the rows. */
+/** Runs a prepared statement by its name and answers the rows. Throws `ERR_DATABASE_UNAVAILABLE` for trouble that passes. */
 export type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;
 
 export function queryOf(pool: Pool): Query {
-  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) =>
-    (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
+  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[] = []) => {
+    try {
+      return (await pool.query<Row>({ name: `approvals-${name}`, text, values })).rows;
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  };
 }
 
 /** The row of a statement that always gives one. */

@@ -3,6 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import { asUnavailable } from '../database/unavailable.ts';
 
 /** Somebody who signed in with a browser, as their ID token said. */
 export interface Person {
@@ -52,7 +53,7 @@ export function createSessions(options: SessionOptions): { readonly handler: Req
     pruneSessionInterval: PRUNE_SECONDS,
     errorLog: (...error: unknown[]) => options.log.warn({ err: error[0] }, 'old sessions could not be removed'),
   });
-  const handler = session({
+  const kept = session({
     store,
     name: options.cookieName,
     secret: options.secret,
@@ -63,27 +64,28 @@ export function createSessions(options: SessionOptions): { readonly handler: Req
     proxy: secure,
     cookie: { httpOnly: true, sameSite: 'lax', secure, maxAge: LIFETIME_MS, path: '/' },
   });
+  // What goes wrong here goes wrong in the store.
+  const handler: RequestHandler = (request, response, next) =>
+    void kept(request, response, (error?: unknown) => next(error && asUnavailable(error)));
   return { handler, close: () => store.close() };
 }
 
 /** Gives the browser a new session id, so that one that was known before sign-in opens nothing afterwards. */
 export function renewSession(request: Request): Promise<void> {
   return new Promise((resolve, reject) => {
-    request.session.regenerate((error: unknown) => (error ? reject(asError(error)) : resolve()));
+    request.session.regenerate((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
   });
 }
 
 /** Resolves when the session is durable: before a redirect that relies on it. */
 export function saveSession(request: Request): Promise<void> {
   return new Promise((resolve, reject) => {
-    request.session.save((error: unknown) => (error ? reject(asError(error)) : resolve()));
+    request.session.save((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
   });
 }
 
 export function endSession(request: Request): Promise<void> {
   return new Promise((resolve, reject) => {
-    request.session.destroy((error: unknown) => (error ? reject(asError(error)) : resolve()));
+    request.session.destroy((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
   });
 }
-
-const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));

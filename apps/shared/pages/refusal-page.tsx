@@ -1,8 +1,11 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
+import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { bodyFaultOf, type BodyFault } from '../http/body-fault.ts';
 import { Refusal } from '../http/refusal.ts';
 import { Page, renderPage } from './layout.tsx';
+
+const RETRY_AFTER_SECONDS = 5;
 
 /** Whether the answer should be a page. A bearer token is sent by programs, and they get JSON. */
 export function wantsPage(request: Request): boolean {
@@ -27,6 +30,7 @@ export function refusalHandler({ section, log }: { section: string; log: Logger 
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
     const refusal = asRefusal(error) ?? broken();
+    if (refusal.status === 503) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
     if (refusal.status >= 500) log.error({ err: error }, 'a request could not be served');
     response.status(refusal.status);
     if (wantsPage(request)) return response.send(renderPage(<RefusalPage refusal={refusal} section={section} />));
@@ -37,9 +41,17 @@ export function refusalHandler({ section, log }: { section: string; log: Logger 
 
 function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
+  if (isDatabaseAway(error)) return away();
   const fault = bodyFaultOf(error);
   return fault && BODY_REFUSALS[fault.kind];
 }
+
+const away = () =>
+  new Refusal(
+    503,
+    'Not available at the moment',
+    'Try again in a few seconds. If you changed something, it is not certain whether it was done: look, before you do it again.',
+  );
 
 const broken = () =>
   new Refusal(500, 'Something went wrong here', 'It is not certain whether it was done. Look, before you do it again.');
