@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Running } from '../shared/lifecycle.ts';
-import { startRounds } from '../shared/maintenance/rounds.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 
 const EVERY_MS = 5_000;
@@ -33,24 +32,4 @@ async function sweepAll(store: Pick<AccessRequestStore, 'expireDue'>, log: Logge
   } catch (err) {
     log.warn({ err }, 'requests past their deadline could not be ended; trying again');
   }
-}
-
-const FORGET_EVERY_MS = 10 * 60_000;
-
-/** Forgets what is kept no longer, in small steps. Nothing depends on when: what is past its time is not shown. */
-export function startForgetting({
-  store,
-  log,
-}: {
-  store: Pick<AccessRequestStore, 'forgetEnded'>;
-  log: Logger;
-}): Running {
-  return startRounds({
-    name: 'forgetting of access requests',
-    pauseMs: () => FORGET_EVERY_MS,
-    round: async (stop) => {
-      while (!stop.aborted && (await store.forgetEnded(BATCH)) === BATCH);
-    },
-    log,
-  });
 }

@@ -10,6 +10,7 @@ import { given, runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
@@ -18,7 +19,7 @@ import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
-import { startExpiry, startForgetting } from './expiry.ts';
+import { startExpiry } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
 import { createDelegationStore, type DelegationStore } from './stores/delegation.store.ts';
@@ -103,7 +104,7 @@ export async function startApprovals(
     running.push(
       { name: 'http', stop: () => server.close() },
       startExpiry({ store, log }),
-      startForgetting({ store, log }),
+      startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), log }),
     );
     const pace = startPace({ temporal: { ...config.temporal, address: temporalAddress }, store, log });
     running.push(pace);

@@ -6,6 +6,7 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool } from '../shared/database/pool.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
+import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
@@ -76,12 +77,11 @@ type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { parts: Parts; log: Logger }) {
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
-  const { source, decisionLog, pool } = parts;
+  const { source, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await bindingTokenSigner(config, key);
   const remoteKeys = approvalKeys(config.keyUrls);
   const reader = { issuer: urls.accessRequests, keys: remoteKeys };
-  const evaluations = createEvaluationStore(pool);
   const limits = createLimits(pdp);
   const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
   return createPdpApp({
@@ -154,10 +154,15 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
     throw error;
   });
   const pool = ownPool(config, databaseUrl);
+  const evaluations = createEvaluationStore(pool);
+  const keepMs = config.pdp.retentionSeconds * 1_000;
+  const forget = (limit: number) => evaluations.forget(keepMs, limit);
+  const forgetting = startForgetting({ of: 'denials on record', forget, log });
   const close = async () => {
+    await forgetting.stop();
     await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
   };
-  return { source, decisionLog, pool, close };
+  return { source, decisionLog, evaluations, close };
 }
 
 if (isEntryScript(import.meta.url)) {

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { bindDenial, type BoundDenial } from '../../apps/pdp/binding-token.ts';
 import { createEvaluationStore, type EvaluationStore } from '../../apps/pdp/stores/evaluation.store.ts';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { startForgetting } from '../../apps/shared/maintenance/forgetting.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTransfer } from '../support/pdp.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let database: TestDatabase;
 let store: EvaluationStore;
@@ -60,5 +64,46 @@ describe('the record of requestable denials', () => {
     const late = aDenial({ evaluatedAt, expiresAt: new Date(evaluatedAt.getTime() + 600_001) });
     await expect(store.record(late)).rejects.toThrow(/evaluation_window/);
     await expect(store.record(aDenial({ evaluatedAt, expiresAt: evaluatedAt }))).rejects.toThrow(/evaluation_window/);
+  });
+
+  describe('is forgotten', () => {
+    const HOUR = 3_600_000;
+    const denied = async (agoMs: number) => {
+      const evaluatedAt = new Date(Date.now() - agoMs);
+      const denial = aDenial({ evaluatedAt, expiresAt: new Date(evaluatedAt.getTime() + 600_000) });
+      await store.record(denial);
+      return denial.evaluationId;
+    };
+    const kept = async (ids: readonly string[]) =>
+      Promise.all(ids.map(async (id) => (await store.find(id)) !== undefined));
+
+    it('when it is older than it is kept, the oldest first, so many at a time', async () => {
+      const ids = [await denied(5 * HOUR), await denied(4 * HOUR), await denied(3 * HOUR - 60_000)];
+      expect(await store.forget(3 * HOUR, 1)).toBe(1);
+      expect(await kept(ids)).toEqual([false, true, true]);
+      expect(await store.forget(3 * HOUR, 100)).toBe(1);
+      expect(await kept(ids)).toEqual([false, false, true]);
+      expect(await store.forget(3 * HOUR, 100)).toBe(0);
+    });
+
+    it('never while a request may be made on it, whatever is configured', async () => {
+      const ids = [await denied(0), await denied(HOUR)];
+      await store.forget(0, 100);
+      expect(await kept(ids)).toEqual([true, true]);
+    });
+
+    it('by the running service, under the role that it has', async () => {
+      const id = await denied(5 * HOUR);
+      const pool = createPool(database.url, { applicationName: 'test', role: 'countersign_authority' });
+      const forget = (limit: number) => createEvaluationStore(pool).forget(2 * HOUR, limit);
+      const log = pino({ enabled: false });
+      const forgetting = startForgetting({ of: 'denials', forget, everyMs: 5, log });
+      try {
+        await waitFor(async () => (await store.find(id)) === undefined);
+      } finally {
+        await forgetting.stop();
+        await pool.end();
+      }
+    });
   });
 });

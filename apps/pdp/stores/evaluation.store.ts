@@ -7,6 +7,8 @@ export interface EvaluationStore {
   record(denial: BoundDenial): Promise<void>;
   /** The denial of this evaluation; undefined when there is none. */
   find(evaluationId: string): Promise<SignedDenial | undefined>;
+  /** Forgets denials older than `keepMs`, at most so many at a time, and none that can still be answered. Answers how many. */
+  forget(keepMs: number, limit: number): Promise<number>;
 }
 
 interface EvaluationRow {
@@ -67,6 +69,12 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
       });
       const [row] = rows;
       return row && denialFrom(evaluationId, row);
+    },
+
+    async forget(keepMs, limit) {
+      const text = 'SELECT pdp.forget_evaluations($1, $2) AS count';
+      const { rows } = await pool.query<{ count: number }>({ name: 'pdp-forget', text, values: [keepMs, limit] });
+      return rows[0]?.count ?? 0;
     },
   };
 }

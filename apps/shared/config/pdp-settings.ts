@@ -25,6 +25,8 @@ export const pdpSettings = z
     policies: z.string().default('./policies'),
     /** Lifetime of a requestable denial: how long a submission may follow it. At most 600 (PRJ-03). */
     denialTtlSeconds: seconds.max(600).default(600),
+    /** How long a requestable denial stays on record, with the policies that it came from; nothing can be asked for on it after `denialTtlSeconds`. */
+    retentionSeconds: seconds.min(86_400).default(30 * 86_400),
     /**
      * File that gets a line for every decision, with the request and so the arguments of calls. Relative to the configuration
      * file. Default: none.

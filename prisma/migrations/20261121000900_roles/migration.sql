@@ -23,7 +23,7 @@ DO $$
 DECLARE v_function regprocedure;
 BEGIN
   FOR v_function IN SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-      WHERE n.nspname IN ('gateway','approvals') AND p.prorettype <> 'trigger'::regtype LOOP
+      WHERE n.nspname IN ('gateway','approvals','pdp') AND p.prorettype <> 'trigger'::regtype LOOP
     EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp', v_function);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', v_function);
   END LOOP;
@@ -52,7 +52,8 @@ GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.advance_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
   approvals.cast_vote, approvals.accept_decision, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
-  approvals.break_glass, approvals.review_break_glass
+  approvals.break_glass, approvals.review_break_glass,
+  pdp.forget_evaluations
   TO countersign_authority;
 
 GRANT USAGE ON SCHEMA audit TO countersign_auditor;
