@@ -101,12 +101,10 @@ export async function startApprovals(
       log,
     });
     const server = await listen(app, { host: config.host, port: config.approvals.port });
-    running.push(
-      { name: 'http', stop: () => server.close() },
-      startExpiry({ store, log }),
-      startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), log }),
-    );
-    const pace = startPace({ temporal: { ...config.temporal, address: temporalAddress }, store, log });
+    running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
+    const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
+    const temporal = { ...config.temporal, address: temporalAddress };
+    const pace = startPace({ temporal, reconcileIntervalMs, store, log });
     running.push(pace);
     running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
   } catch (error) {
@@ -116,6 +114,12 @@ export async function startApprovals(
   log.info({ url: config.urls.approvals }, 'the access request service is listening');
   return { name: 'approvals', stop };
 }
+
+/** What is due by the clock alone, and needs no engine. */
+const startSweeps = ({ store, log }: Pick<Parts, 'store' | 'log'>): Running[] => [
+  startExpiry({ store, log }),
+  startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), log }),
+];
 
 /** Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of who may decide. */
 function createParts(pool: Parameters<typeof createAccessRequestStore>[0], config: Config, log: Logger) {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../shared/config/config.ts';
 import { stopAll, type Running } from '../shared/lifecycle.ts';
+import { startReconciler } from '../shared/maintenance/reconciler.ts';
 import type { OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequestWorkflows, type AccessRequestSteps } from '../shared/temporal/access-request-workflows.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
@@ -14,12 +15,14 @@ const MAX_WAIT_MS = 30 * 86_400_000;
 
 export interface PaceOptions {
   readonly temporal: Config['temporal'] & { address: string };
-  readonly store: Pick<AccessRequestStore, 'advance'>;
+  readonly store: Pick<AccessRequestStore, 'advance' | 'paced'>;
+  /** Milliseconds between two looks for requests whose workflow was lost. */
+  readonly reconcileIntervalMs: number;
   readonly log: Logger;
 }
 
 /** The steps of a request's life, over its row. */
-export function createSteps(store: PaceOptions['store']): AccessRequestSteps {
+export function createSteps(store: Pick<AccessRequestStore, 'advance'>): AccessRequestSteps {
   return {
     async advanceAccessRequest({ accessRequestId }) {
       const waitMs = await store.advance(accessRequestId);
@@ -30,9 +33,15 @@ export function createSteps(store: PaceOptions['store']): AccessRequestSteps {
 
 /**
  * Reminders and ends of stages, to the moment: the engine waits for them, and `wake` tells it of a request that moved.
- * While the engine is away no reminder is sent; deadlines are carried out by whoever looks at the request.
+ * While the engine is away no reminder is sent; deadlines are carried out by whoever looks at the request. A workflow that is
+ * lost is started again.
  */
-export function startPace({ temporal, store, log }: PaceOptions): Running & { readonly wake: OutboxHandler } {
+export function startPace({
+  temporal,
+  store,
+  reconcileIntervalMs,
+  log,
+}: PaceOptions): Running & { readonly wake: OutboxHandler } {
   const engine = createTemporalClient(temporal);
   const taskQueue = temporal.approvalsTaskQueue;
   const workflows = createAccessRequestWorkflows(engine.client, taskQueue);
@@ -41,9 +50,14 @@ export function startPace({ temporal, store, log }: PaceOptions): Running & { re
     ...{ client: engine.client, temporal, taskQueue, activities, log },
     graceMs: GRACE_MS,
   });
+  const reconciler = startReconciler({
+    ...{ of: 'open access requests', open: store.paced, workflows, log },
+    restart: ({ id }) => workflows.restart(id),
+    intervalMs: reconcileIntervalMs,
+  });
   return {
     name: 'pace of access requests',
     wake: (id) => workflows.wake(id),
-    stop: () => stopAll([{ name: 'Temporal client', stop: () => engine.close() }, worker]),
+    stop: () => stopAll([{ name: 'Temporal client', stop: () => engine.close() }, worker, reconciler]),
   };
 }

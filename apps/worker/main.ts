@@ -36,7 +36,7 @@ import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
 import { obligationHandlers, outboxHandlers } from './maintenance/outbox-handlers.ts';
-import { startReconciler } from './maintenance/reconciler.ts';
+import { startCallReconciler } from './maintenance/reconciler.ts';
 import { startResolutionPoller } from './maintenance/resolution-poller.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { runWorker } from '../shared/temporal/worker.ts';
@@ -177,7 +177,7 @@ function startMaintenance(
       log,
     }),
     startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, log }),
-    startReconciler({
+    startCallReconciler({
       ...{ workflows, calls: createOpenCalls(pool), log },
       intervalMs: worker.reconcileIntervalSeconds * 1_000,
     }),

@@ -9,7 +9,7 @@ import { startOutbox } from '../../apps/shared/outbox.ts';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
-import { startReconciler } from '../../apps/worker/maintenance/reconciler.ts';
+import { startCallReconciler } from '../../apps/worker/maintenance/reconciler.ts';
 import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-poller.ts';
 import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
@@ -185,7 +185,7 @@ async function startMaintenance(of: {
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
       handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests, log }),
     }),
-    startReconciler({
+    startCallReconciler({
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
     }),
     startResolutionPoller({ looks: { take: world.dueLooks.take, look: world.look }, intervalMs: 200, log }),

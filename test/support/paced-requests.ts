@@ -24,7 +24,7 @@ export async function startPacedRequests() {
   const rows = async (text: string, id: string) => (await db.pool.query(text, [id])).rows;
   const handle = (id: string) => client.workflow.getHandle(accessRequestWorkflowId(id));
   return {
-    ...{ db, client, store, handle },
+    ...{ db, client, store, handle, temporal },
     workflows: createAccessRequestWorkflows(client, taskQueue),
     /** An open request that has no workflow yet. */
     async open(changes: Parameters<typeof newAccessRequest>[0]) {

@@ -12,6 +12,7 @@ import {
 import { ending } from './ending.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows.ts';
+import { paced } from './paced.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 
 export type VoteOutcome =
@@ -45,7 +46,10 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
   const query = queryOf(pool);
-  return { ...reading(query), ...changing(query), ...ending(query), ...completing(query), ...notices(query) };
+  return {
+    ...{ ...reading(query), ...changing(query), ...ending(query), ...completing(query), ...notices(query) },
+    paced: paced(query),
+  };
 }
 
 const ID = /^arq_[A-Za-z0-9_-]{1,64}$/;

@@ -79,4 +79,6 @@ export const accessRequestSettings = {
   /** How long a request can be read after its end. After it the answer is that it has expired; a day later it is deleted. */
   retentionSeconds: seconds.min(86_400).default(30 * 86_400),
   publishedKeys,
+  /** How often the workflow of an open request, which waits for reminders and ends of stages, is looked for and started if it was lost. */
+  reconcileIntervalSeconds: seconds.default(30),
 };

@@ -1,34 +1,47 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { accessRequestWorkflow } from '../../../workflows/access-request.workflow.ts';
-import { accessRequestWorkflowId } from '../../../workflows/ids.ts';
+import { accessRequestIdOf, accessRequestWorkflowId } from '../../../workflows/ids.ts';
 import { pokeSignal } from '../../../workflows/messages.ts';
+import type { RunningWorkflows } from '../maintenance/reconciler.ts';
+import { boundedBy, watching } from './watching.ts';
 
 export type { AccessRequestSteps } from '../../../workflows/access-request-steps.ts';
 
-/** Wakes the workflow of an access request. */
-export interface AccessRequestWorkflows {
-  /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. May be repeated. */
+/** Wakes and starts the workflows of access requests. Both may be repeated: one request has one workflow that runs. */
+export interface AccessRequestWorkflows extends RunningWorkflows {
+  /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
   wake(accessRequestId: string): Promise<void>;
+  /** Starts the workflow, whatever became of those before it. Does nothing while one runs. */
+  restart(accessRequestId: string): Promise<void>;
 }
 
-const REQUEST_MS = 5_000;
-
 export function createAccessRequestWorkflows(client: Client, taskQueue: string): AccessRequestWorkflows {
+  const within = boundedBy(client);
+  const options = (accessRequestId: string) => ({
+    workflowId: accessRequestWorkflowId(accessRequestId),
+    taskQueue,
+    args: [{ accessRequestId }] as Parameters<typeof accessRequestWorkflow>,
+  });
   return {
     async wake(accessRequestId) {
-      const options = {
-        workflowId: accessRequestWorkflowId(accessRequestId),
-        taskQueue,
-        args: [{ accessRequestId }] as Parameters<typeof accessRequestWorkflow>,
+      const request = {
+        ...options(accessRequestId),
         workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' as const,
         signal: pokeSignal,
       };
-      await client
-        .withDeadline(Date.now() + REQUEST_MS, () =>
-          client.workflow.signalWithStart<typeof accessRequestWorkflow>('accessRequestWorkflow', options),
-        )
-        .catch(unlessFinished);
+      await within(() =>
+        client.workflow.signalWithStart<typeof accessRequestWorkflow>('accessRequestWorkflow', request),
+      ).catch(unlessFinished);
     },
+    async restart(accessRequestId) {
+      const request = {
+        ...options(accessRequestId),
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+        workflowIdConflictPolicy: 'USE_EXISTING' as const,
+      };
+      await within(() => client.workflow.start<typeof accessRequestWorkflow>('accessRequestWorkflow', request));
+    },
+    ...watching(client, { workflowType: 'accessRequestWorkflow', taskQueue, idOf: accessRequestIdOf }),
   };
 }
 

@@ -7,9 +7,11 @@ import {
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
+import type { RunningWorkflows } from '../maintenance/reconciler.ts';
+import { boundedBy, watching, type Within } from './watching.ts';
 
 /** Starts and wakes the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
-export interface GatedCallWorkflows {
+export interface GatedCallWorkflows extends RunningWorkflows {
   /** Starts the workflow, also when one before it did not come to its end. */
   start(gatedCallId: string): Promise<void>;
   /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
@@ -21,15 +23,8 @@ export interface GatedCallWorkflows {
    * in the place of one that cannot go on. Answers whether there was need to.
    */
   rouse(gatedCallId: string): Promise<boolean>;
-  /** The calls that have a workflow which runs, as far as the engine's index knows: it may lag by seconds. */
-  running(): AsyncIterable<string>;
-  /** Resolves when the engine answers at all. */
-  ping(): Promise<void>;
 }
 
-/** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. */
-const REQUEST_MS = 5_000;
-const PAGE = 1_000;
 /** Tries of one workflow task, each of them some ten seconds, after which it counts as stuck. */
 const STUCK_AFTER_TRIES = 4;
 
@@ -41,7 +36,7 @@ export function createGatedCallWorkflows(
   client: Client,
   { taskQueue, restMs }: { taskQueue: string; restMs: number },
 ): GatedCallWorkflows {
-  const within: Within = (request) => client.withDeadline(Date.now() + REQUEST_MS, request);
+  const within = boundedBy(client);
   const options = (gatedCallId: string) => ({
     workflowId: gatedCallWorkflowId(gatedCallId),
     taskQueue,
@@ -76,25 +71,7 @@ export function createGatedCallWorkflows(
       wake: poke,
       startAnew: (gatedCallId) => start(gatedCallId, { startDelay: 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
     }),
-    ...watching(client, taskQueue, within),
-  };
-}
-
-type Within = <T>(request: () => Promise<T>) => Promise<T>;
-
-/** What can be seen of the engine from outside of any one workflow. */
-function watching(client: Client, taskQueue: string, within: Within): Pick<GatedCallWorkflows, 'running' | 'ping'> {
-  return {
-    async *running() {
-      const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
-      const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
-      for (;;) {
-        const next = await within(() => pages.next());
-        if (next.done === true) return;
-        yield gatedCallIdOf(next.value.workflowId);
-      }
-    },
-    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
+    ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf }),
   };
 }
 

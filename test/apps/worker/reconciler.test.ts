@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { createOpenCalls } from '../../../activities/stores/open-calls.ts';
-import { startReconciler } from '../../../apps/worker/maintenance/reconciler.ts';
+import { startCallReconciler } from '../../../apps/worker/maintenance/reconciler.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -47,7 +47,7 @@ describe('the reconciler', () => {
     };
     const calls = createOpenCalls(db.pool);
     const log = pino({ enabled: false });
-    const reconciler = startReconciler({ calls, workflows, intervalMs, log });
+    const reconciler = startCallReconciler({ calls, workflows, intervalMs, log });
     return { restarted, roused, engine, stop: () => reconciler.stop() };
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');

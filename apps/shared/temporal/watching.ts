@@ -1,0 +1,34 @@
+import type { Client } from '@temporalio/client';
+import type { RunningWorkflows } from '../maintenance/reconciler.ts';
+
+/** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. Milliseconds. */
+const REQUEST_MS = 5_000;
+const PAGE = 1_000;
+
+export type Within = <T>(request: () => Promise<T>) => Promise<T>;
+
+/** Bounds each request to the engine. */
+export const boundedBy =
+  (client: Client): Within =>
+  (request) =>
+    client.withDeadline(Date.now() + REQUEST_MS, request);
+
+/** What can be seen of the engine from outside of any one workflow. `idOf`: what a workflow with this id is for. */
+export function watching(
+  client: Client,
+  { workflowType, taskQueue, idOf }: { workflowType: string; taskQueue: string; idOf: (workflowId: string) => string },
+): RunningWorkflows {
+  const within = boundedBy(client);
+  return {
+    async *running() {
+      const query = `WorkflowType = '${workflowType}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
+      const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
+      for (;;) {
+        const next = await within(() => pages.next());
+        if (next.done === true) return;
+        yield idOf(next.value.workflowId);
+      }
+    },
+    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
+  };
+}
