@@ -152,7 +152,7 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
     decisions: decisionWebhookRouter({
       store,
       castVote,
-      findApprover: configuredApprovers(config),
+      findApprover: configuredApprovers(config, people),
       secret: secrets.decisionWebhookSecret,
       log,
     }),

@@ -4,13 +4,16 @@ import type { StageSettings, TemplateSettings } from '../config/approver-setting
 import type { Problem } from '../config/problems.ts';
 import type { Directory } from '../directory/directory.ts';
 
-type Approvals = Pick<Config['approvals'], 'templates' | 'owners' | 'breakGlass'>;
+type Approvals = Pick<Config['approvals'], 'templates' | 'owners' | 'breakGlass' | 'webhookApprovers'>;
 
 /**
  * What is wrong with who may decide, held against the directory as it is: people and groups that do not exist, and stages
  * that nobody could satisfy. What depends on the requester or the resource is judged by the request.
  */
-export function templateProblems({ templates, owners, breakGlass }: Approvals, directory: Directory): Problem[] {
+export function templateProblems(
+  { templates, owners, breakGlass, webhookApprovers }: Approvals,
+  directory: Directory,
+): Problem[] {
   const named = Object.entries(templates).flatMap(([name, template]) => [
     ...template.stages.flatMap((stage, index) => {
       const path = ['approvals', 'templates', name, 'stages', index];
@@ -23,7 +26,8 @@ export function templateProblems({ templates, owners, breakGlass }: Approvals, d
   ]);
   const ownership = owners.flatMap((owner, index) => strangers(owner, ['approvals', 'owners', index], directory));
   const emergency = strangers(breakGlass.approvers, ['approvals', 'breakGlass', 'approvers'], directory);
-  return [...named, ...ownership, ...emergency];
+  const byWebhook = strangers(webhookApprovers, ['approvals', 'webhookApprovers'], directory);
+  return [...named, ...ownership, ...emergency, ...byWebhook];
 }
 
 /** Without a directory, people are taken at their word: those who sign in are then all there is. */

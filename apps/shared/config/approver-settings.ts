@@ -99,6 +99,17 @@ export const approverSettings = {
     .default([]),
 };
 
+/**
+ * For whom the decision webhook may speak: people and groups of `directory`, and whoever has one of these roles there. A list names
+ * people. Nobody by default, but for the approvers of `identity.people` in development.
+ */
+export const webhookApproverSettings = z
+  .union([
+    names.transform((people) => ({ people, groups: [] as string[], roles: [] as string[] })),
+    z.strictObject({ ...peopleAndGroups, roles: names }),
+  ])
+  .prefault({});
+
 /** Who may grant a request alone, in an emergency: an alarm is logged, and somebody else has to review it. Off by default. */
 export const breakGlassSettings = z
   .strictObject({

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings } from './access-request-settings.ts';
-import { approverSettings, breakGlassSettings } from './approver-settings.ts';
+import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
@@ -70,11 +70,7 @@ export const configSchema = z.strictObject({
       requestTtlSeconds: seconds.default(7 * 86_400),
       /** How long a granted approval can be used. */
       approvalTtlSeconds: seconds.default(3_600),
-      /**
-       * Subjects at the issuer for whom the decision webhook may speak, beside the approvers of `identity.people` in
-       * development. Nobody by default: in production each has to be named.
-       */
-      webhookApprovers: z.array(z.string().min(1)).default([]),
+      webhookApprovers: webhookApproverSettings,
       ...accessRequestSettings,
       ...approverSettings,
       breakGlass: breakGlassSettings,

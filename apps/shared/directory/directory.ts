@@ -15,6 +15,8 @@ export interface DirectoryPerson {
   readonly manager?: string;
   /** Names of every group the person is in, by way of other groups too. */
   readonly groups: ReadonlySet<string>;
+  /** Roles, in the words of the sign-in. For doors at which nobody signs in. */
+  readonly roles: readonly string[];
 }
 
 /** People and groups as the deployment's own directory has them. Nothing in it comes from a request. */
@@ -35,6 +37,7 @@ const user = z.looseObject({
   externalId: z.string().min(1).optional(),
   displayName: z.string().optional(),
   active: z.boolean().default(true),
+  roles: z.array(reference).default([]),
   [ENTERPRISE_USER]: z.looseObject({ manager: reference.optional() }).optional(),
 });
 const group = z.looseObject({
@@ -142,6 +145,7 @@ function person(
     isActive: one.active,
     ...(manager !== undefined && { manager }),
     groups: groupsOf(one.id),
+    roles: one.roles.map(({ value }) => value),
   };
 }
 

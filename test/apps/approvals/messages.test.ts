@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
 import { configuredApprovers } from '../../../apps/approvals/webhooks/directory.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
@@ -138,10 +139,11 @@ describe('signed messages', () => {
 
     it('knows nobody of the example people in production', () => {
       const at = { baseDir: '/', stateDir: '/' };
-      const production = configuredApprovers(parseConfig({ mode: 'production' }, at));
+      const production = configuredApprovers(parseConfig({ mode: 'production' }, at), () => EMPTY_DIRECTORY);
       expect(production({ issuer: undefined, subject: 'alice' })).toBeUndefined();
       const named = configuredApprovers(
         parseConfig({ mode: 'production', approvals: { webhookApprovers: ['dora'] } }, at),
+        () => EMPTY_DIRECTORY,
       );
       expect(named({ issuer: undefined, subject: 'dora' })?.subject).toBe('dora');
     });

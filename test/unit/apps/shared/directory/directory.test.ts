@@ -7,7 +7,12 @@ const read = (...resources: object[]) => readDirectory(directoryText(...resource
 describe('a directory', () => {
   it('knows people by the chosen attribute, with their managers', () => {
     const text = directoryText(
-      aUser('u1', { externalId: 'sub-1', active: false, displayName: 'One' }),
+      aUser('u1', {
+        externalId: 'sub-1',
+        active: false,
+        displayName: 'One',
+        roles: [{ value: 'officer' }, { value: 'auditor' }],
+      }),
       aUser('u2', { externalId: 'sub-2', [ENTERPRISE_USER]: { manager: { value: 'u1' } } }),
     );
     const directory = readDirectory(text, 'externalId');
@@ -16,8 +21,15 @@ describe('a directory', () => {
       displayName: 'One',
       isActive: false,
       groups: new Set(),
+      roles: ['officer', 'auditor'],
     });
-    expect(directory.find('sub-2')).toEqual({ subject: 'sub-2', isActive: true, manager: 'sub-1', groups: new Set() });
+    expect(directory.find('sub-2')).toEqual({
+      subject: 'sub-2',
+      isActive: true,
+      manager: 'sub-1',
+      groups: new Set(),
+      roles: [],
+    });
     expect(directory.find('u1')).toBeUndefined();
   });
 
