@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
 import { bindDenial, type SignBindingToken } from './binding-token.ts';
 import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
 import type { PolicyAnswer, Requestable } from './cedar/requestable.ts';
+import { withinSupport, withObligations } from './obligations.ts';
 import type { PolicyEngine } from './policy-engine.ts';
 import type { EvaluationStore } from './stores/evaluation.store.ts';
 
@@ -49,28 +51,37 @@ const UNAVAILABLE = 'access_request_unavailable';
 
 export function createDecide(deps: DecideWith): Decide {
   return async (request, requester) => {
-    const { approval, ...context } = request.context;
+    // What the enforcement point can do is nothing that is decided on, and binds nothing: it may be another by the time of an approval.
+    const { approval, [SUPPORTED_MEMBER]: declared, ...context } = request.context;
     const bare = { ...request, context };
-    const asked = { request: bare, requester };
+    const asked = { request: bare, requester, supported: (declared ?? undefined) as readonly string[] | undefined };
     // A member that is null counts as left out (AZ-TR-14).
     if (approval === undefined || approval === null) {
-      return await answerFirst(deps, await ask(deps, asked), asked);
+      const answer = await ask(deps, asked);
+      return withObligations(await answerFirst(deps, answer, asked), answer);
     }
     const visible = deps.engine.contextOf(request.action.name);
     const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
-    return await answerAgain(deps, { answer: await ask(deps, asked, verdict), verdict }, asked);
+    const answer = await ask(deps, asked, verdict);
+    return withObligations(await answerAgain(deps, { answer, verdict }, asked), answer);
   };
 }
 
 interface Asked {
   readonly request: EvaluationRequest;
   readonly requester: string;
+  /** Types of obligations that the enforcement point says it can comply with; undefined when it says nothing. */
+  readonly supported: readonly string[] | undefined;
 }
 
-async function ask(deps: DecideWith, { request, requester }: Asked, verdict?: ApprovalVerdict): Promise<PolicyAnswer> {
+async function ask(
+  deps: DecideWith,
+  { request, requester, supported }: Asked,
+  verdict?: ApprovalVerdict,
+): Promise<PolicyAnswer> {
   const { engine, log, note } = deps;
   const approval = verdict?.kind === 'verified' ? verdict : undefined;
-  const answer = await engine.answer(request, approval);
+  const answer = withinSupport(await engine.answer(request, approval), supported);
   note?.({ request, requester, answer, approvedFor: approval?.facts.template });
   if (answer.kind === 'failed') {
     const { action, resource } = request;

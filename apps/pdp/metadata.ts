@@ -1,4 +1,5 @@
 import type { JSONWebKeySet, JWK } from 'jose';
+import { OBLIGATION_TYPES } from '../../workflows/domain/authzen/obligation.ts';
 import { createSigner, publicKeys } from '../shared/auth/signing-key.ts';
 
 export { publicKey } from '../shared/auth/signing-key.ts';
@@ -26,6 +27,7 @@ export function pdpMetadata(urls: { pdp: string; accessRequests: string }, { can
       search_action_endpoint: base + SEARCH_PATHS.action,
     }),
     access_request_endpoint: urls.accessRequests,
+    supported_obligations: [...OBLIGATION_TYPES],
     jwks_uri: base + JWKS_PATH,
     capabilities: ['urn:openid:authzen:capability:access-request'],
   };

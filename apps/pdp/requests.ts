@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
 
 /** A request body that cannot be decided; the message is sent to the caller and names members, never values. */
 export class BadRequest extends Error {
@@ -25,7 +26,7 @@ const requestSchema = z.looseObject({
   subject: entity,
   action,
   resource: entity,
-  context: members.nullish(),
+  context: z.looseObject({ [SUPPORTED_MEMBER]: z.array(text).nullish() }).nullish(),
 });
 const batchSchema = z.looseObject({
   evaluations: z.array(z.unknown()).nullish(),

@@ -29,7 +29,7 @@ export const REQUESTABLE = {
 
 /** What the configuration says beside the gateway's own settings. */
 type Sections = Readonly<
-  Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations', object>>
+  Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations' | 'pdp', object>>
 >;
 
 /**

@@ -29,6 +29,9 @@ A file is YAML or JSON:
       request: {...}
       approval: { template: operator_approval, state: expired }     # or valid (default), out_of_scope, unverifiable
       expected: { decision: false, reason: approval_expired, next_action: request }
+    - name: somebody is told
+      request: {...}
+      expected: { decision: true, obligations: [tell-treasury] }    # ids, in any order; [] for none
 or has the decisions of an AuthZEN interoperability scenario as they are published.`;
 
 interface TestOptions {

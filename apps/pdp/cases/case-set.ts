@@ -17,6 +17,8 @@ const expectation = z.strictObject({
   template: z.string().optional(),
   /** What a denial that follows an approval says about going on. */
   next_action: z.string().optional(),
+  /** Ids of all that is demanded of the enforcement point, in any order. */
+  obligations: z.array(z.string()).optional(),
 });
 const decision = z.union([z.boolean().transform((decision) => ({ decision })), expectation]);
 const results = z.strictObject({ results: z.array(z.record(z.string(), z.json())) });

@@ -46,12 +46,18 @@ function compareOne(expected: Expectation, answer: unknown): string[] {
     reason: memberOf(context, 'reason'),
     template: memberOf(memberOf(context, 'access_request'), 'template'),
     next_action: memberOf(context, 'next_action'),
+    obligations: idsOf(memberOf(context, 'obligations')),
   };
   return Object.entries(expected).flatMap(([member, wanted]) => {
     const found = got[member as keyof Expectation];
-    return found === wanted ? [] : [`expected ${member} ${show(wanted)}, got ${show(found)}`];
+    const isMet = isDeepStrictEqual(found, Array.isArray(wanted) ? [...wanted].sort() : wanted);
+    return isMet ? [] : [`expected ${member} ${show(wanted)}, got ${show(found)}`];
   });
 }
+
+/** Order means nothing (OBL-05). */
+const idsOf = (obligations: unknown): unknown[] =>
+  Array.isArray(obligations) ? obligations.map((one) => memberOf(one, 'id')).sort() : [];
 
 function compareResults(expected: readonly unknown[], found: readonly unknown[]): string[] {
   const lacks = (list: readonly unknown[]) => (one: unknown) => !list.some((other) => isDeepStrictEqual(one, other));

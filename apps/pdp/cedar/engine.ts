@@ -10,6 +10,7 @@ import { actionSchemas } from './action-schema.ts';
 import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
+import { readObligationFiles, type ObligationDefinitions } from './obligation-files.ts';
 import { readPolicies, type Policies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import type { Problem } from './problems.ts';
@@ -56,6 +57,7 @@ export type EngineAnswer =
 /** Cedar with one set of policies, parsed once. Every answer is computed from this process's memory alone. */
 export interface Engine {
   readonly policies: Policies;
+  readonly obligations: ObligationDefinitions;
   readonly candidates: Candidates;
   /** What authors should know and that does not stop the start. */
   readonly warnings: readonly Problem[];
@@ -70,7 +72,8 @@ export interface Engine {
 }
 
 /** What an engine is made of: a policy folder, and the people that the deployment's directory knows. */
-export type EngineFiles = Omit<PolicyFiles, 'requestSchemas'> & { readonly directory?: Directory | undefined };
+export type EngineFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'> &
+  Partial<Pick<PolicyFiles, 'obligations'>> & { readonly directory?: Directory | undefined };
 
 /** Parses, validates and indexes everything. Throws `InvalidPolicies` with the places of the mistakes. */
 export function createEngine(files: EngineFiles): Engine {
@@ -92,6 +95,7 @@ function* buildEngine(files: EngineFiles): Steps<Engine> {
   keepWasmCallsOutOfLine();
   const shape = readSchema(files.schema);
   const { policies, warnings } = yield* readPolicies(files.policies);
+  const obligations = readObligationFiles(files.obligations ?? [], policies);
   const entities = yield* readEntities(
     { text: files.entities, directory: files.directory },
     { text: files.schema, shape },
@@ -101,22 +105,23 @@ function* buildEngine(files: EngineFiles): Steps<Engine> {
   try {
     const slices = yield* slicesOf(shape.actions.values(), policies, { slot, schemaOf: actionSchemas(files.schema) });
     const loaded = { shape, entities, slices };
-    return assemble({ policies, warnings: [...warnings, ...cedarWarnings], loaded, slot });
+    return assemble({ policies, obligations, warnings: [...warnings, ...cedarWarnings], loaded, slot });
   } catch (error) {
     slot.release();
     throw error;
   }
 }
 
-interface Parts extends Pick<Engine, 'policies' | 'warnings'> {
+interface Parts extends Pick<Engine, 'policies' | 'obligations' | 'warnings'> {
   readonly loaded: Loaded;
   readonly slot: Slot;
 }
 
-function assemble({ policies, warnings, loaded, slot }: Parts): Engine {
+function assemble({ policies, obligations, warnings, loaded, slot }: Parts): Engine {
   const noContext: ReadonlySet<string> = new Set();
   return {
     policies,
+    obligations,
     candidates: candidatesOf(loaded.entities.uids, loaded.shape.actions.keys()),
     warnings,
     prepare: (request) => prepare(request, loaded),

@@ -24,6 +24,8 @@ export interface Policy extends Place {
   readonly template: string | undefined;
   /** `@reason`: stable, machine-readable. */
   readonly reason: string | undefined;
+  /** `@obligation`: ids of what an answer demands that this policy has a part in. */
+  readonly obligations: readonly string[];
   /** `@title` and `@description`: text for approvers. */
   readonly title: string | undefined;
   readonly description: string | undefined;
@@ -33,7 +35,7 @@ export interface Policy extends Place {
 export type Policies = ReadonlyMap<string, Policy>;
 
 /** What the host reads of a policy. Anything else behind an `@` has no effect, which is mostly a slip of the pen. */
-const ANNOTATIONS: ReadonlySet<string> = new Set(['id', 'requestable', 'reason', 'title', 'description']);
+const ANNOTATIONS: ReadonlySet<string> = new Set(['id', 'requestable', 'reason', 'title', 'description', 'obligation']);
 
 /** Policies of which a step takes so many that it is over in a few milliseconds. */
 const READ_PER_STEP = 50;
@@ -124,7 +126,7 @@ function readPolicy(
     problems.push(found('a policy without @id("…"). Add one; it names the policy in logs and records.'));
     return undefined;
   }
-  for (const name of ['requestable', 'reason'] as const) {
+  for (const name of ['requestable', 'reason', 'obligation'] as const) {
     // Cedar reads `@requestable` without a value as null.
     if (name in annotations && !annotations[name])
       problems.push(found(`@${name} of "${id}" has no value. Write @${name}("…").`));
@@ -141,6 +143,7 @@ function readPolicy(
     resource: demanded(resource),
     template: annotations['requestable'],
     reason: annotations['reason'],
+    obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],
     title: annotations['title'],
     description: annotations['description'],
   };

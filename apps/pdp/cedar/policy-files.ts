@@ -11,13 +11,17 @@ export interface PolicyFiles {
   readonly entities: string;
   /** JSON Schemas of what access requests of a template have to be given beside the call. */
   readonly requestSchemas: readonly { readonly file: string; readonly template: string; readonly text: string }[];
+  /** What policies oblige an enforcement point to, by the id with which they name it. */
+  readonly obligations: readonly { readonly file: string; readonly id: string; readonly text: string }[];
 }
 
 /** `<template>.request.json` */
 const REQUEST_SCHEMA = '.request.json';
+/** `<id>.obligation.json` */
+const OBLIGATION = '.obligation.json';
 
 /**
- * Reads `*.cedar`, `schema.cedarschema` and `entities.json`, and what there is of `<template>.request.json`. The others have to be there: a folder without its entities
+ * Reads `*.cedar`, `schema.cedarschema` and `entities.json`, and what there is of `<template>.request.json` and `<id>.obligation.json`. The others have to be there: a folder without its entities
  * would silently lift every rule that asks what the PDP knows about a subject. Throws `ERR_CONFIG_INVALID`.
  */
 export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
@@ -35,7 +39,8 @@ export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
     throw new CountersignError('ERR_CONFIG_INVALID', `The policy folder ${folder} has no *.cedar file. Add one.`);
   }
   const schemas = names.filter((name) => name.endsWith(REQUEST_SCHEMA)).sort();
-  const all = ['schema.cedarschema', 'entities.json', ...files, ...schemas];
+  const obligations = names.filter((name) => name.endsWith(OBLIGATION)).sort();
+  const all = ['schema.cedarschema', 'entities.json', ...files, ...schemas, ...obligations];
   const [schema, entities, ...texts] = await Promise.all(all.map((name) => readText(join(folder, name))));
   return {
     schema: schema ?? '',
@@ -45,6 +50,11 @@ export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
       file,
       template: file.slice(0, -REQUEST_SCHEMA.length),
       text: texts[files.length + index] ?? '',
+    })),
+    obligations: obligations.map((file, index) => ({
+      file,
+      id: file.slice(0, -OBLIGATION.length),
+      text: texts[files.length + schemas.length + index] ?? '',
     })),
   };
 }

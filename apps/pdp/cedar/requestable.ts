@@ -1,14 +1,20 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { ApprovalFacts, Engine, EngineAnswer, Prepared } from './engine.ts';
+import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
+import { demandedBy } from './obligation-files.ts';
 import type { Policy } from './policies.ts';
 
 /** What policy says about a request, before anything is signed or recorded. */
-export type PolicyAnswer =
+export type PolicyAnswer = {
+  /** What it demands of the enforcement point; absent where it demands nothing. */
+  readonly obligations?: readonly Obligation[];
+} & (
   | { readonly kind: 'permit'; readonly policies: readonly string[] }
   | { readonly kind: 'deny'; readonly reason: string; readonly policies: readonly string[] }
   | Requestable
   /** The request could not be evaluated. It is denied, no access request cures it, and somebody has to look. */
-  | { readonly kind: 'failed'; readonly reason: string; readonly cause: string };
+  | { readonly kind: 'failed'; readonly reason: string; readonly cause: string }
+);
 
 export interface Requestable {
   readonly kind: 'requestable';
@@ -19,6 +25,8 @@ export interface Requestable {
   readonly description?: string;
   /** Policies that ask for the approval, sorted by id. */
   readonly policies: readonly string[];
+  /** What the permit would demand that the approval brings, as policies stand now. */
+  readonly ifApproved?: readonly Obligation[];
 }
 
 type Ready = Extract<Prepared, { kind: 'ready' }>;
@@ -35,13 +43,20 @@ export function answerByPolicy(engine: Engine, request: EvaluationRequest, appro
   if (prepared.kind === 'unknown_action') return { kind: 'deny', reason: 'not_permitted', policies: [] };
   if (prepared.kind === 'failed') return { kind: 'failed', reason: 'input_not_evaluable', cause: prepared.cause };
   const answer = engine.evaluate(prepared, approval);
+  const obliging = (member: 'obligations' | 'ifApproved', effect: Policy['effect'], of: readonly string[]) => {
+    const demanded = demandedBy(engine, request, { of, effect });
+    return demanded.length > 0 && { [member]: demanded };
+  };
   switch (answer.kind) {
     case 'failed':
       return { kind: 'failed', reason: 'evaluation_failed', cause: answer.cause };
     case 'allow':
-      return { kind: 'permit', policies: answer.policies };
-    case 'deny':
-      return explainDenial(engine, prepared, answer.policies);
+      return { kind: 'permit', policies: answer.policies, ...obliging('obligations', 'permit', answer.policies) };
+    case 'deny': {
+      const { permit = [], ...denial } = explainDenial(engine, prepared, answer.policies);
+      const demanded = obliging('obligations', 'forbid', answer.policies);
+      return { ...denial, ...demanded, ...obliging('ifApproved', 'permit', permit) };
+    }
   }
 }
 
@@ -51,7 +66,10 @@ export function isPermitted(engine: Engine, request: EvaluationRequest): boolean
   return prepared.kind === 'ready' && engine.evaluate(prepared).kind === 'allow';
 }
 
-function explainDenial(engine: Engine, prepared: Ready, determining: readonly string[]): PolicyAnswer {
+/** A denial, and the policies that would permit with the approval it offers. */
+type Explained = Exclude<PolicyAnswer, { kind: 'permit' | 'failed' }> & { readonly permit?: readonly string[] };
+
+function explainDenial(engine: Engine, prepared: Ready, determining: readonly string[]): Explained {
   const forbids = determining.flatMap((id) => engine.policies.get(id) ?? []);
   const final = forbids.filter((policy) => policy.template === undefined);
   if (final.length > 0) return { kind: 'deny', reason: firstReason(final) ?? 'policy_denied', policies: determining };
@@ -62,8 +80,10 @@ function explainDenial(engine: Engine, prepared: Ready, determining: readonly st
   const templates = new Set(asking.flatMap((policy) => policy.template ?? []));
   for (const template of templates) {
     const assumed = engine.evaluate(prepared, { verified: true, template });
-    if (assumed.kind === 'allow')
-      return offer(template, forbids.length > 0 ? forbids : permitsOf(engine, assumed, template));
+    if (assumed.kind === 'allow') {
+      const by = forbids.length > 0 ? forbids : permitsOf(engine, assumed, template);
+      return { ...offer(template, by), permit: assumed.policies };
+    }
   }
   // The reasons of requestable policies ask for an approval, and none would help: they are not passed on.
   return { kind: 'deny', reason: 'not_permitted', policies: determining };

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyAnswer } from '../cedar/requestable.ts';
 import type { PolicyEngine, VerifiedApproval } from '../policy-engine.ts';
+import { obligationsIn } from '../obligations.ts';
 import { offerOf, reasonOf, type Hint } from './hints.ts';
 
 export interface ForeignPolicies {
@@ -15,13 +16,7 @@ export interface ForeignPolicies {
 }
 
 /** Anything but a literal boolean is no decision. */
-const answerBody = z.looseObject({
-  decision: z.boolean(),
-  context: z
-    .looseObject({ obligations: z.array(z.unknown()).optional() })
-    .optional()
-    .catch({}),
-});
+const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
 
 /** Where an approval stands for policies. What a caller sent there never reaches them (PRJ-27). */
 const APPROVAL = 'approval';
@@ -41,26 +36,28 @@ export function foreignPolicies({ ask, dialect, requestable }: ForeignPolicies):
         );
       }
       const { decision, context } = answer.data;
-      if (decision) return permit(context?.obligations);
+      const { handed, isWhole } = obligationsIn(context);
+      const demanded = handed.length > 0 && { obligations: handed };
+      if (!isWhole) return { ...NOT_HANDED_ON, ...demanded };
+      if (decision) return { kind: 'permit', policies: [], ...demanded };
       const offer = offerOf(context, requestable);
       // It knows of such an approval, and denies all the same: another one would change nothing.
       const isCured = offer !== undefined && offer.template !== approval?.facts.template;
-      return isCured ? offer : { kind: 'deny', reason: reasonOf(context) ?? 'not_permitted', policies: [] };
+      if (isCured) return { ...offer, ...demanded };
+      return { kind: 'deny', reason: reasonOf(context) ?? 'not_permitted', policies: [], ...demanded };
     },
     // Nobody here can tell which members its policies look at.
     contextOf: () => ({ has: () => true }),
   };
 }
 
-/** A permit that demands something is none that could be handed on: nobody behind us would hear of it. */
-function permit(obligations: readonly unknown[] = []): PolicyAnswer {
-  if (obligations.length === 0) return { kind: 'permit', policies: [] };
-  return {
-    kind: 'failed',
-    reason: 'obligations_not_supported',
-    cause: 'the policy decision point behind this one permits under obligations, which are not handed on',
-  };
-}
+/** What cannot be read or named cannot be handed on, and what is not handed on would be passed over. The others go with the denial (OBL-10). */
+const NOT_HANDED_ON: PolicyAnswer = {
+  kind: 'failed',
+  reason: 'obligations_not_supported',
+  cause:
+    'the policy decision point behind this one demands an obligation that cannot be read, or of a type that is not registered',
+};
 
 /** No members but those of AuthZEN, and always a context: there are PDPs that refuse anything else (PRJ-30). */
 function questionOf(

@@ -15,6 +15,8 @@ export interface PolicyCheck {
     /** Templates of access requests that policies ask for. */
     readonly templates: readonly string[];
     readonly requestSchemas: number;
+    /** What policies may oblige to: id and type. */
+    readonly obligations: readonly { readonly id: string; readonly type: string }[];
     readonly people: number;
   };
 }
@@ -37,6 +39,7 @@ export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> 
         requestable: asking.length,
         templates: [...new Set(asking)].sort(),
         requestSchemas: requestSchemas.texts.size,
+        obligations: [...engine.obligations.values()].map(({ id: name, type }) => ({ id: name, type })),
         people,
       },
     };

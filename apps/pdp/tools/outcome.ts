@@ -1,12 +1,13 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Policy } from '../cedar/policies.ts';
 import { answerByPolicy } from '../cedar/requestable.ts';
+import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
 import type { PolicyVersion } from '../versions/version.ts';
 
 /** A determining policy, with the place where its author finds it. */
 export type Determining = Pick<
   Policy,
-  'id' | 'effect' | 'file' | 'line' | 'template' | 'reason' | 'title' | 'description'
+  'id' | 'effect' | 'file' | 'line' | 'template' | 'reason' | 'title' | 'description' | 'obligations'
 >;
 
 /** What policies say of a request, for people. */
@@ -18,6 +19,8 @@ export interface Outcome {
   readonly template?: string;
   /** What could not be evaluated. Names places and policies, never values. */
   readonly cause?: string;
+  /** What the answer demands of the enforcement point; absent where it demands nothing. */
+  readonly obligations?: readonly Obligation[];
   readonly policies: readonly Determining[];
 }
 
@@ -35,11 +38,12 @@ export function outcomeOf({ engine }: PolicyVersion, request: EvaluationRequest,
     ...(answer.kind !== 'permit' && { reason: answer.reason }),
     ...(answer.kind === 'requestable' && { template: answer.template }),
     ...(answer.kind === 'failed' && { cause: answer.cause }),
+    ...(answer.obligations && { obligations: answer.obligations }),
     policies: ids.flatMap((id) => engine.policies.get(id) ?? []).map(determining),
   };
 }
 
-const determining = ({ id, effect, file, line, template, reason, title, description }: Policy): Determining => ({
+const determining = ({
   id,
   effect,
   file,
@@ -48,4 +52,15 @@ const determining = ({ id, effect, file, line, template, reason, title, descript
   reason,
   title,
   description,
+  obligations,
+}: Policy): Determining => ({
+  id,
+  effect,
+  file,
+  line,
+  template,
+  reason,
+  title,
+  description,
+  obligations,
 });

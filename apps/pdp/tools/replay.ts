@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { loadVersion, readPolicyTexts, type PolicyPlaces, type PolicyVersion } from '../versions/version.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
 import { recordedCalls, type RecordedCall } from './recorded-calls.ts';
@@ -37,8 +38,8 @@ export interface Replay {
 const PROGRESS_EVERY = 10_000;
 
 /**
- * Puts recorded calls to two sets of policies. What counts is what a caller would notice: the outcome, its reason, and the
- * approval that is asked for. Throws `ERR_CONFIG_INVALID` when policies or the file cannot be used.
+ * Puts recorded calls to two sets of policies. What counts is what a caller would notice: the outcome, its reason, the
+ * approval that is asked for, and what is demanded of the enforcement point. Throws `ERR_CONFIG_INVALID` when policies or the file cannot be used.
  */
 export async function replayCalls({ file, present, candidate, onChange, onProgress }: Replay): Promise<ReplayCounts> {
   const [before, after] = [await load(present), await load(candidate)];
@@ -82,4 +83,7 @@ function compare(call: RecordedCall, present: PolicyVersion, candidate: PolicyVe
 }
 
 const isSame = (a: Outcome, b: Outcome) =>
-  a.outcome === b.outcome && a.reason === b.reason && a.template === b.template;
+  a.outcome === b.outcome &&
+  a.reason === b.reason &&
+  a.template === b.template &&
+  isDeepStrictEqual(a.obligations, b.obligations);

@@ -23,7 +23,7 @@ export interface PolicyTexts {
   readonly directory: { readonly file: string; readonly text: string } | undefined;
 }
 
-/** Policies, schema, entities, request schemas and directory, loaded together and never mixed with those of another version. */
+/** Policies, schema, entities, request schemas, obligations and directory, loaded together and never mixed with those of another version. */
 export interface PolicyVersion {
   readonly id: string;
   readonly engine: Engine;
@@ -68,8 +68,11 @@ export function problemsOf(error: unknown, { folder }: PolicyPlaces): readonly P
   return error instanceof CountersignError ? [{ file: folder, message: error.message }] : undefined;
 }
 
-function idOf({ policies, schema, entities, requestSchemas }: PolicyFiles, directory: object | undefined): string {
-  const texts = JSON.stringify([policies, schema, entities, requestSchemas, directory ?? null]);
+function idOf(
+  { policies, schema, entities, requestSchemas, obligations }: PolicyFiles,
+  directory: object | undefined,
+): string {
+  const texts = JSON.stringify([policies, schema, entities, requestSchemas, obligations, directory ?? null]);
   return `sha-256:${createHash('sha256').update(texts).digest('hex')}`;
 }
 

@@ -82,6 +82,41 @@ describe('what is answered', () => {
     expect(await engine().answer(aTransfer())).toMatchObject(expected);
   });
 
+  const NOTIFY = { id: 'n', type: 'notification', properties: { to: 'a', body: '' } };
+  const under = (obligations: unknown, decision = true, reason?: string) => ({
+    decision,
+    context: { obligations, ...(reason !== undefined && { reason }) },
+  });
+  it('demands what it demands, of a permit and of a denial [OBL-01, OBL-08]', async () => {
+    answer = under([NOTIFY]);
+    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
+    answer = under([NOTIFY], false);
+    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'deny', obligations: [NOTIFY] });
+    answer = under([NOTIFY], false, 'needs_a_person');
+    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'requestable', obligations: [NOTIFY] });
+    answer = under([]);
+    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [] });
+  });
+
+  it.each([
+    ['of a type that is not registered', [{ ...NOTIFY, id: 'x', type: 'dance' }, NOTIFY], [NOTIFY]],
+    ['that is malformed', [{ id: 'x' }, NOTIFY], [NOTIFY]],
+    ['that is null', [null], undefined],
+    ['with the id of another', [NOTIFY, { ...NOTIFY }], undefined],
+    ['outside of a list', NOTIFY, undefined],
+    ['in a text', 'notification', undefined],
+  ])(
+    'is no permit with an obligation %s; the others are handed on [OBL-03, OBL-04, OBL-10]',
+    async (_what, said, kept) => {
+      for (const decision of [true, false]) {
+        answer = under(said, decision);
+        const found = await engine().answer(aTransfer());
+        expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
+        expect(found.obligations).toEqual(kept);
+      }
+    },
+  );
+
   it('is final when it knows of such an approval and denies all the same, and not when it wants another [ARAP-REV-08]', async () => {
     answer = denial({ reason: 'needs_a_person' });
     expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });

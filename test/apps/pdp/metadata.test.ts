@@ -23,6 +23,7 @@ describe('the metadata', () => {
       search_action_endpoint: `${PDP_URL}/access/v1/search/action`,
       access_request_endpoint: 'http://approvals.test/access/v1/requests',
       jwks_uri: `${PDP_URL}/access/v1/jwks`,
+      supported_obligations: ['notification', 'step-up', 'session_termination', 'custom'],
       capabilities: ['urn:openid:authzen:capability:access-request'],
     });
   });

@@ -4,6 +4,20 @@ import { ownMember } from '../own-member.ts';
 /** Claims of a caller's token that say how it signed in. @see OpenID Connect Core 1.0, section 2 */
 export const SIGN_IN_CLAIMS = ['acr', 'amr'] as const;
 
+/** The registered types, and the one whose meaning is agreed between two. @see AuthZEN Obligations Profile, Registered Obligation Types */
+export const OBLIGATION_TYPES = ['notification', 'step-up', 'session_termination', 'custom'] as const;
+export type ObligationType = (typeof OBLIGATION_TYPES)[number];
+
+/** What an answer demands of the enforcement point. @see AuthZEN Obligations Profile, The Obligation Object */
+export interface Obligation {
+  readonly id: string;
+  readonly type: ObligationType;
+  readonly properties: JsonObject;
+}
+
+/** Member of a request's context with which an enforcement point says which types it can comply with. */
+export const SUPPORTED_MEMBER = 'supported_obligations';
+
 /** A sign-in that an obligation demands of the caller. @see AuthZEN Obligations Profile, step-up */
 export interface StepUp {
   readonly acrValue: string;

@@ -40,6 +40,7 @@ function summary(found: NonNullable<PolicyCheck['found']>, version: string): str
     ],
     ['templates', found.templates.join(', ') || 'none'],
     ['request schemas', String(found.requestSchemas)],
+    ['obligations', found.obligations.map(({ id, type }) => `${id} (${type})`).join(', ') || 'none'],
     ['people', String(found.people)],
   ]);
 }

@@ -61,7 +61,7 @@ const DECISIONS = {
 } as const satisfies Record<Explanation['outcome'], string>;
 
 function print(io: Io, explained: Explanation, version: string): void {
-  const { outcome, reason, cause, template, policies, seen, leftAside } = explained;
+  const { outcome, reason, cause, template, obligations = [], policies, seen, leftAside } = explained;
   const cure =
     template === undefined ? undefined : `an approval of ${template}: with one, the same request is permitted`;
   io.out(
@@ -70,6 +70,7 @@ function print(io: Io, explained: Explanation, version: string): void {
       ['reason', reason],
       ['cause', cause],
       ['cure', cure],
+      ['obligations', obligations.map(({ id, type }) => visible(`${id} (${type})`)).join(', ') || undefined],
       ['version', version],
       ['seen', seen.join(', ') || 'nothing'],
       ['left aside', leftAside.length === 0 ? undefined : `${leftAside.join(', ')} (not declared in the schema)`],
@@ -78,8 +79,9 @@ function print(io: Io, explained: Explanation, version: string): void {
   io.out(policies.length === 0 ? 'No policy determined this.' : 'Determined by');
   for (const { id, effect, file, line, ...annotations } of policies) {
     io.out(`  ${visible(id)}  ${effect}  ${visible(file)}:${line}`);
-    const { template: asks, reason: why, title, description } = annotations;
-    const named = { requestable: asks, reason: why, title, description };
+    const { template: asks, reason: why, title, description, obligations: demanded } = annotations;
+    const obligation = demanded.length === 0 ? undefined : demanded.join(', ');
+    const named = { requestable: asks, reason: why, title, description, obligation };
     for (const [name, value] of Object.entries(named)) {
       if (value !== undefined) io.out(`    @${name}  ${visible(value)}`);
     }
