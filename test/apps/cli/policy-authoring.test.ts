@@ -154,3 +154,21 @@ describe('countersign policy explain', () => {
     expect(err).toMatch(message);
   });
 });
+
+it('obligations are shown, explained and held against what is expected of them', async () => {
+  const own = aDesk({
+    'b.cedar': '@id("b") @obligation("tell") permit (principal, action, resource) when { resource.id == "b" };',
+    'tell.obligation.json': '{ "type": "notification", "properties": { "to": "audit", "body": "" } }',
+  });
+  expect((await own.run(['policy', 'check'])).out).toMatch(/^obligations {6}tell \(notification\)$/m);
+  const { out } = await own.run(['policy', 'explain', '-'], { input: JSON.stringify(aCall('b')) });
+  expect(out).toMatch(/^obligations +tell \(notification\)$/m);
+  expect(out).toMatch(/@obligation {2}tell$/);
+  const cases = [['tell'], [], ['other']].map((obligations) => ({
+    request: aCall('b'),
+    expected: { decision: true, obligations },
+  }));
+  writeFileSync(join(own.folder, 'cases.json'), JSON.stringify({ cases }));
+  const tested = await own.run(['policy', 'test', 'cases.json']);
+  expect(tested.out).toMatch(/1\/3\n {2}case 2: expected obligations \[\], got \["tell"\]\n {2}case 3: /);
+});
