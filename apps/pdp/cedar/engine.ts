@@ -7,6 +7,7 @@ import {
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { actionSchemas } from './action-schema.ts';
+import { createAnswered, type Answered } from './answered.ts';
 import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
@@ -23,6 +24,7 @@ import {
   type EntityShape,
   type SchemaShape,
 } from './schema.ts';
+import type { Named, NamedParts } from './identity.ts';
 import { slicesOf, type Slice } from './slices.ts';
 import { takeSlot, type Slot } from './slot.ts';
 import { atOnce, stepByStep, type Steps } from './steps.ts';
@@ -43,6 +45,8 @@ export type Prepared =
       readonly call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>;
       /** Names of the sets that have every policy which could match. */
       readonly sets: readonly string[];
+      /** What policies can tell this request from others by, but for its context: two with the same get the same answer. */
+      readonly identity: string;
     }
   /** No schema declares the action: no policy can be about it. */
   | { readonly kind: 'unknown_action' }
@@ -119,6 +123,7 @@ interface Parts extends Pick<Engine, 'policies' | 'obligations' | 'warnings'> {
 
 function assemble({ policies, obligations, warnings, loaded, slot }: Parts): Engine {
   const noContext: ReadonlySet<string> = new Set();
+  const answered = createAnswered();
   return {
     policies,
     obligations,
@@ -126,7 +131,7 @@ function assemble({ policies, obligations, warnings, loaded, slot }: Parts): Eng
     warnings,
     prepare: (request) => prepare(request, loaded),
     evaluate: (prepared, approval) =>
-      evaluate(prepared, prepared.action.context.has(APPROVAL_MEMBER) ? approval : undefined),
+      evaluate(prepared, { answered, approval: prepared.action.context.has(APPROVAL_MEMBER) ? approval : undefined }),
     contextOf: (action) => loaded.shape.actions.get(action)?.context ?? noContext,
     policiesFor: (action) => loaded.slices.get(action.name)?.policies ?? [],
     release: () => slot.release(),
@@ -140,10 +145,11 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
   try {
     const principal = { type: 'Subject', id: entityId(request.subject) };
     const resource = { type: 'Resource', id: entityId(request.resource) };
-    const named = [
-      toEntity(principal, request.subject, { shape: shape.subject, entities, path: 'subject' }),
-      toEntity(resource, request.resource, { shape: shape.resource, entities, path: 'resource' }),
-    ];
+    const named = {
+      principal: toEntity(principal, request.subject, { shape: shape.subject, entities, path: 'subject' }),
+      resource: toEntity(resource, request.resource, { shape: shape.resource, entities, path: 'resource' }),
+    };
+    const areUnknown = !entities.knows(principal) && !entities.knows(resource);
     const call: Extract<Prepared, { kind: 'ready' }>['call'] = {
       principal,
       action: { type: 'Action', id: action.name },
@@ -152,15 +158,25 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
         { ...request.context, [ACTION_MEMBER]: request.action.properties },
         'context',
       ) as StatefulAuthorizationCall['context'],
-      entities: unique([...named, ...entities.around(principal), ...entities.around(resource)]),
+      entities: unique([named.principal, named.resource, ...entities.around(principal), ...entities.around(resource)]),
       preparsedSchemaName: slice.schemaName,
     };
-    return { kind: 'ready', action, call, sets: slice.setsFor(principal.id, resource.id) };
+    const sets = slice.setsFor(principal.id, resource.id);
+    const identity = JSON.stringify([sets, identityOf(named, areUnknown ? slice.tells : EACH)]);
+    return { kind: 'ready', action, call, sets, identity };
   } catch (error) {
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;
   }
 }
+
+const EACH: NamedParts = { principal: true, resource: true };
+
+/** Entities as policies can tell them apart. What the PDP knows of one may be reached through the other, so then both count whole. */
+const identityOf = ({ principal, resource }: Record<Named, EntityJson>, tells: NamedParts) => [
+  tells.principal ? principal : principal.attrs['properties'],
+  tells.resource ? resource : resource.attrs['properties'],
+];
 
 /** What the request says about an entity, under what the PDP itself knows about it. */
 function toEntity(
@@ -193,12 +209,19 @@ function unique(entities: readonly EntityJson[]): EntityJson[] {
  * policy that errors in any of them makes the answer worthless.
  */
 function evaluate(
-  { call, sets }: Extract<Prepared, { kind: 'ready' }>,
-  approval: ApprovalFacts | undefined,
+  { call, sets, identity }: Extract<Prepared, { kind: 'ready' }>,
+  { answered, approval }: { answered: Answered; approval: ApprovalFacts | undefined },
 ): EngineAnswer {
   const context = approval ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
+  return answered.answer(identity + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
+}
+
+function askCedar(
+  call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>,
+  sets: readonly string[],
+): EngineAnswer {
   const answers = sets.map((set, index) =>
-    evaluateSet({ ...call, context, preparsedPolicySetId: set, validateRequest: index === 0 }),
+    evaluateSet({ ...call, preparsedPolicySetId: set, validateRequest: index === 0 }),
   );
   const failed = answers.find(({ kind }) => kind === 'failed');
   if (failed) return failed;

@@ -17,6 +17,8 @@ import type { Steps } from './steps.ts';
 export interface OwnEntities {
   /** Attributes and parents the PDP holds for an entity; empty when it knows none. */
   about(uid: TypeAndId): Pick<EntityJson, 'attrs' | 'parents'>;
+  /** Whether the PDP holds anything for an entity. */
+  knows(uid: TypeAndId): boolean;
   /** Every other entity that can be reached from this one through parents and attributes. */
   around(uid: TypeAndId): readonly EntityJson[];
   /** Every entity that is known by name. */
@@ -70,6 +72,7 @@ export function* readEntities(
   }
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
+    knows: (uid) => known.has(keyOf(uid)),
     around: (uid) => reachableFrom(keyOf(uid), known),
     uids: [...known.values()].map(({ uid }) => uid),
   };

@@ -4,6 +4,7 @@ import {
   type EntityUidJson,
   type PolicyJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
+import { tellsApart, type NamedParts } from './identity.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type Problem } from './problems.ts';
 import type { Steps } from './steps.ts';
@@ -20,6 +21,8 @@ export interface Policy extends Place {
   /** Entity ids that its scope demands with `==`; undefined where it demands none. */
   readonly principal: string | undefined;
   readonly resource: string | undefined;
+  /** Whether it can tell principals, and resources, of the same `properties` apart. */
+  readonly tells: NamedParts;
   /** `@requestable`: template of the access request that may cure a denial this policy has a part in. */
   readonly template: string | undefined;
   /** `@reason`: stable, machine-readable. */
@@ -141,6 +144,7 @@ function readPolicy(
     actions: actionNames(action),
     principal: demanded(principal),
     resource: demanded(resource),
+    tells: tellsApart(parsed.json),
     template: annotations['requestable'],
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],

@@ -1,4 +1,5 @@
 import type { ActionSchema } from './action-schema.ts';
+import type { NamedParts } from './identity.ts';
 import type { ActionShape } from './schema.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { Slot } from './slot.ts';
@@ -12,6 +13,8 @@ export interface Slice {
   /** Name of the schema without other actions. */
   readonly schemaName: string;
   readonly policies: readonly Policy[];
+  /** Whether any of them can tell principals, and resources, of the same `properties` apart. */
+  readonly tells: NamedParts;
   /**
    * Names of the sets in which every policy is that can match a request with this principal and this resource. Never
    * empty. What it leaves out has another principal or resource behind `==` in its scope: that is false before anything else
@@ -47,6 +50,10 @@ function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 's
   const ofPrincipal = yield* setsByName(groupBy(forAnyResource, 'principal'), slot);
   return {
     policies,
+    tells: {
+      principal: policies.some(({ tells }) => tells.principal),
+      resource: policies.some(({ tells }) => tells.resource),
+    },
     setsFor: (principal, resource) => [
       ...general,
       ...(ofResource.get(resource) ?? []),
