@@ -1,5 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { EngineAnswer } from './engine.ts';
+
+/** What Cedar says of one question. */
+export type EngineAnswer =
+  /** `policies` are the ids of the determining policies, sorted. */
+  | { readonly kind: 'allow' | 'deny'; readonly policies: readonly string[] }
+  /** Something could not be evaluated. Cedar skips a policy that errors, and a skipped forbid permits: so this is a denial. */
+  | { readonly kind: 'failed'; readonly cause: string };
 
 /** Characters of questions that are kept, and the most of one. */
 const KEPT = 8 * 1024 * 1024;

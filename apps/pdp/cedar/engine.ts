@@ -7,7 +7,7 @@ import {
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { actionSchemas } from './action-schema.ts';
-import { createAnswered, type Answered } from './answered.ts';
+import { createAnswered, type Answered, type EngineAnswer } from './answered.ts';
 import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
@@ -50,12 +50,6 @@ export type Prepared =
     }
   /** No schema declares the action: no policy can be about it. */
   | { readonly kind: 'unknown_action' }
-  | { readonly kind: 'failed'; readonly cause: string };
-
-export type EngineAnswer =
-  /** `policies` are the ids of the determining policies, sorted. */
-  | { readonly kind: 'allow' | 'deny'; readonly policies: readonly string[] }
-  /** Something could not be evaluated. Cedar skips a policy that errors, and a skipped forbid permits: so this is a denial. */
   | { readonly kind: 'failed'; readonly cause: string };
 
 /** Cedar with one set of policies, parsed once. Every answer is computed from this process's memory alone. */
@@ -104,10 +98,13 @@ function* buildEngine(files: EngineFiles): Steps<Engine> {
     { text: files.entities, directory: files.directory },
     { text: files.schema, shape },
   );
-  const cedarWarnings = yield* validatePolicies(policies, files.schema);
+  const schemaOf = actionSchemas(files.schema);
+  yield;
+  const { actions } = shape;
+  const cedarWarnings = yield* validatePolicies(policies, { text: files.schema, actions, schemaOf });
   const slot = takeSlot();
   try {
-    const slices = yield* slicesOf(shape.actions.values(), policies, { slot, schemaOf: actionSchemas(files.schema) });
+    const slices = yield* slicesOf(actions.values(), policies, { slot, schemaOf });
     const loaded = { shape, entities, slices };
     return assemble({ policies, obligations, warnings: [...warnings, ...cedarWarnings], loaded, slot });
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { ApprovalFacts, Engine, EngineAnswer, Prepared } from './engine.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
+import type { EngineAnswer } from './answered.ts';
+import type { ApprovalFacts, Engine, Prepared } from './engine.ts';
 import { demandedBy } from './obligation-files.ts';
 import type { Policy } from './policies.ts';
 

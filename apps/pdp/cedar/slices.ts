@@ -30,14 +30,28 @@ export function* slicesOf(
   { slot, schemaOf }: { readonly slot: Slot; readonly schemaOf: ActionSchema },
 ): Steps<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
+  const byAction = policiesByAction(policies);
   for (const action of actions) {
-    const own = [...policies.values()].filter(
-      (policy) => policy.actions?.some((name) => action.groups.has(name)) ?? true,
-    );
-    const schemaName = slot.keepSchema(schemaOf(action));
-    slices.set(action.name, { schemaName, ...(yield* sliceOf(own, slot)) });
+    const own = [ANY_ACTION, ...action.groups].flatMap((name) => byAction.get(name) ?? []);
+    const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const schemaName = slot.keepSchema(schemaOf(action.groups));
+    slices.set(action.name, { schemaName, ...(yield* sliceOf(inOrder, slot)) });
   }
   return slices;
+}
+
+/** Under this are policies whose scope names no action. */
+const ANY_ACTION = undefined;
+
+function policiesByAction(policies: Policies): ReadonlyMap<string | undefined, readonly Policy[]> {
+  const byAction = new Map<string | undefined, Policy[]>();
+  for (const policy of policies.values())
+    for (const name of policy.actions ?? [ANY_ACTION]) {
+      const known = byAction.get(name);
+      if (known) known.push(policy);
+      else byAction.set(name, [policy]);
+    }
+  return byAction;
 }
 
 function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName'>> {

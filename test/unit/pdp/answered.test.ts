@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAnswered } from '../../../apps/pdp/cedar/answered.ts';
-import { createEngine, type Engine, type EngineAnswer } from '../../../apps/pdp/cedar/engine.ts';
+import { createAnswered, type EngineAnswer } from '../../../apps/pdp/cedar/answered.ts';
+import { createEngine, type Engine } from '../../../apps/pdp/cedar/engine.ts';
 import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
 
 const SCHEMA = `

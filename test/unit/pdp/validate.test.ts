@@ -1,0 +1,116 @@
+import { validate } from '@cedar-policy/cedar-wasm/nodejs';
+import { describe, expect, it } from '@jest/globals';
+import { actionSchemas } from '../../../apps/pdp/cedar/action-schema.ts';
+import { readPolicies } from '../../../apps/pdp/cedar/policies.ts';
+import { InvalidPolicies, type Problem } from '../../../apps/pdp/cedar/problems.ts';
+import { readSchema } from '../../../apps/pdp/cedar/schema.ts';
+import { atOnce } from '../../../apps/pdp/cedar/steps.ts';
+import { validatePolicies } from '../../../apps/pdp/cedar/validate.ts';
+
+const SCHEMA = `
+entity Team;
+entity Subject in [Team] = { id: String, level?: Long };
+entity Resource = { id: String };
+action all, others;
+action read in [all] appliesTo { principal: Subject, resource: Resource, context: { path: String } };
+action write in [all] appliesTo { principal: Subject, resource: Resource, context: { size?: Long } };
+action erase in [others] appliesTo { principal: Team, resource: Resource, context: {} };
+namespace Other { action look appliesTo { principal: Subject, resource: Resource }; }
+`;
+
+/** Scope and condition of policies with something wrong in them, or odd. */
+const BROKEN: readonly (readonly [what: string, policy: string])[] = [
+  ['an attribute that nothing has', '(principal, action == Action::"read", resource) when { principal.colour == "x" }'],
+  ['an attribute that may be missing', '(principal, action == Action::"read", resource) when { principal.level > 1 }'],
+  ['a comparison of types', '(principal, action == Action::"read", resource) when { context.path == 1 }'],
+  [
+    'what only one action of several has',
+    '(principal, action in [Action::"read", Action::"write"], resource) when { context.path == "x" }',
+  ],
+  [
+    'what only one action of a group has',
+    '(principal, action in Action::"all", resource) when { context.path == "x" }',
+  ],
+  ['what only one action of all has', '(principal, action, resource) when { context.path == "x" }'],
+  ['an action that is not declared', '(principal, action == Action::"reed", resource)'],
+  [
+    'an action of a condition that is not declared',
+    '(principal, action == Action::"read", resource) when { action == Action::"reed" }',
+  ],
+  [
+    'another action in a condition',
+    '(principal, action == Action::"read", resource) when { action == Action::"write" }',
+  ],
+  ['a group in a condition', '(principal, action == Action::"read", resource) when { action in Action::"others" }'],
+  ['a type that is not declared', '(principal == User::"x", action == Action::"read", resource)'],
+  ['a principal that the action is not for', '(principal == Team::"x", action == Action::"read", resource)'],
+  [
+    'a condition that is never so',
+    '(principal, action == Action::"read", resource) when { principal in Resource::"x" }',
+  ],
+  [
+    'an action of another namespace',
+    '(principal, action == Other::Action::"look", resource) when { principal.colour == "x" }',
+  ],
+  ['no action at all', '(principal, action in [], resource)'],
+];
+const SOUND = [
+  '(principal, action, resource)',
+  '(principal, action == Action::"read", resource) when { context.path == "x" }',
+  '(principal, action in Action::"all", resource) when { principal has level && principal.level > 1 }',
+  '(principal is Team, action == Action::"erase", resource)',
+];
+
+interface Found {
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+const ids = (policies: readonly string[]) =>
+  policies.map((policy, index) => `@id("p${String(index).padStart(3, '0')}") permit ${policy};`);
+const told = (problems: readonly Problem[]) => problems.map(({ message }) => message).sort();
+
+function inSlices(texts: readonly string[]): Found {
+  const { policies } = atOnce(readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]));
+  const { actions } = readSchema(SCHEMA);
+  try {
+    const warnings = atOnce(validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) }));
+    return { errors: [], warnings: told(warnings) };
+  } catch (error) {
+    if (!(error instanceof InvalidPolicies)) throw error;
+    return { errors: told(error.problems), warnings: [] };
+  }
+}
+
+/** By Cedar alone: all policies against all of the schema. */
+function whole(texts: readonly string[]): Found {
+  const staticPolicies = Object.fromEntries(texts.map((text) => [/"(p\d+)"/.exec(text)?.[1] ?? '', text]));
+  const answer = validate({ schema: SCHEMA, policies: { staticPolicies }, validationSettings: { mode: 'strict' } });
+  if (answer.type === 'failure') throw new Error(answer.errors[0]?.message);
+  const said = (found: typeof answer.validationErrors) =>
+    found.map(({ error: { message, help, sourceLocations } }) => {
+      const more = help ?? sourceLocations?.[0]?.label;
+      return more ? `${message} (${more})` : message;
+    });
+  const errors = said(answer.validationErrors).sort();
+  return { errors, warnings: errors.length > 0 ? [] : said(answer.validationWarnings).sort() };
+}
+
+describe('what is wrong with policies', () => {
+  it.each(BROKEN)('is found as Cedar finds it in the whole: %s', (_what, policy) => {
+    const texts = ids([policy, ...SOUND]);
+    const found = whole(texts);
+    expect(found.errors.length + found.warnings.length).toBeGreaterThan(0);
+    expect(inSlices(texts)).toEqual(found);
+  });
+
+  it('is found among many, of whichever action', () => {
+    const many = Array.from({ length: 40 }, () => [...SOUND, ...BROKEN.map(([, policy]) => policy)]).flat();
+    expect(inSlices(ids(many))).toEqual(whole(ids(many)));
+  });
+
+  it('is nothing where there is nothing', () => {
+    expect(inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
+    expect(whole(ids(SOUND))).toEqual({ errors: [], warnings: [] });
+  });
+});
