@@ -187,9 +187,11 @@ describe('a decision', () => {
     const seen = new Map<unknown, number>();
     const wrong: unknown[] = [];
     let left = 10_000;
+    let flips = 0;
+    const goesOn = () => left > 0 || flips <= 20;
     const work = decidingBy(opened);
     const caller = async () => {
-      while (left > 0) {
+      while (goesOn()) {
         left -= 2;
         // Two questions of one request, as a batch has them.
         const answers = await work(async ({ decide: ask }) => {
@@ -205,9 +207,8 @@ describe('a decision', () => {
         await new Promise(setImmediate);
       }
     };
-    let flips = 0;
     const flip = async () => {
-      while (left > 0) {
+      while (goesOn()) {
         folder.pointTo(folders[++flips % 2] ?? '');
         await opened.reload();
         const next = left - 100;
