@@ -52,6 +52,54 @@ describe('the record of requestable denials', () => {
     expect(JSON.stringify(row)).not.toContain('hunter2');
   });
 
+  it('takes many at once in few statements, each denial for itself', async () => {
+    let statements = 0;
+    const counting = new Proxy(database.pool, {
+      get: (pool, name) => {
+        if (name === 'query') statements += 1;
+        const member: unknown = Reflect.get(pool, name);
+        return typeof member === 'function' ? member.bind(pool) : member;
+      },
+    });
+    const { record } = createEvaluationStore(counting);
+    const denials = Array.from({ length: 60 }, () => aDenial());
+    await Promise.all(denials.map(record));
+    expect(statements).toBeLessThanOrEqual(4);
+    const kept = await database.prisma.evaluation.findMany({
+      where: { evaluationId: { in: denials.map(({ evaluationId }) => evaluationId) } },
+      select: { evaluationId: true, tokenId: true, expiresAt: true },
+    });
+    const told = denials.map(({ evaluationId, tokenId, expiresAt }) => ({ evaluationId, tokenId, expiresAt }));
+    expect(new Set(kept.map((row) => JSON.stringify(row)))).toEqual(new Set(told.map((row) => JSON.stringify(row))));
+  });
+
+  it('refuses one that cannot be kept, and none of those that come with it', async () => {
+    const used = aDenial();
+    await store.record(used);
+    const unkept = aTransfer();
+    const asked = [
+      aDenial(),
+      aDenial(),
+      aDenial({ request: { ...unkept, subject: { ...unkept.subject, id: 'no\u0000text' } } }),
+      aDenial({ evaluationId: used.evaluationId }),
+      aDenial(),
+    ];
+    const found = await Promise.allSettled(asked.map((denial) => store.record(denial)));
+    expect(found.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected', 'fulfilled']);
+    for (const [index, { evaluationId, tokenId }] of asked.entries()) {
+      const count = await database.prisma.evaluation.count({ where: { evaluationId, tokenId } });
+      expect(count).toBe(found[index]?.status === 'fulfilled' ? 1 : 0);
+    }
+  });
+
+  it('refuses all that come while the database is away', async () => {
+    const away = await createTestDatabase();
+    const { record } = createEvaluationStore(away.pool);
+    await away.drop();
+    const found = await Promise.allSettled([aDenial(), aDenial(), aDenial(), aDenial()].map(record));
+    expect(found.every(({ status }) => status === 'rejected')).toBe(true);
+  });
+
   it('refuses an identifier that was used before', async () => {
     const denial = aDenial();
     await store.record(denial);

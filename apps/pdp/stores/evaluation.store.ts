@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
+import { errorCode } from '../../shared/error-code.ts';
 import type { BoundDenial, SignedDenial } from '../binding-token.ts';
+import { together } from './together.ts';
 
 /** Where requestable denials are put on record before they are answered. */
 export interface EvaluationStore {
@@ -29,35 +31,24 @@ const SELECT = `
 
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
-    binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at,
-    expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
+    binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
+  SELECT * FROM json_to_recordset($1) AS denial (evaluation_id text, token_id uuid, requester text, subject jsonb, action jsonb,
+    resource jsonb, binding_context_members text[], binding_hash text, template text, reason text, policies text[],
+    policy_version text, evaluated_at timestamptz, expires_at timestamptz)`;
+
+/** Errors of class 22 and 23 are those of data and of constraints: one of several may be at fault. */
+const TOGETHER = { atWork: 2, most: 32, isFaultOfOne: (error: unknown) => /^2[23]/.test(errorCode(error) ?? '') };
 
 export function createEvaluationStore(pool: Pool): EvaluationStore {
+  const insert = async (denials: readonly BoundDenial[]) => {
+    await pool.query({
+      name: 'pdp-record-evaluations',
+      text: INSERT,
+      values: [JSON.stringify(denials.map(rowOf))],
+    });
+  };
   return {
-    async record(denial) {
-      const { request, offer } = denial;
-      await pool.query({
-        name: 'pdp-record-evaluation',
-        text: INSERT,
-        values: [
-          denial.evaluationId,
-          denial.tokenId,
-          denial.requester,
-          JSON.stringify(request.subject),
-          JSON.stringify(request.action),
-          JSON.stringify(request.resource),
-          denial.members,
-          denial.bindingHash,
-          offer.template,
-          offer.reason,
-          offer.policies,
-          denial.policyVersion,
-          denial.evaluatedAt,
-          denial.expiresAt,
-        ],
-      });
-    },
+    record: together(insert, TOGETHER),
 
     async find(evaluationId) {
       // What comes out of an address may hold anything, even what no text column can.
@@ -78,6 +69,24 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
     },
   };
 }
+
+/** The names of the columns of `INSERT`. */
+const rowOf = ({ request, offer, ...denial }: BoundDenial) => ({
+  evaluation_id: denial.evaluationId,
+  token_id: denial.tokenId,
+  requester: denial.requester,
+  subject: request.subject,
+  action: request.action,
+  resource: request.resource,
+  binding_context_members: denial.members,
+  binding_hash: denial.bindingHash,
+  template: offer.template,
+  reason: offer.reason,
+  policies: offer.policies,
+  policy_version: denial.policyVersion,
+  evaluated_at: denial.evaluatedAt,
+  expires_at: denial.expiresAt,
+});
 
 function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
   const { template, reason, policies } = row;
