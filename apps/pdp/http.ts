@@ -53,7 +53,7 @@ export function createPdpApp(http: PdpHttp): Express {
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });
-  app.use(basePath(http.url) || '/', createDocuments(http), createApi(http));
+  app.use(basePath(http.url) || '/', createApi(http), createDocuments(http));
   app.use((_request, response) => sendError(response, 404, 'not found'));
   app.use(toErrorResponse(http.log));
   return app;
@@ -132,9 +132,16 @@ function sendError(response: Response, status: number, message: string): void {
   send(response.status(status).type('text/plain'), message);
 }
 
-/** As bytes: Node writes headers in the encoding of a text that comes with them, and an identifier would come back changed. */
+/**
+ * Node writes headers in the encoding of a text that comes with them, and an identifier would come back changed unless that is Latin-1.
+ * A text that has nothing but ASCII is the same in it, and goes out in one piece with them.
+ */
 function send(response: Response, text: string): void {
-  response.set('Cache-Control', 'no-store').send(Buffer.from(text));
+  const length = Buffer.byteLength(text);
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('Content-Length', length);
+  if (length === text.length) response.end(text, 'latin1');
+  else response.end(Buffer.from(text));
 }
 
 function toErrorResponse(log: Logger): ErrorRequestHandler {
