@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Pool } from 'undici';
+import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
@@ -10,16 +11,37 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { onFreePorts } from '../support/config.ts';
 import { waitFor } from '../support/wait-for.ts';
+import type { Load, Target, Work } from './load.ts';
 
-/** Connections that are kept open, and with them the most callers at once. */
-const CONNECTIONS = 16;
 const PATIENCE = { timeoutMs: 120_000, everyMs: 100 };
+/** At its own default Cerbos writes a line for each request, and ours does not: at this one neither does. */
+const LOG_LEVEL = 'warn';
+/** What is measured is how fast it can be, not where it is told to stop. */
+const NO_LIMIT = 1_000_000_000;
 
 /** A policy decision point in a process of its own. */
-export interface Contender {
-  /** Whether a question is permitted; throws when it is not answered. `body` is what `JSON.stringify` makes of one. */
-  ask(body: string): Promise<boolean>;
+export interface Contender extends Target {
   stop(): Promise<void>;
+}
+
+/** Asks contenders, from a process of its own. */
+export interface Loader {
+  /** Throws when a question is not answered. */
+  load(target: Target, work: Work): Promise<Load>;
+  stop(): Promise<void>;
+}
+
+export function startLoader(): Loader {
+  const child = fork(fileURLToPath(new URL('load.ts', import.meta.url)));
+  return {
+    async load({ origin, credentials }, work) {
+      child.send({ target: { origin, credentials }, work });
+      const [answer] = (await once(child, 'message')) as [{ done?: Load; failed?: string }];
+      if (answer.done === undefined) throw new Error(answer.failed ?? 'the loader answered nothing');
+      return answer.done;
+    },
+    stop: () => ending(child),
+  };
 }
 
 /** Ours, as in production: its deployable, over a real Postgres. */
@@ -27,19 +49,24 @@ export async function startOurs(of: { folder: string; policies: string; database
   const state = join(of.folder, 'state');
   mkdirSync(state, { recursive: true });
   const ports = await onFreePorts();
-  const raw = { ...ports, pdp: { ...ports.pdp, policies: of.policies } };
+  const raw = { ...ports, pdp: { ...ports.pdp, policies: of.policies, maxEvaluationsPerSecond: NO_LIMIT } };
   writeFileSync(join(of.folder, 'countersign.yaml'), stringify(raw));
   const { secrets } = await loadDevelopmentSecrets(state);
   const { urls } = parseConfig(raw, { baseDir: of.folder, stateDir: state });
   const child = spawn(process.execPath, [packagePath('dist', 'apps', 'pdp', 'main.js')], {
     cwd: of.folder,
-    env: { ...process.env, DATABASE_URL: of.databaseUrl, COUNTERSIGN_STATE: state },
+    env: {
+      ...process.env,
+      DATABASE_URL: of.databaseUrl,
+      COUNTERSIGN_STATE: state,
+      COUNTERSIGN_LOG_LEVEL: LOG_LEVEL,
+    },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   return contender(child, urls.pdp, { authorization: `Bearer ${secrets.pdpToken}` });
 }
 
-/** Cerbos, as its package has it: its own AuthZEN endpoint over a folder of policies. */
+/** Cerbos, as its package has it: its own AuthZEN endpoint over a folder of policies. It is not asked for credentials. */
 export async function startCerbos(of: { policies: string }): Promise<Contender> {
   const { platform, arch } = process;
   const ownRequire = createRequire(createRequire(import.meta.url).resolve('cerbos'));
@@ -55,22 +82,17 @@ export async function startCerbos(of: { policies: string }): Promise<Contender> 
   const args = Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`);
   const child = spawn(
     ownRequire.resolve(`@cerbos/cerbos-${platform}-${arch}`),
-    ['server', '--log-level=error', ...args],
-    {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    },
+    ['server', `--log-level=${LOG_LEVEL}`, ...args],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
   );
   return contender(child, `http://127.0.0.1:${port}`, {});
 }
 
-async function contender(child: ChildProcess, origin: string, credentials: object): Promise<Contender> {
-  const pool = new Pool(origin, { connections: CONNECTIONS, pipelining: 1 });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  const stop = async () => {
-    await pool.close();
-    child.kill('SIGTERM');
-    await ended;
-  };
+async function contender(
+  child: ChildProcess,
+  origin: string,
+  credentials: Contender['credentials'],
+): Promise<Contender> {
   await waitFor(async () => {
     if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with ${child.exitCode} before it answered`);
     const path = '/.well-known/authzen-configuration';
@@ -79,14 +101,12 @@ async function contender(child: ChildProcess, origin: string, credentials: objec
       () => false,
     );
   }, PATIENCE);
-  const headers = { 'content-type': 'application/json', ...credentials };
-  return {
-    async ask(body) {
-      const answer = await pool.request({ method: 'POST', path: '/access/v1/evaluation', headers, body });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200) throw new Error(`${origin} answered ${answer.statusCode}: ${text}`);
-      return (JSON.parse(text) as { decision: boolean }).decision;
-    },
-    stop,
-  };
+  return { origin, credentials, stop: () => ending(child) };
+}
+
+async function ending(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
 }

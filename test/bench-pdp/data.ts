@@ -92,9 +92,22 @@ const inCerbos = (action: string, rules: readonly Rule[]) => ({
   },
 });
 
-/** The nth question: over all actions, departments and levels, about half of them permitted. */
-export function questionOf(nth: number, count: number): EvaluationRequest {
+/**
+ * How questions differ: in what the policies look at, each from all others; or, as calls of the same people to the same tools do, in
+ * who asks for what, while what the policies look at comes again.
+ */
+export const KINDS = ['new', 'recurring'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** The nth question: over all actions and departments, about half of them permitted. */
+export function questionOf(nth: number, count: number, kind: Kind): EvaluationRequest {
   const action = `act-${(nth * 7_919) % Math.ceil(count / PER_ACTION)}`;
+  const turn = Math.floor(nth / PER_ACTION);
+  const level = {
+    // Below every limit, or above all of them.
+    new: (turn % 2 === 0 ? -1 : 1) * (PER_ACTION + nth),
+    recurring: (nth * 31 + turn) % PER_ACTION,
+  };
   return {
     subject: {
       type: 'identity',
@@ -102,18 +115,14 @@ export function questionOf(nth: number, count: number): EvaluationRequest {
       properties: { department: `department-${nth % PER_ACTION}` },
     },
     action: { name: action },
-    resource: {
-      type: `thing-of-${action}`,
-      id: `thing-${nth % 997}`,
-      properties: { level: (nth * 31 + Math.floor(nth / PER_ACTION)) % PER_ACTION },
-    },
+    resource: { type: `thing-of-${action}`, id: `thing-${nth % 997}`, properties: { level: level[kind] } },
     context: {},
   };
 }
 
 /** A question that an approval would help. */
 export const askingQuestion = (nth: number): EvaluationRequest => ({
-  ...questionOf(nth, PER_ACTION),
+  ...questionOf(nth, PER_ACTION, 'new'),
   action: { name: ASKING },
   context: { agent: 'agent-7', call_digest: `sha-256:${String(nth).padStart(64, '0')}` },
 });

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { createEngine } from '../../apps/pdp/cedar/engine.ts';
+import { createEngineMeanwhile } from '../../apps/pdp/cedar/engine.ts';
 import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { answerByPolicy } from '../../apps/pdp/cedar/requestable.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
@@ -11,13 +12,18 @@ import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { printReport, type Figure } from '../bench/report.ts';
 import { measure, middleOf, type Sample } from '../bench/stats.ts';
-import { startCerbos, startOurs, type Contender } from './contenders.ts';
-import { askingQuestion, questionOf, writePolicies } from './data.ts';
+import { startCerbos, startLoader, startOurs, type Contender, type Loader } from './contenders.ts';
+import { KINDS, questionOf, writePolicies, type Kind } from './data.ts';
 
 const HELP = `Measures the policy decision point beside Cerbos, on policies and questions that are the same, in turns and in one run, and prints the
-ratios: in process, and over HTTP on loopback with connections that are kept open. Before anything is measured both have to decide a sample alike.
+ratios: in process, and over HTTP on loopback with connections that are kept open. The questions come from a process of their own, to one of
+the two at a time. Neither writes a line of log for a question, ours checks a bearer token and limits nothing. Before anything is measured
+both have to decide a sample alike, and in every round they have to permit as many.
 
-  npm run bench:pdp                             10, 100, 1,000 and 10,000 policies, about five minutes
+"New" questions differ in what the policies look at, so each has to be evaluated; in "recurring" ones it comes again, with other people and
+things, and ours knows the answer.
+
+  npm run bench:pdp                             10, 100, 1,000 and 10,000 policies, about eight minutes
   npm run bench:pdp -- --policies 100           with so many; several with commas
   npm run bench:pdp -- --quick                  fewer questions, for a first look
   npm run bench:pdp -- --json                   figures as JSON on stdout
@@ -37,8 +43,11 @@ const {
 const ROUNDS = 7;
 const SAMPLE = 300;
 const CALLERS = [1, 16] as const;
+type Callers = (typeof CALLERS)[number];
 /** Fewer would be the compilers' time rather than that of the work. */
-const WARM_UP = 3_000;
+const WARM_UP = 8_000;
+/** Behind those that both were warmed up with, and of one caller. */
+const FIRST = { 1: 10_000, 16: 100_000 } as const;
 const scale = quick === true ? 0.2 : 1;
 const scaled = (count: number) => Math.round(count * scale);
 const say = (line: string) => process.stderr.write(`${line} …\n`);
@@ -46,36 +55,41 @@ const ms = (value: number) => `${value.toFixed(3)} ms`;
 
 type Round = Readonly<Record<'ours' | 'cerbos', Sample>>;
 interface Beside {
-  readonly count: number;
+  readonly policies: number;
+  readonly loader: Loader;
   readonly ours: Contender;
   readonly cerbos: Contender;
 }
 
-const bodyOf = (nth: number, count: number) => JSON.stringify(questionOf(nth, count));
-
 /** Throws when the two do not decide alike: then they were not told the same, and there is nothing to compare. */
-async function mustAgree({ count, ours, cerbos }: Beside): Promise<number> {
+async function mustAgree({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
   let permitted = 0;
-  for (let nth = 0; nth < SAMPLE; nth += 1) {
-    const body = bodyOf(nth, count);
-    const [one, other] = await Promise.all([ours.ask(body), cerbos.ask(body)]);
-    if (one !== other) throw new Error(`ours says ${one} and Cerbos ${other} to ${body}`);
-    if (one) permitted += 1;
+  for (let from = 0; from < SAMPLE; from += 1) {
+    const work = { kind, policies, from, count: 1, callers: 1 };
+    const [one, other] = [await loader.load(ours, work), await loader.load(cerbos, work)];
+    if (one.permitted !== other.permitted) {
+      const question = JSON.stringify(questionOf(from, policies, kind));
+      throw new Error(`ours permits ${one.permitted} and Cerbos ${other.permitted} of ${question}`);
+    }
+    permitted += one.permitted;
   }
   if (permitted === 0 || permitted === SAMPLE) throw new Error(`${permitted} of ${SAMPLE} permitted shows nothing`);
-  return permitted;
+  say(`both decide ${SAMPLE} ${kind} questions alike, ${permitted} permitted`);
 }
 
-async function roundsOf({ count, ours, cerbos }: Beside, callers: number): Promise<Round[]> {
-  const questions = scaled(callers === 1 ? 800 : 3_000);
-  const run = (who: Contender) => measure({ count: questions, callers }, (nth) => who.ask(bodyOf(nth, count)));
+async function roundsOf({ policies, loader, ours, cerbos }: Beside, kind: Kind, callers: Callers): Promise<Round[]> {
+  const count = scaled(callers === 1 ? 800 : 3_000);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Whoever is first in one round is second in the next.
+    // No question is asked twice, and whoever is first in one round is second in the next.
+    const work = { kind, policies, from: FIRST[callers] + round * count, count, callers };
     const isOursFirst = round % 2 === 0;
-    const first = await run(isOursFirst ? ours : cerbos);
-    const second = await run(isOursFirst ? cerbos : ours);
-    rounds.push(isOursFirst ? { ours: first, cerbos: second } : { ours: second, cerbos: first });
+    const first = await loader.load(isOursFirst ? ours : cerbos, work);
+    const second = await loader.load(isOursFirst ? cerbos : ours, work);
+    if (first.permitted !== second.permitted)
+      throw new Error(`one permits ${first.permitted} of ${count}, and the other ${second.permitted}`);
+    const [one, other] = isOursFirst ? [first, second] : [second, first];
+    rounds.push({ ours: one.sample, cerbos: other.sample });
   }
   return rounds;
 }
@@ -100,65 +114,81 @@ function besideFigures(rounds: readonly Round[], who: string): Figure[] {
   return [figure('p50'), figure('p99'), { name: `${who}, throughput`, value: share(byRate), unit: '× Cerbos', detail }];
 }
 
-async function inProcess(folder: string, count: number): Promise<{ sample: Sample; loadMs: number }> {
+async function inProcess(folder: string, policies: number): Promise<Figure[]> {
+  const of = policiesOf(policies);
   const files = await readPolicyFiles(folder);
+  const pauses = monitorEventLoopDelay({ resolution: 1 });
+  pauses.enable();
   const began = performance.now();
-  const engine = createEngine(files);
-  const loadMs = performance.now() - began;
-  const ask = async (nth: number) => void answerByPolicy(engine, questionOf(nth, count));
-  await measure({ count: scaled(WARM_UP), callers: 1 }, ask);
-  return { sample: await measure({ count: scaled(10_000), callers: 1 }, ask), loadMs };
+  const engine = await createEngineMeanwhile(files);
+  const seconds = (performance.now() - began) / 1_000;
+  pauses.disable();
+  const ask = (from: number) => async (nth: number) =>
+    void answerByPolicy(engine, questionOf(from + nth, policies, 'new'));
+  await measure({ count: WARM_UP, callers: 1 }, ask(0));
+  const { p50, p99, perSecond } = await measure({ count: scaled(10_000), callers: 1 }, ask(WARM_UP));
+  engine.release();
+  const detail = `p99 ${ms(p99)}, ${perSecond.toFixed(0)}/s`;
+  const loading = `loaded in ${seconds.toFixed(1)} s, between requests`;
+  return [
+    { name: `${of}, new, in process, p50`, value: p50, unit: 'ms', detail },
+    { name: `${of}, longest pause while they load`, value: pauses.max / 1e6, unit: 'ms', detail: loading },
+  ];
 }
 
-async function warmUp({ count, ours, cerbos }: Beside): Promise<void> {
-  const work = { count: scaled(WARM_UP), callers: 16 };
-  await measure(work, (nth) => ours.ask(bodyOf(nth, count)));
-  await measure(work, (nth) => cerbos.ask(bodyOf(nth, count)));
+async function warmUp({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
+  const work = { kind, policies, from: SAMPLE, count: WARM_UP, callers: 16 };
+  await loader.load(ours, work);
+  await loader.load(cerbos, work);
 }
 
 /** A denial that can be cured: signed, and on record, before it is answered. */
-async function denialFigures(ours: Contender): Promise<Figure[]> {
+async function denialFigures({ loader, ours, policies }: Beside): Promise<Figure[]> {
   const figures: Figure[] = [];
-  const ask = (nth: number) => ours.ask(JSON.stringify(askingQuestion(nth)));
-  await measure({ count: scaled(1_000), callers: 16 }, ask);
+  const work = { kind: 'asking', policies, from: 0, count: scaled(2_000) } as const;
+  await loader.load(ours, { ...work, callers: 16 });
   for (const callers of CALLERS) {
-    const { p50, p99, perSecond } = await measure({ count: scaled(2_000), callers }, ask);
+    const { p50, p99, perSecond } = (await loader.load(ours, { ...work, callers })).sample;
     const detail = `p99 ${ms(p99)}, ${perSecond.toFixed(0)}/s`;
     figures.push({ name: `requestable denial, ${callersOf(callers)}, p50`, value: p50, unit: 'ms', detail });
   }
   return figures;
 }
 
+const policiesOf = (policies: number) => `${policies.toLocaleString('en')} policies`;
 const callersOf = (callers: number) => (callers === 1 ? '1 caller' : `${callers} callers`);
 
-async function figuresFor(count: number, at: { folder: string; databaseUrl: string }) {
-  const folder = join(at.folder, String(count));
+interface At {
+  readonly folder: string;
+  readonly databaseUrl: string;
+  readonly loader: Loader;
+}
+
+async function figuresFor(policies: number, at: At): Promise<{ figures: Figure[]; p50: number }> {
+  const folder = join(at.folder, String(policies));
   const folders = { cedar: join(folder, 'cedar'), cerbos: join(folder, 'cerbos') };
-  const of = `${count.toLocaleString('en')} policies`;
+  const of = policiesOf(policies);
   say(`${of}: writing them, and deciding in process`);
-  writePolicies(count, folders);
-  const { sample, loadMs } = await inProcess(folders.cedar, count);
-  const inProcessDetail = `p99 ${ms(sample.p99)}, ${sample.perSecond.toFixed(0)}/s; loaded in ${(loadMs / 1_000).toFixed(1)} s`;
-  const figures: Figure[] = [
-    { name: `${of}, in process, p50`, value: sample.p50, unit: 'ms', detail: inProcessDetail },
-  ];
+  writePolicies(policies, folders);
+  const figures = await inProcess(folders.cedar, policies);
   say(`${of}: starting both`);
   const ours = await startOurs({ folder, policies: folders.cedar, databaseUrl: at.databaseUrl });
   const cerbos = await startCerbos({ policies: folders.cerbos });
-  const beside = { count, ours, cerbos };
+  const beside = { policies, loader: at.loader, ours, cerbos };
   try {
-    const permitted = await mustAgree(beside);
-    say(`${of}: both decide ${SAMPLE} questions alike, ${permitted} permitted; warming up`);
-    await warmUp(beside);
-    let alone = Number.NaN;
-    for (const callers of CALLERS) {
-      say(`${of}: ${callersOf(callers)}`);
-      const rounds = await roundsOf(beside, callers);
-      if (callers === 1) alone = middleOf(rounds, (round) => round.ours.p50).ours.p50;
-      figures.push(...besideFigures(rounds, `${of}, ${callersOf(callers)}`));
+    let p50 = Number.NaN;
+    for (const kind of KINDS) {
+      await mustAgree(beside, kind);
+      await warmUp(beside, kind);
+      for (const callers of CALLERS) {
+        say(`${of}, ${kind}: ${callersOf(callers)}`);
+        const rounds = await roundsOf(beside, kind, callers);
+        if (kind === 'new' && callers === 1) ({ p50 } = middleOf(rounds, (round) => round.ours.p50).ours);
+        figures.push(...besideFigures(rounds, `${of}, ${kind}, ${callersOf(callers)}`));
+      }
     }
-    if (count === 100) figures.push(...(await denialFigures(ours)));
-    return { figures, p50: alone };
+    if (policies === 100) figures.push(...(await denialFigures(beside)));
+    return { figures, p50 };
   } finally {
     await ours.stop();
     await cerbos.stop();
@@ -168,13 +198,14 @@ async function figuresFor(count: number, at: { folder: string; databaseUrl: stri
 async function main(counts: readonly number[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-pdp-'));
   say('starting Postgres');
+  const loader = startLoader();
   const postgres = await findOrStartPostgres({ stateDir: folder, searchPath: readEnvironment().searchPath });
   try {
     await migrate(postgres.url, packagePath('prisma', 'migrations'));
     const figures: Figure[] = [];
     const p50s = new Map<number, number>();
     for (const count of counts) {
-      const found = await figuresFor(count, { folder, databaseUrl: postgres.url });
+      const found = await figuresFor(count, { folder, databaseUrl: postgres.url, loader });
       figures.push(...found.figures);
       p50s.set(count, found.p50);
     }
@@ -182,11 +213,12 @@ async function main(counts: readonly number[]): Promise<void> {
     if (few !== undefined && many !== undefined) {
       const value = many / few;
       const detail = `${ms(many)} against ${ms(few)}`;
-      const name = '10,000 policies, 1 caller, p50';
+      const name = '10,000 policies, new, 1 caller, p50';
       figures.push({ name, value, unit: '× that with 100', target: '≤ 3', met: value <= 3, detail });
     }
     printReport(figures, { json: json === true });
   } finally {
+    await loader.stop();
     await postgres.stop();
     rmSync(folder, { recursive: true, force: true });
   }
