@@ -27,7 +27,9 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
     mayBreak,
 
     /** Grants a request at once. `reason_missing`: nobody does so without saying why. */
-    async grant(ballot: Pick<Ballot, 'requestId' | 'approver' | 'reason' | 'callDigest' | 'generation' | 'via'>) {
+    async grant(
+      ballot: Pick<Ballot, 'requestId' | 'approver' | 'reason' | 'callDigest' | 'generation' | 'via' | 'chain'>,
+    ) {
       const outcome = await decide(ballot);
       const facts = { requestId: ballot.requestId, via: ballot.via, outcome };
       if (outcome === 'counted')

@@ -24,6 +24,8 @@ export interface Ballot {
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
   readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
+  /** Subjects beside these through whom they speak. None may have a part in what is asked. */
+  readonly chain?: readonly string[] | undefined;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
   readonly callDigest: string;
@@ -47,7 +49,7 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
     if (request === undefined) return 'not_found';
     const people = deps.people();
     // Who has voted is told so by the database, even when the stage that is open now is for others.
-    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject };
+    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject, chain: ballot.chain };
     const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const counted = ineligible ?? (await count(store, ballot, { request, people }));

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { JWK } from 'jose';
+import { importJWK, SignJWT, type JWK, type JWTPayload } from 'jose';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { publicKey } from '../../apps/shared/auth/signing-key.ts';
@@ -168,6 +168,16 @@ export class ApprovalsUnderTest {
 
   async token(name: string, audience: 'approvals' | 'mcp' = 'approvals'): Promise<string> {
     return (await requestPersonToken(this.config, this.#keys, { name, audience })).accessToken;
+  }
+
+  /** A token of the issuer with these claims, as another issuer than the embedded one may give them out. */
+  async tokenWith(claims: JWTPayload): Promise<string> {
+    const { signingKey } = this.#keys.identity;
+    const { issuer: iss, approvals: aud } = this.config.urls;
+    return new SignJWT({ iss, aud, ...claims })
+      .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid) })
+      .setExpirationTime('5 minutes')
+      .sign(await importJWK(signingKey, 'ES256'));
   }
 
   /** As a person with a program. */

@@ -1,30 +1,43 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Approver, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
-import { APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
+import { AGENT_ROLE, APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
+import { chainOf } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
 import { personOf, requireRole } from '../../shared/auth/sign-in.ts';
 import { bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 
-/** Who uses the inbox, and through which door. */
-export interface Visitor extends Approver {
+/** Who reads and decides, and through which door: an approver, or a supervising agent. */
+export interface Voter extends Approver {
   readonly name: string;
+  readonly via: Extract<VoteChannel, 'inbox' | 'api' | 'agent'>;
+  /** Subjects beside their own through whom they speak, as their token says: nothing is decided in which one of them has a part. */
+  readonly chain: readonly string[];
+}
+
+/** A person, who may do everything else in the inbox as well. */
+export interface Visitor extends Voter {
   readonly via: Extract<VoteChannel, 'inbox' | 'api'>;
 }
 
 /** Answers undefined for a token that is not good. */
 export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefined>;
 
-/** Lets approvers through, by bearer token or else by session: a request with a token never uses the session. */
-export function approversOnly(verify: VerifyAccessToken, realm: string): RequestHandler {
+/**
+ * Lets approvers through, by bearer token or else by session: a request with a token never uses the session; and supervising
+ * agents by token. What follows and is for people alone asks for `visitorOf`.
+ */
+export function votersOnly(verify: VerifyAccessToken, realm: string): RequestHandler {
   const withSession = requireRole(APPROVER_ROLE);
   return async (request, response, next) => {
     response.vary('Accept, Authorization, Cookie');
     if (request.get('Authorization') === undefined) {
       return withSession(request, response, (error?: unknown) => {
         const person = personOf(request);
-        if (error === undefined && person !== undefined) setVisitor(response, { ...person, via: 'inbox' });
-        next(error);
+        if (error !== undefined || person === undefined) return next(error);
+        if (person.roles.includes(AGENT_ROLE)) return next(peopleOnly());
+        setVoter(response, { ...person, via: 'inbox', chain: [] });
+        next();
       });
     }
     const token = bearerTokenOf(request);
@@ -33,22 +46,54 @@ export function approversOnly(verify: VerifyAccessToken, realm: string): Request
       challenge(response, realm, 'invalid_token');
       throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${realm}.`);
     }
-    if (!verified.roles.includes(APPROVER_ROLE)) {
-      throw new Refusal(403, 'You are not an approver', `The token lacks the role “${APPROVER_ROLE}”.`);
-    }
-    const { issuer, subject } = verified.principal;
-    setVisitor(response, { issuer, subject, roles: verified.roles, name: subject, via: 'api' });
+    setVoter(response, voterFrom(verified));
     next();
   };
 }
 
-function setVisitor(response: Response, visitor: Visitor): void {
-  response.locals['visitor'] = visitor;
+/** Lets people through who passed `votersOnly`. */
+export const approversOnly: RequestHandler = (request, response, next) => {
+  next(voterOf(request, response).via === 'agent' ? peopleOnly() : undefined);
+};
+
+/** Whoever is an agent is none of the approvers too: what is for these needs a person, however the issuer gives out roles. */
+function voterFrom({ principal, roles, claims }: AccessToken): Voter {
+  const { issuer, subject, clientId } = principal;
+  const chain = chainOf(claims['act']);
+  const whom = { issuer, subject, name: subject };
+  if (roles.includes(AGENT_ROLE)) {
+    const through = clientId === undefined ? chain : [clientId, ...chain];
+    return { ...whom, roles: roles.filter((role) => role !== APPROVER_ROLE), via: 'agent', chain: through };
+  }
+  if (roles.includes(APPROVER_ROLE)) return { ...whom, roles, via: 'api', chain };
+  throw new Refusal(
+    403,
+    'You are not an approver',
+    `The token lacks the role “${APPROVER_ROLE}”, and that of agents which decide: “${AGENT_ROLE}”.`,
+  );
 }
 
-/** Who passed `approversOnly`. Throws when nobody did: such a request never gets this far. */
-export function visitorOf(_request: Request, response: Response): Visitor {
-  const visitor = response.locals['visitor'] as Visitor | undefined;
-  if (visitor === undefined) throw new Error('a request without a visitor reached the inbox');
-  return visitor;
+const peopleOnly = () =>
+  new Refusal(
+    403,
+    'This is for people',
+    `An agent, with the role “${AGENT_ROLE}”, can list, read and decide by token.`,
+  );
+
+function setVoter(response: Response, voter: Voter): void {
+  response.locals['voter'] = voter;
+}
+
+/** Who passed `votersOnly`. Throws when nobody did: such a request never gets this far. */
+export function voterOf(_request: Request, response: Response): Voter {
+  const voter = response.locals['voter'] as Voter | undefined;
+  if (voter === undefined) throw new Error('a request without a voter reached the inbox');
+  return voter;
+}
+
+/** The person who passed `votersOnly` and `approversOnly`. Throws when nobody did. */
+export function visitorOf(request: Request, response: Response): Visitor {
+  const { via, ...voter } = voterOf(request, response);
+  if (via === 'agent') throw new Error('an agent reached what is for people');
+  return { ...voter, via };
 }

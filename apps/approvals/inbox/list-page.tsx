@@ -4,7 +4,7 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { Unreviewed } from './emergency.tsx';
-import type { Visitor } from './authenticate.ts';
+import type { Voter } from './authenticate.ts';
 import { InboxTabs } from './tabs.tsx';
 import { stageView } from './view.ts';
 import { StatusBadge } from './words.tsx';
@@ -17,7 +17,7 @@ export interface RequestListProps {
   /** The most that are shown. */
   readonly limit: number;
   readonly person: SignedIn;
-  readonly visitor: Visitor;
+  readonly visitor: Voter;
 }
 
 const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'Ended requests' } as const;

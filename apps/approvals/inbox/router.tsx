@@ -10,7 +10,7 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Withdraw } from '../withdraw.ts';
-import { approversOnly, visitorOf, type VerifyAccessToken, type Visitor } from './authenticate.ts';
+import { approversOnly, voterOf, votersOnly, type VerifyAccessToken, type Voter } from './authenticate.ts';
 import { emergencyRouter } from './emergency-router.tsx';
 import { delegationsRouter } from './delegations-router.tsx';
 import { RequestList } from './list-page.tsx';
@@ -46,16 +46,17 @@ export interface InboxHttp {
 /** The approvers' inbox: pages for browsers and the same addresses as JSON for programs. Needs the session before it. */
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
-  const approver = approversOnly(http.verifyAccessToken, http.url);
+  const voter = votersOnly(http.verifyAccessToken, http.url);
+  const approver = [voter, approversOnly];
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
-  router.get('/requests', approver, list(http));
-  router.get('/requests/:id', approver, show(http));
+  router.get('/requests', voter, list(http));
+  router.get('/requests/:id', voter, show(http));
   const parsed = [
     express.json({ limit: MAX_BODY, inflate: false }),
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
     csrfProtection,
   ];
-  router.post('/requests/:id/votes', approver, parsed, vote(http));
+  router.post('/requests/:id/votes', voter, parsed, vote(http));
   router.post(['/requests/:id/break-glass', '/requests/:id/review'], approver, parsed, emergencyRouter(http));
   router.use('/delegations', approver, parsed, delegationsRouter(http));
   router.use(withdrawalRouter({ approver, withdraw: http.withdraw }));
@@ -67,9 +68,12 @@ const ENDED = ACCESS_REQUEST_STATUSES.filter((status) => status !== 'pending');
 const CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
 const listQuery = z.object({ status: z.enum(CHOICES).default('pending') });
 
-async function seatOf({ people, delegations, breakGlass }: InboxHttp, visitor: Visitor): Promise<Seat> {
+/** An agent speaks for nobody else and grants nothing alone, whoever delegated to it. */
+async function seatOf({ people, delegations, breakGlass }: InboxHttp, visitor: Voter): Promise<Seat> {
+  const seat = { visitor, people: people() };
+  if (visitor.via === 'agent') return { ...seat, mayBreakGlass: false, delegations: [] };
   const mayBreakGlass = breakGlass.mayBreak(visitor);
-  return { visitor, people: people(), mayBreakGlass, delegations: await delegations.activeTo(visitor.subject) };
+  return { ...seat, mayBreakGlass, delegations: await delegations.activeTo(visitor.subject) };
 }
 
 function list(http: InboxHttp) {
@@ -80,7 +84,7 @@ function list(http: InboxHttp) {
       throw new Refusal(400, 'There is no such status', `Use one of: ${CHOICES.join(', ')}.`);
     }
     const { status } = query.data;
-    const visitor = visitorOf(request, response);
+    const visitor = voterOf(request, response);
     const seat = await seatOf(http, visitor);
     const isDecidable = (one: AccessRequestSummary) => obstacleTo(seat, one) === undefined;
     const requests =
@@ -106,7 +110,7 @@ function show(http: InboxHttp) {
   return async (request: Request, response: Response) => {
     const found = await http.store.find(idOf(request));
     if (found === undefined) return refuseUncounted('not_found', idOf(request));
-    const visitor = visitorOf(request, response);
+    const visitor = voterOf(request, response);
     const [seat, broken] = await Promise.all([seatOf(http, visitor), http.brokenGlass.find(found.id)]);
     if (!wantsPage(request)) return void response.json({ request: detailView(found, seat, broken) });
     const props = { request: found, seat, broken, person: signedIn(request, visitor) };
@@ -129,7 +133,7 @@ const voteBody = z.object({
 function vote(http: InboxHttp) {
   const { store, castVote } = http;
   return async (request: Request, response: Response) => {
-    const visitor = visitorOf(request, response);
+    const visitor = voterOf(request, response);
     const body = voteBody.safeParse(request.body);
     if (!body.success) {
       throw new Refusal(
@@ -140,7 +144,8 @@ function vote(http: InboxHttp) {
     }
     const { verdict, reason, callDigest, generation, stage, onBehalfOf } = body.data;
     const requestId = idOf(request);
-    const ballot = { requestId, verdict, reason, callDigest, generation, stage, via: visitor.via };
+    const { via, chain } = visitor;
+    const ballot = { requestId, verdict, reason, callDigest, generation, stage, via, chain };
     const seat = await seatOf(http, visitor);
     const capacity = capacityOf(seat, onBehalfOf);
     if (capacity === undefined) return refuseUncounted('delegation_over', requestId);
@@ -162,4 +167,4 @@ function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefin
 
 const idOf = (request: Request) => String(request.params['id']);
 
-const signedIn = (request: Request, visitor: Visitor) => ({ name: visitor.name, csrfToken: csrfTokenOf(request) });
+const signedIn = (request: Request, visitor: Voter) => ({ name: visitor.name, csrfToken: csrfTokenOf(request) });

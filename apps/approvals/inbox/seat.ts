@@ -8,11 +8,11 @@ import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts'
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
-import type { Visitor } from './authenticate.ts';
+import type { Voter } from './authenticate.ts';
 
 /** Who looks at the inbox, for whom they may speak beside themselves, and what the directory says. */
 export interface Seat {
-  readonly visitor: Visitor;
+  readonly visitor: Voter;
   readonly delegations: readonly Delegation[];
   readonly people: People;
   /** Whether the visitor may grant requests alone. */
@@ -47,7 +47,7 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
   const { subject } = seat.visitor;
   const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, subject))] as const;
   return all.filter(({ approver, ...rest }) => {
-    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined };
+    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain: seat.visitor.chain };
     const isFree = earlierVote(request, voter, request.stage) === undefined;
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });
@@ -56,7 +56,8 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
 /** Whether the visitor may grant this request alone, now. */
 export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
   const parties = [...request.parties, ...request.delegates];
-  return mayBreakGlass && !isEnded(request.status) && !parties.includes(visitor.subject);
+  const persons = [visitor.subject, ...visitor.chain];
+  return mayBreakGlass && !isEnded(request.status) && !persons.some((one) => parties.includes(one));
 }
 
 /** Whether the visitor may review an emergency grant: neither who granted it, nor who asked, nor who stands in for these. */

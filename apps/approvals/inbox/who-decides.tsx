@@ -3,7 +3,7 @@ import { Instant, Time } from '../../shared/pages/time.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { Fact } from './fact.tsx';
 import { stageView } from './view.ts';
-import { DECIDED } from './words.tsx';
+import { DECIDED, NoPerson } from './words.tsx';
 
 /** The stage that is open, who may decide it, how far it is, and what was said in it and before. */
 export function WhoDecides({ request }: { request: AccessRequest }) {
@@ -61,7 +61,7 @@ function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
 }
 
 function VoteLine({
-  vote: { approver, castBy, verdict, reason, at },
+  vote: { approver, castBy, verdict, reason, via, at },
   stage,
 }: {
   vote: Vote;
@@ -72,6 +72,7 @@ function VoteLine({
       <strong>
         <Visible text={castBy ?? approver.subject} />
       </strong>{' '}
+      <NoPerson via={via} />{' '}
       {castBy !== undefined && (
         <>
           on behalf of <Visible text={approver.subject} />{' '}

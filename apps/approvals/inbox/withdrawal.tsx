@@ -13,7 +13,7 @@ const MAX_BODY = '16kb';
 const bodySchema = z.object({ reason: z.string().max(2_000).optional() }).optional();
 
 /** `POST /requests/{id}/cancel` and `/revoke`, for pages and programs. `approver` lets approvers through and nobody else. */
-export function withdrawalRouter({ approver, withdraw }: { approver: RequestHandler; withdraw: Withdraw }): Router {
+export function withdrawalRouter({ approver, withdraw }: { approver: RequestHandler[]; withdraw: Withdraw }): Router {
   const router = express.Router();
   const read = [
     express.json({ limit: MAX_BODY, inflate: false }),

@@ -1,4 +1,8 @@
-import type { AccessRequestStatus, Verdict } from '../../../workflows/domain/access-request/access-request.ts';
+import type {
+  AccessRequestStatus,
+  Verdict,
+  VoteChannel,
+} from '../../../workflows/domain/access-request/access-request.ts';
 
 const STATUS = {
   pending: ['Open', 'info'],
@@ -15,6 +19,15 @@ export function StatusBadge({ status }: { status: AccessRequestStatus }) {
 }
 
 export const DECIDED = { approve: 'approved', deny: 'denied' } as const satisfies Record<Verdict, string>;
+
+/** What decided, where it was no person. */
+const NO_PERSON: Partial<Record<VoteChannel, string>> = { agent: 'agent', automatic: 'automatic' };
+
+/** Says beside a name that it is no person's; nothing beside the name of one. */
+export function NoPerson({ via }: { via: VoteChannel }) {
+  const word = NO_PERSON[via];
+  return word === undefined ? null : <span class="badge info">{word}</span>;
+}
 
 /** How an ended request came to its end, in one sentence. */
 export const ENDED = {

@@ -57,6 +57,8 @@ export interface NewVote {
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
   readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
+  /** Subjects beside these through whom they speak. */
+  readonly chain?: readonly string[] | undefined;
   /** The stage that was looked at; absent: the one that is open. Counted from 1. */
   readonly stage?: number | undefined;
   /** The stage for which the approver was found eligible. */
@@ -120,6 +122,7 @@ export function voteRow(vote: NewVote) {
     approver_subject: vote.approver.subject,
     approver_roles: vote.approver.roles,
     cast_by: vote.standIn?.subject,
+    chain: vote.chain,
     delegation_id: vote.standIn?.delegationId,
     stage: vote.stage,
     judged_stage: vote.judgedStage,

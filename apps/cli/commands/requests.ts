@@ -23,6 +23,7 @@ const vote = z.looseObject({
   approver: z.looseObject({ subject: z.string() }),
   verdict: z.string(),
   reason: z.string().optional(),
+  via: z.string(),
   at: z.string(),
 });
 const detail = summary.extend({
@@ -120,10 +121,10 @@ function inWords(request: Detail): string {
     ['Expires', moment(request.expiresAt)],
     ['Call digest', request.callDigest],
     ...request.votes.map(
-      ({ approver, verdict, reason, at }) =>
+      ({ approver, verdict, reason, via, at }) =>
         [
           'Vote',
-          `${verdict} by ${approver.subject}, ${moment(at)}${reason === undefined ? '' : `: ${reason}`}`,
+          `${verdict} by ${approver.subject} (${via}), ${moment(at)}${reason === undefined ? '' : `: ${reason}`}`,
         ] as const,
     ),
   ]);

@@ -104,7 +104,7 @@ CREATE TABLE approvals.vote (
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
   call_digest       text NOT NULL,
-  via               text NOT NULL CHECK (via IN ('inbox','api','webhook')),
+  via               text NOT NULL CHECK (via IN ('inbox','api','webhook','agent','automatic')),
   at                timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (access_request_id, counts_in, approver_subject),
   CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),

@@ -4,12 +4,13 @@
 -- final, mismatch, own_request, delegate_of_requester, not_found.
 CREATE FUNCTION approvals.break_glass(p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_id text := p ->> 'request_id'; v_subject text := p ->> 'approver_subject';
+  v_persons text[] := v_subject || ARRAY(SELECT jsonb_array_elements_text(p -> 'chain'));
 BEGIN
   PERFORM approvals.expire_access_request(v_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = v_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  IF v_subject = ANY (r.parties) THEN RETURN 'own_request'; END IF;
-  IF v_subject = ANY (approvals.delegates_of(r.parties, r.created_at)) THEN RETURN 'delegate_of_requester'; END IF;
+  IF v_persons && r.parties THEN RETURN 'own_request'; END IF;
+  IF v_persons && approvals.delegates_of(r.parties, r.created_at) THEN RETURN 'delegate_of_requester'; END IF;
   IF r.generation <> coalesce((p ->> 'generation')::int, r.generation) OR r.call_digest IS DISTINCT FROM p ->> 'call_digest' THEN
     RETURN 'mismatch';
   END IF;

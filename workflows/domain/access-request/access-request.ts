@@ -24,8 +24,8 @@ export function isEnded(status: AccessRequestStatus): boolean {
 export const VERDICTS = ['approve', 'deny'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** The ways by which a vote can arrive. */
-export const VOTE_CHANNELS = ['inbox', 'api', 'webhook'] as const;
+/** The ways by which a vote can arrive: of people the first three, of a supervising agent, and of an automatic resolver. */
+export const VOTE_CHANNELS = ['inbox', 'api', 'webhook', 'agent', 'automatic'] as const;
 export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 
 /** Who votes, as a verified sign-in, token or directory says. */

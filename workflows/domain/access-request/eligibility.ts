@@ -4,6 +4,12 @@ import { openStage, type Electorate } from './stages.ts';
 /** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
 export const APPROVER_ROLE = 'approver';
 
+/**
+ * The role of a supervising agent, which decides through the API alone and where a stage names it: by itself, by a group, or by a
+ * role. It is no approver, so a stage for those is for people.
+ */
+export const AGENT_ROLE = 'approver-agent';
+
 export type Ineligibility = 'not_eligible' | 'own_request' | 'delegate_of_requester';
 
 /** What the deployment's directory says of people. Nothing in it comes from a request. */
@@ -19,15 +25,16 @@ export type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 
 
 /**
  * Why somebody may not vote in the stage that is open, in their own name or with another voice (`castBy`); undefined when they
- * may. Nobody decides what they, or somebody for whom they may decide, are a party to, whatever else they are. Groups and managers are looked up now: who has left decides nothing, whatever their role.
+ * may. Nobody decides what they, or somebody for whom they may decide, are a party to, whatever else they are; nor what somebody
+ * is a party to through whom they speak (`chain`). Groups and managers are looked up now: who has left decides nothing, whatever their role.
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
 export function ineligibilityOf(
-  approver: Approver & { readonly castBy?: string | undefined },
+  approver: Approver & { readonly castBy?: string | undefined; readonly chain?: readonly string[] | undefined },
   asked: Asked,
   people: People,
 ): Ineligibility | undefined {
-  const persons = [approver.subject, approver.castBy ?? approver.subject];
+  const persons = [approver.subject, approver.castBy ?? approver.subject, ...(approver.chain ?? [])];
   if (persons.some((one) => asked.parties.includes(one))) return 'own_request';
   if (persons.some((one) => asked.delegates.includes(one))) return 'delegate_of_requester';
   if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';

@@ -26,8 +26,8 @@ export function partiesOf({ subject, context, client }: PartiesSource): string[]
 }
 
 /** Every `sub` and `id` from an actor inwards. @see RFC 8693, section 4.1 */
-function chainOf(actor: Json | undefined): (Json | undefined)[] {
+export function chainOf(actor: Json | undefined): string[] {
   const found: (Json | undefined)[] = [];
   for (let at = objectOf(actor); Object.keys(at).length > 0; at = objectOf(at['act'])) found.push(at['sub'], at['id']);
-  return found;
+  return found.filter((one): one is string => typeof one === 'string');
 }
