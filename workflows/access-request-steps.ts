@@ -10,6 +10,11 @@ export interface AccessRequestRef {
  * is repeated after a crash, a reset or a duplicate signal changes nothing but time.
  */
 export interface AccessRequestSteps {
-  /** Carries out a deadline that has passed, or records the reminder that is due; says when the next of either is. */
-  advanceAccessRequest(request: AccessRequestRef): Promise<Wait | Ended>;
+  /**
+   * Carries out a deadline that has passed, or records the reminder that is due; says when the next of either is, or that the
+   * resolver of the stage is to be asked before.
+   */
+  advanceAccessRequest(request: AccessRequestRef): Promise<Wait | Ended | { readonly kind: 'consult' }>;
+  /** Asks the resolver of the open stage, unless it has answered, and keeps what it says or that it said nothing. */
+  consultResolver(request: AccessRequestRef): Promise<{ readonly kind: 'consulted' }>;
 }

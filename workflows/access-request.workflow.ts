@@ -1,10 +1,10 @@
 import { CancellationScope, continueAsNew } from '@temporalio/workflow';
 import type { AccessRequestRef } from './access-request-steps.ts';
-import { idempotent } from './activity-proxies.ts';
+import { consulting, idempotent } from './activity-proxies.ts';
 import { AFTER_FAILURE_MS, isLong, listenForPokes, unlessFailed } from './patience.ts';
 
 /**
- * The life of one open access request: its reminders, the ends of its stages, and its own. The row in the database is the
+ * The life of one open access request: what its resolvers are asked, its reminders, the ends of its stages, and its own. The row in the database is the
  * truth; this waits for what is next. It ends when the row says that the request is over, and for no other reason.
  */
 export async function accessRequestWorkflow(request: AccessRequestRef): Promise<void> {
@@ -14,7 +14,8 @@ export async function accessRequestWorkflow(request: AccessRequestRef): Promise<
     for (;;) {
       const found = await unlessFailed(idempotent.advanceAccessRequest(request));
       if (found?.kind === 'ended') return;
-      await bell.waitAtMost(found?.waitMs ?? AFTER_FAILURE_MS);
+      if (found?.kind === 'consult' && (await unlessFailed(consulting.consultResolver(request)))) continue;
+      await bell.waitAtMost(found?.kind === 'wait' ? found.waitMs : AFTER_FAILURE_MS);
       if (isLong()) await continueAsNew<typeof accessRequestWorkflow>(request);
     }
   });

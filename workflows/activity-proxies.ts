@@ -7,7 +7,9 @@ import type { ActivityPorts } from './activity-ports.ts';
  * saves a trip through the server per step between approval and execution. A pause longer than the threshold becomes a
  * durable timer instead of a held task.
  */
-export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'> & AccessRequestSteps>({
+export const idempotent = proxyLocalActivities<
+  Omit<ActivityPorts, 'invokeTool'> & Omit<AccessRequestSteps, 'consultResolver'>
+>({
   startToCloseTimeout: '1 minute',
   localRetryThreshold: '2 seconds',
   // They end after some minutes, so that a run which tries in vain for days comes by where it hands over to the next one.
@@ -17,6 +19,15 @@ export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>
     maximumInterval: '30 seconds',
     maximumAttempts: 15,
   },
+});
+
+/**
+ * Asking a resolver takes as long as that takes, which must not hold a workflow task. An answer that is not kept is asked for
+ * again; a resolver that does not answer has failed, and is not.
+ */
+export const consulting = proxyActivities<Pick<AccessRequestSteps, 'consultResolver'>>({
+  startToCloseTimeout: '90 seconds',
+  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumAttempts: 3 },
 });
 
 /**

@@ -67,10 +67,21 @@ function count(
   { request, people }: { request: AccessRequest; people: People },
 ) {
   const approvalId = `apr_${randomText(16)}`;
-  const facts = { lapsed: lapsedApprovers(request, people), electorate: electorateOf(request, people) };
-  const vote = { ...ballot, reason: oneLine(ballot.reason), approvalId, judgedStage: request.stage, facts };
+  const vote = {
+    ...ballot,
+    reason: oneLine(ballot.reason),
+    approvalId,
+    judgedStage: request.stage,
+    facts: factsOf(request, people),
+  };
   return message === undefined ? store.castVote(vote) : store.acceptDecision(message, vote);
 }
+
+/** What only the directory knows of the stage that is open. */
+export const factsOf = (request: AccessRequest, people: People) => ({
+  lapsed: lapsedApprovers(request, people),
+  electorate: electorateOf(request, people),
+});
 
 type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 

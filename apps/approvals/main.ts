@@ -27,6 +27,8 @@ import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glas
 import { createNotificationSender } from './notifications/send-notification.ts';
 import { startPace } from './pace.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
+import { createConsult } from './resolvers/consult.ts';
+import { configuredResolvers } from './resolvers/resolvers.ts';
 import { configuredTerms, type TermsOf } from './templates.ts';
 import { configuredApprovers } from './webhooks/directory.ts';
 import { createWithdraw } from './withdraw.ts';
@@ -104,7 +106,8 @@ export async function startApprovals(
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
     const temporal = { ...config.temporal, address: temporalAddress };
-    const pace = startPace({ temporal, reconcileIntervalMs, store, log });
+    const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config) });
+    const pace = startPace({ temporal, reconcileIntervalMs, store, consult, log });
     running.push(pace);
     running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
   } catch (error) {

@@ -6,9 +6,10 @@ import type { OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequestWorkflows, type AccessRequestSteps } from '../shared/temporal/access-request-workflows.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { startPatientWorker } from '../shared/temporal/patient-worker.ts';
+import type { Consult } from './resolvers/consult.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 
-/** A step is one statement; what of it is lost is done again. */
+/** A step is one statement, or one question to a resolver; what of it is lost is done again. */
 const GRACE_MS = 1_000;
 /** Nothing is next for longer than the engine's timers are meant for: look now and then. */
 const MAX_WAIT_MS = 30 * 86_400_000;
@@ -16,36 +17,49 @@ const MAX_WAIT_MS = 30 * 86_400_000;
 export interface PaceOptions {
   readonly temporal: Config['temporal'] & { address: string };
   readonly store: Pick<AccessRequestStore, 'advance' | 'paced'>;
+  /** Asks the resolver of the stage that is open. */
+  readonly consult: Consult;
   /** Milliseconds between two looks for requests whose workflow was lost. */
   readonly reconcileIntervalMs: number;
   readonly log: Logger;
 }
 
+interface StepOptions {
+  readonly store: Pick<AccessRequestStore, 'advance'>;
+  readonly consult: Consult;
+}
+
 /** The steps of a request's life, over its row. */
-export function createSteps(store: Pick<AccessRequestStore, 'advance'>): AccessRequestSteps {
+export function createSteps({ store, consult }: StepOptions): AccessRequestSteps {
   return {
     async advanceAccessRequest({ accessRequestId }) {
       const waitMs = await store.advance(accessRequestId);
-      return waitMs === undefined ? { kind: 'ended' } : { kind: 'wait', waitMs: Math.min(waitMs, MAX_WAIT_MS) };
+      if (waitMs === undefined) return { kind: 'ended' };
+      return waitMs === 0 ? { kind: 'consult' } : { kind: 'wait', waitMs: Math.min(waitMs, MAX_WAIT_MS) };
+    },
+    async consultResolver({ accessRequestId }) {
+      await consult(accessRequestId);
+      return { kind: 'consulted' };
     },
   };
 }
 
 /**
  * Reminders and ends of stages, to the moment: the engine waits for them, and `wake` tells it of a request that moved.
- * While the engine is away no reminder is sent; deadlines are carried out by whoever looks at the request. A workflow that is
- * lost is started again.
+ * While the engine is away no reminder is sent and no resolver is asked; deadlines are carried out by whoever looks at the
+ * request. A workflow that is lost is started again.
  */
 export function startPace({
   temporal,
   store,
+  consult,
   reconcileIntervalMs,
   log,
 }: PaceOptions): Running & { readonly wake: OutboxHandler } {
   const engine = createTemporalClient(temporal);
   const taskQueue = temporal.approvalsTaskQueue;
   const workflows = createAccessRequestWorkflows(engine.client, taskQueue);
-  const activities = createSteps(store);
+  const activities = createSteps({ store, consult });
   const worker = startPatientWorker({
     ...{ client: engine.client, temporal, taskQueue, activities, log },
     graceMs: GRACE_MS,

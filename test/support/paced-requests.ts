@@ -1,6 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import pino from 'pino';
 import { createSteps } from '../../apps/approvals/pace.ts';
+import { createConsult } from '../../apps/approvals/resolvers/consult.ts';
+import { EMPTY_DIRECTORY } from '../../apps/shared/directory/directory.ts';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
 import { createAccessRequestWorkflows } from '../../apps/shared/temporal/access-request-workflows.ts';
@@ -19,12 +21,22 @@ export async function startPacedRequests() {
   const log = pino({ enabled: false });
   const store = createAccessRequestStore(db.pool);
   const temporal = { address, namespace, taskQueue, approvalsTaskQueue: taskQueue, tls: false };
-  const options = { ...{ client, temporal, taskQueue, log }, activities: createSteps(store), graceMs: 1_000 };
+  const consult = createConsult({
+    store,
+    resolvers: new Map(),
+    people: () => EMPTY_DIRECTORY,
+    log,
+  });
+  const options = {
+    ...{ client, temporal, taskQueue, log },
+    activities: createSteps({ store, consult }),
+    graceMs: 1_000,
+  };
   let worker: Running | undefined = startPatientWorker(options);
   const rows = async (text: string, id: string) => (await db.pool.query(text, [id])).rows;
   const handle = (id: string) => client.workflow.getHandle(accessRequestWorkflowId(id));
   return {
-    ...{ db, client, store, handle, temporal },
+    ...{ db, client, store, handle, temporal, consult },
     workflows: createAccessRequestWorkflows(client, taskQueue),
     /** An open request that has no workflow yet. */
     async open(changes: Parameters<typeof newAccessRequest>[0]) {

@@ -53,12 +53,12 @@ export interface GuardedAgent {
 
 /**
  * What is checked is the address that is connected to, so a name that resolves to another one at the next time gains
- * nothing. `lookup` is for tests.
+ * nothing. An answer longer than `maxAnswerBytes`, where that is given, breaks off. `lookup` is for tests.
  * @see ARAP-CB-03
  */
 export function createGuardedAgent(
   networks: readonly string[],
-  lookup: typeof systemLookup = systemLookup,
+  { lookup = systemLookup, maxAnswerBytes }: { lookup?: typeof systemLookup; maxAnswerBytes?: number | undefined } = {},
 ): GuardedAgent {
   const allowed = blockList(networks);
   const mayCall = (address: string) => isPublic(address) || allowed.check(address, familyOf(address));
@@ -73,7 +73,7 @@ export function createGuardedAgent(
     });
   };
   return {
-    agent: new Agent({ connect: { lookup: guarded } }),
+    agent: new Agent({ connect: { lookup: guarded }, ...(maxAnswerBytes && { maxResponseSize: maxAnswerBytes }) }),
     check(url) {
       // The parser has made 127.0.0.1 of 0x7f.1, 2130706433 and whatever else it can be written as.
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
@@ -83,4 +83,6 @@ export function createGuardedAgent(
 }
 
 const refused = (host: string) =>
-  new Error(`${host} is no public address; if it is the right one, name its network in callbackNetworks of the client`);
+  new Error(
+    `${host} is no public address; if it is the right one, name its network in callbackNetworks of the client, or in networks of the notifications or the resolver`,
+  );

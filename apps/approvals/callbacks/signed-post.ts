@@ -5,21 +5,47 @@ import { createGuardedAgent } from './guarded-agent.ts';
 
 const TIMEOUT_MS = 15_000;
 
-/** Posts a JSON message once, signed, follows no redirect, and answers the status. Rejects when there is none. */
-export type SignedPost = (endpoint: string, message: { id: string; body: string }) => Promise<number>;
+interface Message {
+  readonly id: string;
+  readonly body: string;
+}
+interface Sender {
+  /** Standard Webhooks. */
+  readonly secret: string;
+  /** What is not public and may be called all the same. */
+  readonly networks: readonly string[];
+}
 
-/** `secret`: Standard Webhooks. `networks`: what is not public and may be called all the same. */
-export function createSignedPost({ secret, networks }: { secret: string; networks: readonly string[] }): SignedPost {
-  const webhook = new Webhook(secret);
-  const guard = createGuardedAgent(networks);
+/** Posts a JSON message once, signed, follows no redirect, and answers the status. Rejects when there is none. */
+export type SignedPost = (endpoint: string, message: Message) => Promise<number>;
+
+export function createSignedPost(sender: Sender): SignedPost {
+  const send = createSend(sender, { timeoutMs: TIMEOUT_MS });
   return async (endpoint, message) => {
-    guard.check(endpoint);
-    const headers = signedHeaders(webhook, message);
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const { body } = message;
-    const answer = await request(endpoint, { method: 'POST', headers, body, signal, dispatcher: guard.agent });
+    const answer = await send(endpoint, message);
     await answer.body.dump();
     return answer.statusCode;
+  };
+}
+
+/** As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said. */
+export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number; maxAnswerBytes: number }) {
+  const send = createSend(sender, limits);
+  return async (endpoint: string, message: Message): Promise<{ status: number; text: string }> => {
+    const { statusCode, body } = await send(endpoint, message);
+    return { status: statusCode, text: await body.text() };
+  };
+}
+
+function createSend({ secret, networks }: Sender, limits: { timeoutMs: number; maxAnswerBytes?: number }) {
+  const webhook = new Webhook(secret);
+  const guard = createGuardedAgent(networks, { maxAnswerBytes: limits.maxAnswerBytes });
+  return (endpoint: string, message: Message) => {
+    guard.check(endpoint);
+    const headers = signedHeaders(webhook, message);
+    const signal = AbortSignal.timeout(limits.timeoutMs);
+    const { body } = message;
+    return request(endpoint, { method: 'POST', headers, body, signal, dispatcher: guard.agent });
   };
 }
 

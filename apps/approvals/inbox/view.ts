@@ -8,7 +8,7 @@ import { canBreakGlass, capacitiesOf, obstacleTo, type Seat } from './seat.ts';
 
 /** The stage that is open, or was at the end: how far it is, and who may decide it, by the names of what they belong to. */
 export function stageView(request: AccessRequestSummary) {
-  const { name, quorum, veto, approvers } = openStage(request);
+  const { name, quorum, veto, approvers, automatic } = openStage(request);
   const { people, groups, roles, owners, requesterManager } = approvers;
   return {
     name,
@@ -18,7 +18,14 @@ export function stageView(request: AccessRequestSummary) {
     approvals: tally(request).approvals,
     veto,
     endsAt: request.stageEndsAt,
-    approvers: { people: people.length, groups, roles, resourceOwner: owners !== undefined, requesterManager },
+    approvers: {
+      people: people.length,
+      groups,
+      roles,
+      resourceOwner: owners !== undefined,
+      requesterManager,
+      automatic,
+    },
   };
 }
 
@@ -71,11 +78,10 @@ export function summaryView(request: AccessRequestSummary) {
   };
 }
 
-/** A request in full: the complete call, the votes, and whether the visitor may vote. */
-export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGlass) {
+/** Everything that an approver sees of the call in a request. */
+export function callView(request: AccessRequest) {
   const call = callOf(request);
   return {
-    ...summaryView(request),
     description: request.description,
     action: request.action,
     resource: request.resource,
@@ -85,10 +91,20 @@ export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGl
     context: JSON.parse(request.context) as unknown,
     /** Bound to nothing: what the requester was asked for, or said. */
     requesterInput: call.said === undefined ? undefined : (JSON.parse(call.said) as unknown),
+  };
+}
+
+/** A request in full: the complete call, the votes, and whether the visitor may vote. */
+export function detailView(request: AccessRequest, seat: Seat, broken?: BrokenGlass) {
+  return {
+    ...summaryView(request),
+    ...callView(request),
     votes: request.votes.map(({ approver: { issuer, subject }, ...vote }) => ({
       approver: { issuer, subject },
       ...vote,
     })),
+    /** What automatic resolvers answered, also where it is no vote. */
+    answers: request.answers,
     breakGlass: broken,
     mayBreakGlass: canBreakGlass(seat, request),
     obstacle: obstacleTo(seat, request),

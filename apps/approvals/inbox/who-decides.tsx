@@ -28,19 +28,21 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
         )}
       </dl>
       {request.votes.length > 0 && <Votes request={request} />}
+      <NoVotes answers={request.answers} />
     </section>
   );
 }
 
 /** Names of groups and roles, and how many people are named beside them; never who all those people are. */
 export function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
-  const { people, groups, roles, resourceOwner, requesterManager } = approvers;
+  const { people, groups, roles, resourceOwner, requesterManager, automatic } = approvers;
   const words = [
     ...roles.map((role) => `role ${role}`),
     ...groups.map((group) => `group ${group}`),
     ...(people > 0 ? [people === 1 ? '1 named person' : `${people} named people`] : []),
     ...(resourceOwner ? ['owners of the resource'] : []),
     ...(requesterManager ? ['manager of the requester'] : []),
+    ...(automatic === undefined ? [] : [`the automatic resolver ${automatic}`]),
   ];
   return words.join(', or ');
 }
@@ -57,6 +59,27 @@ function Votes({ request: { votes, stages } }: { request: AccessRequest }) {
         ))}
       </ul>
     </>
+  );
+}
+
+const GAVE_NO_VOTE = { abstain: 'left it to people', failed: 'gave no answer' } as const;
+
+/** Resolvers whose answer was no vote. */
+function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
+  return answers.map(({ stage, resolver, verdict, reason, at }) =>
+    verdict === 'approve' || verdict === 'deny' ? null : (
+      <p class="soft" key={stage}>
+        <strong>
+          <Visible text={resolver} />
+        </strong>{' '}
+        <NoPerson via="automatic" /> {GAVE_NO_VOTE[verdict]} <Time at={at} />
+        {reason !== undefined && (
+          <>
+            : “<Visible text={reason} />”
+          </>
+        )}
+      </p>
+    ),
   );
 }
 

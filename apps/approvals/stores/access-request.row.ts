@@ -5,6 +5,7 @@ import type {
   Vote,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
+import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 
@@ -62,6 +63,7 @@ export interface AccessRequestRow {
     readonly via: VoteChannel;
     readonly at: string;
   }[];
+  readonly answers: readonly (Omit<ResolverAnswer, 'reason'> & { readonly reason: string | null })[];
 }
 
 /** `context` is the expression for the context: it can be megabytes, which a list does without. */
@@ -78,7 +80,10 @@ const select = (context: string) => `
       SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'cast_by', v.cast_by,
         'stage', v.stage,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
-      FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes
+      FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
+      SELECT json_agg(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason, 'at', a.at)
+        ORDER BY a.stage)
+      FROM approvals.resolver_answer a WHERE a.access_request_id = r.id), '[]') AS answers
   FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id`;
 
 export const SELECT_WHOLE = select('r.context');
@@ -125,6 +130,11 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     ...(row.reminded_at !== null && { remindedAt: row.reminded_at.toISOString() }),
     separateStages: row.separate_stages,
     votes: row.votes.map(voteFrom),
+    answers: row.answers.map(({ reason, at, ...answer }) => ({
+      ...answer,
+      ...(reason !== null && { reason }),
+      at: new Date(at).toISOString(),
+    })),
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
     ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),

@@ -11,7 +11,7 @@ import {
 } from './access-request.row.ts';
 import { ending } from './ending.ts';
 import { notices } from './notices.ts';
-import { newRow, voteRow, type NewAccessRequest, type NewVote } from './new-rows.ts';
+import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
 import { paced } from './paced.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 
@@ -117,6 +117,14 @@ function changing(query: Query) {
         name: 'accept-decision',
         text: 'approvals.accept_decision($1, $2, $3, $4)',
         values: [message.source, message.webhookId, message.bodyDigest, JSON.stringify(voteRow(vote))],
+      }),
+
+    /** Takes what a resolver answered, once for each stage. `noted`: it was no vote. */
+    answerResolver: (answer: NewAnswer) =>
+      outcomeOf<VoteOutcome | 'noted'>(query, {
+        name: 'answer-resolver',
+        text: 'approvals.answer_resolver($1)',
+        values: [JSON.stringify({ ...voteRow(answer), resolver: answer.resolver })],
       }),
 
     /** Carries out the deadlines of requests and their stages that have passed; answers of how many requests. */

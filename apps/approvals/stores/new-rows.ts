@@ -1,4 +1,5 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { DirectoryFacts } from '../../../workflows/domain/access-request/resolution.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 
@@ -71,6 +72,13 @@ export interface NewVote {
   readonly approvalId: string;
 }
 
+/** What a resolver answered for the stage that it was asked about. */
+export interface NewAnswer extends Omit<NewVote, 'verdict'> {
+  readonly resolver: string;
+  readonly stage: number;
+  readonly verdict: ResolverAnswer['verdict'];
+}
+
 /** Names of columns and values, as the SQL functions take them. */
 export function newRow(request: NewAccessRequest) {
   return {
@@ -113,7 +121,7 @@ export function newRow(request: NewAccessRequest) {
   };
 }
 
-export function voteRow(vote: NewVote) {
+export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: ResolverAnswer['verdict'] }) {
   return {
     request_id: vote.requestId,
     generation: vote.generation,

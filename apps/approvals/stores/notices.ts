@@ -48,7 +48,7 @@ export function notices(query: Query) {
 
     /**
      * Carries out a deadline that has passed or notes a reminder that is due. Answers in how many milliseconds something is
-     * next; undefined when the request is over or gone.
+     * next, 0 when the resolver of the stage is to be asked first; undefined when the request is over or gone.
      */
     async advance(id: string): Promise<number | undefined> {
       const text = 'SELECT approvals.advance_access_request($1) AS wait_ms';

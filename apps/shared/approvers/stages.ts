@@ -15,11 +15,12 @@ export const DEFAULT_STAGE: Stage = {
 
 /** A configured stage as it is in force for one resource: with the owners of that resource, if it is for them. */
 export function stageFor(settings: StageSettings, owners: OwnerSettings, resource: string): Stage {
-  const { approvers, withinSeconds, ...rest } = settings;
+  const { approvers, withinSeconds, automatic, withoutPeople: _withoutPeople, ...rest } = settings;
   const { resourceOwner, ...electorate } = approvers;
   return {
     ...rest,
     ...(withinSeconds !== undefined && { withinSeconds }),
+    ...(automatic !== undefined && { automatic }),
     approvers: { ...electorate, ...(resourceOwner && { owners: ownersOf(resource, owners) }) },
   };
 }

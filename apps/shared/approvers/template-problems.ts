@@ -1,3 +1,4 @@
+import { automaticVoter } from '../../../workflows/domain/access-request/automatic.ts';
 import { subjectsOf } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { Config } from '../config/config.ts';
 import type { StageSettings, TemplateSettings } from '../config/approver-settings.ts';
@@ -72,8 +73,12 @@ function tooFewForAll(template: TemplateSettings, path: readonly PropertyKey[], 
 }
 
 /** Subjects that can decide a stage whoever asks for whatever; undefined where that cannot be said. */
-function closedElectorate({ approvers }: StageSettings, directory: Directory): ReadonlySet<string> | undefined {
+function closedElectorate(
+  { approvers, automatic }: StageSettings,
+  directory: Directory,
+): ReadonlySet<string> | undefined {
   const { roles, resourceOwner, requesterManager } = approvers;
   if (roles.length > 0 || resourceOwner || requesterManager) return undefined;
-  return new Set([...subjectsOf(approvers, directory)].filter((one) => directory.find(one)?.isActive !== false));
+  const active = [...subjectsOf(approvers, directory)].filter((one) => directory.find(one)?.isActive !== false);
+  return new Set(automatic === undefined ? active : [...active, automaticVoter(automatic).subject]);
 }

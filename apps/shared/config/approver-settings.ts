@@ -7,6 +7,8 @@ const names = z.array(z.string().min(1)).default([]);
 const peopleAndGroups = { people: names, groups: names };
 
 const NOBODY = 'nobody could decide: name people, groups or roles';
+const ALONE =
+  'is for a stage whose one voice is its resolver: name it in automatic, with quorum 1, and leave approvers out';
 
 /** Whoever is of any of these. */
 const approvers = z
@@ -19,18 +21,21 @@ const approvers = z
     /** The manager that the directory has for the subject on whose behalf is asked. */
     requesterManager: z.boolean().default(false),
   })
-  .refine(
-    ({ people, groups, roles, resourceOwner, requesterManager }) =>
-      people.length + groups.length + roles.length > 0 || resourceOwner || requesterManager,
-    NOBODY,
-  );
+  .prefault({});
+
+const isNobody = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
+  people.length + groups.length + roles.length === 0 && !resourceOwner && !requesterManager;
 
 const stage = z
   .strictObject({
     /** Shown to approvers, and to enforcement points as the step a request is at. */
     name: z.string().min(1).max(100),
     approvers,
-    /** How many distinct people have to approve. */
+    /** The resolver of `approvals.resolvers` that is asked when the stage opens, and has one voice in it beside the approvers. */
+    automatic: z.string().min(1).optional(),
+    /** Whether nobody but that resolver decides: what it leaves open is denied, or escalates, at the end of the stage. */
+    withoutPeople: z.boolean().default(false),
+    /** How many distinct approvers have to approve, the resolver counted as one. */
     quorum: z.number().int().min(1).max(100).default(1),
     /**
      * Whether one denial denies the request. Otherwise it is denied once too few people are left to reach the quorum, which
@@ -46,6 +51,15 @@ const stage = z
     /** Whether the stage opens only when the one before it ran out of time. */
     onlyOnEscalation: z.boolean().default(false),
   })
+  .refine(({ approvers: named, withoutPeople }) => withoutPeople || !isNobody(named), {
+    path: ['approvers'],
+    error: NOBODY,
+  })
+  .refine(
+    ({ approvers: named, withoutPeople, automatic, quorum }) =>
+      !withoutPeople || (isNobody(named) && automatic !== undefined && quorum === 1),
+    { path: ['withoutPeople'], error: ALONE },
+  )
   .refine(({ veto, approvers: { roles } }) => veto || roles.length === 0, {
     path: ['veto'],
     error: 'false is for approvers who can be listed: leave out roles, or the veto in place',

@@ -10,6 +10,7 @@ import { withAbsoluteFiles } from './files.ts';
 import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { pdpSettings } from './pdp-settings.ts';
+import { checkResolvers, resolverSettings } from './resolver-settings.ts';
 import { notificationSettings } from './notification-settings.ts';
 import { isTrustworthy, port, seconds } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
@@ -75,7 +76,9 @@ export const configSchema = z.strictObject({
       ...approverSettings,
       breakGlass: breakGlassSettings,
       notifications: notificationSettings,
+      resolvers: resolverSettings,
     })
+    .superRefine(checkResolvers)
     .prefault({}),
   audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),
   identity: z
@@ -178,6 +181,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       ...file.approvals,
       clients: withAbsoluteFiles(file.approvals.clients, at.baseDir),
       notifications: withAbsoluteFiles(file.approvals.notifications, at.baseDir),
+      resolvers: withAbsoluteFiles(file.approvals.resolvers, at.baseDir),
     },
     keyUrls: {
       pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,

@@ -1,9 +1,9 @@
 -- How people are told of an access request, and how it keeps its pace.
 
--- Whether stages have a pace of their own, reminders or ends, for which a workflow waits.
+-- Whether stages have a pace of their own, reminders or ends, for which a workflow waits, or a resolver that it asks.
 CREATE FUNCTION approvals.is_paced(p_stages jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
   SELECT EXISTS (SELECT FROM jsonb_array_elements(p_stages) AS s (stage)
-    WHERE stage ->> 'withinSeconds' IS NOT NULL OR stage -> 'remindAfterSeconds' <> '[]')
+    WHERE stage ->> 'withinSeconds' IS NOT NULL OR stage ->> 'automatic' IS NOT NULL OR stage -> 'remindAfterSeconds' <> '[]')
 $$;
 
 -- Notes what there is to tell of a request whose row the caller has locked, once, and has it sent where somebody is told.
@@ -27,7 +27,7 @@ END $$;
 
 -- The step of the workflow: carries out a deadline that has passed, or notes the reminder that is due. Of several that are
 -- due at once only the last is sent: nobody needs all that were missed. Answers in how many milliseconds something is next;
--- NULL when the request is over or gone. Calling it again changes nothing.
+-- 0 when the resolver of the open stage is to be asked first; NULL when the request is over or gone. Calling it again changes nothing.
 CREATE FUNCTION approvals.advance_access_request(p_id text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_now timestamptz; v_due int; v_next timestamptz;
 BEGIN
@@ -41,6 +41,10 @@ BEGIN
   IF v_due > (SELECT coalesce(max(number), 0) FROM approvals.notice
       WHERE access_request_id = p_id AND stage = r.stage AND event = 'reminder') THEN
     PERFORM approvals.tell(p_id, 'reminder', v_due);
+  END IF;
+  IF r.stages -> r.stage - 1 ->> 'automatic' IS NOT NULL AND NOT EXISTS
+      (SELECT FROM approvals.resolver_answer WHERE access_request_id = p_id AND stage = r.stage) THEN
+    RETURN 0;
   END IF;
   RETURN greatest(1, ceil(extract(epoch FROM least(r.expires_at, r.stage_ends_at, v_next) - v_now) * 1000));
 END $$;

@@ -78,13 +78,15 @@ describe('a guarded agent', () => {
     'refuses a name that leads to %s when it connects [ARAP-CB-03]',
     async (address) => {
       const before = served;
-      await expect(post(createGuardedAgent([], resolving(address)))).rejects.toThrow('is no public address');
+      await expect(post(createGuardedAgent([], { lookup: resolving(address) }))).rejects.toThrow(
+        'is no public address',
+      );
       expect(served).toBe(before);
     },
   );
 
   it('looks at each address anew, and follows nothing that it is answered [ARAP-CB-03]', async () => {
-    const guard = createGuardedAgent(['127.0.0.1/32'], resolving('127.0.0.1', '127.0.0.2'));
+    const guard = createGuardedAgent(['127.0.0.1/32'], { lookup: resolving('127.0.0.1', '127.0.0.2') });
     const before = served;
     expect(await post(guard)).toBe(302);
     await expect(post(guard)).rejects.toThrow('is no public address');

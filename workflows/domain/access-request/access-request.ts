@@ -1,4 +1,5 @@
 import type { Action, Resource, Subject } from '../authzen/evaluation.ts';
+import type { ResolverAnswer } from './automatic.ts';
 import type { Stage } from './stages.ts';
 
 /** Every status of an access request, as ARAP names them on the wire. All but the first are ends. */
@@ -94,6 +95,8 @@ export interface AccessRequest {
   /** Whether a person counts in one stage of the request only. */
   readonly separateStages: boolean;
   readonly votes: readonly Vote[];
+  /** What automatic resolvers answered, also where it is no vote. */
+  readonly answers: readonly ResolverAnswer[];
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly endedAt?: string;

@@ -1,4 +1,5 @@
 import type { AccessRequest, Approver } from './access-request.ts';
+import { automaticVoter, isAutomatic } from './automatic.ts';
 import { openStage, type Electorate } from './stages.ts';
 
 /** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
@@ -38,8 +39,12 @@ export function ineligibilityOf(
   if (persons.some((one) => asked.parties.includes(one))) return 'own_request';
   if (persons.some((one) => asked.delegates.includes(one))) return 'delegate_of_requester';
   if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';
-  const { approvers } = openStage(asked);
-  return belongsTo(approvers, approver, { asked, people }) ? undefined : 'not_eligible';
+  const { approvers, automatic } = openStage(asked);
+  const isResolver = isAutomatic(approver);
+  const isEligible = isResolver
+    ? automatic !== undefined && approver.subject === automaticVoter(automatic).subject
+    : isResolver === false && belongsTo(approvers, approver, { asked, people });
+  return isEligible ? undefined : 'not_eligible';
 }
 
 interface Surroundings {
@@ -62,11 +67,19 @@ export function belongsTo(electorate: Electorate, approver: Approver, { asked, p
   );
 }
 
-/** Subjects that can decide the open stage at present; undefined where a role lets in people whom nobody can list. */
-export function electorateOf(asked: Asked, people: People): ReadonlySet<string> | undefined {
-  const { approvers } = openStage(asked);
+/**
+ * Subjects that can decide the open stage at present; undefined where a role lets in people whom nobody can list. A resolver is
+ * one of them until it has answered: after that it votes no more.
+ */
+export function electorateOf(
+  asked: Asked & Pick<AccessRequest, 'answers'>,
+  people: People,
+): ReadonlySet<string> | undefined {
+  const { approvers, automatic } = openStage(asked);
   if (approvers.roles.length > 0) return undefined;
   const named = subjectsOf(approvers, people);
+  const hasAnswered = asked.answers.some(({ stage }) => stage === asked.stage);
+  if (automatic !== undefined && !hasAnswered) named.add(automaticVoter(automatic).subject);
   const manager = approvers.requesterManager ? people.find(asked.requester.subject)?.manager : undefined;
   if (manager !== undefined) named.add(manager);
   return new Set(

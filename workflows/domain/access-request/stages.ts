@@ -19,7 +19,9 @@ export const STAGE_ENDS = ['deny', 'escalate'] as const;
 export interface Stage {
   readonly name: string;
   readonly approvers: Electorate;
-  /** Distinct people who have to approve. */
+  /** Name of the resolver that is asked when the stage opens, and has one voice in it. */
+  readonly automatic?: string;
+  /** Distinct people, the resolver counted as one, who have to approve. */
   readonly quorum: number;
   /** Whether one denial denies. Otherwise a denial counts once the quorum can no longer be reached. */
   readonly veto: boolean;

@@ -27,6 +27,7 @@ const asked = (approvers?: Partial<Electorate>, parties = ['rita', 'bot']) => ({
   delegates: ['deputy'],
   stages: [aStage(approvers && { approvers })],
   stage: 1,
+  answers: [],
 });
 const mayDecide = (subject: string, approvers?: Partial<Electorate>, roles: string[] = []) =>
   ineligibilityOf(anApprover(subject, roles), asked(approvers), people);

@@ -99,6 +99,57 @@ describe('a template', () => {
     expect(faults(...stages).join('\n')).toMatch(message);
   });
 
+  describe('with an automatic resolver', () => {
+    const risk = { url: 'https://risk.test/ask', secret: 'whsec_c2VjcmV0' };
+    const parsed = (stages: object[], more: object = {}) =>
+      config({ resolvers: { risk }, templates: { payment: { stages, ...more } } });
+    const asks = { name: 'a', automatic: 'risk', approvers: { people: ['alice'] } };
+
+    it('captures its name alone, which counts as one more who can approve', () => {
+      const settings = parsed([{ ...asks, quorum: 2 }]);
+      const [stage] = configuredTerms(settings, EMPTY_DIRECTORY)('payment', 'x').stages;
+      expect(stage).toMatchObject({ automatic: 'risk', quorum: 2 });
+      expect(JSON.stringify(stage)).not.toMatch(/risk\.test|whsec|withoutPeople/);
+      expect(() => configuredTerms(parsed([{ ...asks, quorum: 3 }]), EMPTY_DIRECTORY)).toThrow('only 2 people');
+      expect(settings.approvals.resolvers['risk']?.timeoutSeconds).toBe(10);
+    });
+
+    it('has nobody beside it only where that is said', () => {
+      const alone = { name: 'a', automatic: 'risk', withoutPeople: true };
+      expect(configuredTerms(parsed([alone]), EMPTY_DIRECTORY)('payment', 'x').stages[0]?.quorum).toBe(1);
+    });
+
+    it.each<[string, object[], RegExp]>([
+      [
+        'an unknown name',
+        [{ ...asks, automatic: 'risky' }],
+        /no resolver .*risky.*: add it .* or name one of these: risk/,
+      ],
+      ['a member of all objects', [{ ...asks, automatic: 'constructor' }], /no resolver .*constructor/],
+      ['nobody, unsaid', [{ name: 'a', automatic: 'risk' }], /nobody could decide/],
+      ['people and nobody', [{ ...asks, withoutPeople: true }], /leave approvers out/],
+      ['nobody at all', [{ name: 'a', withoutPeople: true }], /name it in automatic/],
+      ['two of one', [{ name: 'a', automatic: 'risk', withoutPeople: true, quorum: 2 }], /quorum 1/],
+      ['one voice twice', [asks, { ...asks, name: 'b' }], /set separateStages: false/],
+    ])('is refused with %s', (_name, stages, message) => {
+      expect(() => parsed(stages)).toThrow(message);
+    });
+
+    it('takes one voice twice where each stage counts for itself', () => {
+      expect(parsed([asks, { ...asks, name: 'b' }], { separateStages: false })).toBeDefined();
+    });
+
+    it('is refused at plain http to another machine, and without a secret', () => {
+      for (const wrong of [
+        { ...risk, url: 'http://risk.test/ask' },
+        { url: risk.url },
+        { ...risk, timeoutSeconds: 61 },
+      ]) {
+        expect(() => config({ resolvers: { risk: wrong } })).toThrow();
+      }
+    });
+  });
+
   it('takes one reminder or several', () => {
     const { approvals } = withStages(
       { ...ops, remindAfterSeconds: 60 },

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import pino from 'pino';
+import { createConsult } from '../../../apps/approvals/resolvers/consult.ts';
+import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
+import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
+import { aStage, anApprover, newAccessRequest, newVote } from '../../support/access-requests.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { RuleEngine, type Reply } from '../../support/rule-engine.ts';
+import { testTemporal } from '../../support/temporal.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const people = { roles: ['approver'] };
+const templates = {
+  beside: { stages: [{ name: 'risk', approvers: people, automatic: 'risk' }] },
+  both: { stages: [{ name: 'risk', approvers: people, automatic: 'risk', quorum: 2 }] },
+  alone: { stages: [{ name: 'risk', automatic: 'risk', withoutPeople: true }] },
+  inTurn: {
+    stages: [
+      { name: 'risk', automatic: 'risk', withoutPeople: true, withinSeconds: 15, then: 'escalate' },
+      { name: 'people', approvers: people, onlyOnEscalation: true },
+    ],
+  },
+  second: {
+    stages: [
+      { name: 'people', approvers: people },
+      { name: 'risk', automatic: 'risk', withoutPeople: true },
+    ],
+  },
+  impatient: { stages: [{ name: 'risk', approvers: people, automatic: 'brisk' }] },
+  guarded: { stages: [{ name: 'risk', approvers: people, automatic: 'guarded' }] },
+  either: { stages: [{ name: 'risk', approvers: { people: ['alice'] }, automatic: 'risk', veto: false }] },
+};
+
+describe('an automatic resolver', () => {
+  const service = new ApprovalsUnderTest();
+  const engine = new RuleEngine();
+  beforeAll(async () => {
+    const { address, taskQueue } = await testTemporal();
+    service.temporalAddress = address;
+    await engine.start();
+    const resolvers = {
+      risk: engine.setting('risk', { timeoutSeconds: 60 }),
+      brisk: engine.setting('risk', { timeoutSeconds: 1 }),
+      guarded: engine.setting('risk', { networks: [] }),
+    };
+    await service.start({ temporal: { approvalsTaskQueue: taskQueue }, approvals: { templates, resolvers } });
+  }, 300_000);
+  afterAll(async () => {
+    await service.stop();
+    await engine.stop();
+  });
+
+  const open = (template: keyof typeof templates, reply?: Reply) => {
+    if (reply !== undefined) engine.replies['risk'] = reply;
+    return service.open({ claims: { template } });
+  };
+  const recordOf = async (id: string) => (await service.asPerson('alice', `/requests/${id}`)).body.request;
+  const ended = (id: string, status: string) => waitFor(async () => (await recordOf(id)).status === status);
+  const answered = (id: string) => waitFor(async () => (await recordOf(id)).answers[0]);
+
+  it('is asked, signed, what an approver sees, and its answer is its vote', async () => {
+    const { id, callDigest } = await open('alone', { verdict: 'approve', reason: 'below the limit' });
+    await ended(id, 'approved');
+    const record = await recordOf(id);
+    expect(record.votes).toEqual([
+      expect.objectContaining({
+        approver: { issuer: 'urn:countersign:resolvers', subject: 'automatic:risk' },
+        ...{ verdict: 'approve', reason: 'below the limit', via: 'automatic', stage: 1 },
+      }),
+    ]);
+    const [question, ...more] = engine.asked(id);
+    expect(more).toEqual([]);
+    engine.verify(question!);
+    const { tool, title, argumentsText, context, generation, action, resource, requester } = record;
+    expect(question?.data).toMatchObject({
+      ...{ id, callDigest, tool, title, argumentsText, context, generation, action, resource, requester },
+      ...{ arguments: record.arguments, stage: { name: 'risk', position: 1, of: 1 } },
+    });
+    const { rows } = await service.database.pool.query('SELECT stages FROM approvals.access_request WHERE id = $1', [
+      id,
+    ]);
+    expect(rows[0].stages[0].automatic).toBe('risk');
+    expect(JSON.stringify(rows)).not.toMatch(/whsec_|http:/);
+  });
+
+  it('denies, and is labelled in the inbox', async () => {
+    const { id } = await open('beside', { verdict: 'deny', reason: 'unknown target' });
+    await ended(id, 'denied');
+    const page = await (await (await service.signIn('alice')).go(`/requests/${id}`)).text();
+    expect(page).toMatch(/automatic:risk<\/bdi><\/strong>\s*<span class="badge info">automatic<\/span>\s*denied/);
+    expect(page).toContain('unknown target');
+    expect(page).toContain('the automatic resolver risk');
+  });
+
+  it('is one voice of several', async () => {
+    const request = await open('both', { verdict: 'approve' });
+    await waitFor(async () => (await recordOf(request.id)).approvals === 1);
+    expect((await recordOf(request.id)).status).toBe('pending');
+    await service.vote('alice', request, 'approve');
+    expect((await recordOf(request.id)).status).toBe('approved');
+  });
+
+  it('is asked when its stage opens, not before', async () => {
+    const request = await open('second', { verdict: 'approve' });
+    expect(engine.asked(request.id)).toEqual([]);
+    await service.vote('alice', request, 'approve');
+    await ended(request.id, 'approved');
+    expect(engine.asked(request.id).map(({ data }) => data.stage.position)).toEqual([2]);
+  });
+
+  const text =
+    (body: string, status = 200) =>
+    (response: Parameters<Extract<Reply, (...all: never[]) => unknown>>[0]) =>
+      response.writeHead(status, { location: '/elsewhere' }).end(body);
+  const YES = '{"verdict":"approve"}';
+  it.each<[string, Reply, string]>([
+    ['abstains', { verdict: 'abstain', reason: 'not my business' }, 'abstain'],
+    ['fails', text(YES, 500), 'failed'],
+    ['leads elsewhere', text(YES, 307), 'failed'],
+    ['has accepted the question only', text(YES, 202), 'failed'],
+    ['is silent', () => undefined, 'failed'],
+    ['begins and does not end', (response) => response.write(YES), 'failed'],
+    ['breaks off', (response) => response.destroy(), 'failed'],
+    ['says no JSON', text('approve'), 'failed'],
+    ['says another verdict', { verdict: 'APPROVE' }, 'failed'],
+    ['says more than it may', { verdict: 'approve', approved: true }, 'failed'],
+    ['says two things', text('{"verdict":"deny","verdict":"approve"}'), 'failed'],
+    ['says a list', [{ verdict: 'approve' }], 'failed'],
+    ['says too much', text(`${YES}${' '.repeat(64 * 1024)}`), 'failed'],
+    ['gives a reason without end', { verdict: 'approve', reason: 'a'.repeat(2_001) }, 'failed'],
+  ])('leaves it to people when it %s', async (name, reply, verdict) => {
+    const isSlow = ['is silent', 'begins and does not end'].includes(name);
+    const request = await open(isSlow ? 'impatient' : 'beside', reply);
+    expect(await answered(request.id)).toMatchObject({ verdict, resolver: isSlow ? 'brisk' : 'risk', stage: 1 });
+    expect(await recordOf(request.id)).toMatchObject({ status: 'pending', votes: [] });
+    await service.vote('alice', request, 'approve');
+    expect(await recordOf(request.id)).toMatchObject({ status: 'approved', votes: [{ via: 'api' }] });
+    expect(engine.asked(request.id)).toHaveLength(1);
+  });
+
+  it('leaves it to the next stage, at its end, when nobody else is in its own', async () => {
+    const request = await open('inTurn', { verdict: 'abstain', reason: 'too close to call' });
+    expect(await answered(request.id)).toMatchObject({ verdict: 'abstain' });
+    await waitFor(async () => (await recordOf(request.id)).stage.name === 'people', { timeoutMs: 60_000 });
+    const page = await (await (await service.signIn('alice')).go(`/requests/${request.id}`)).text();
+    expect(page).toMatch(/badge info">automatic<\/span>\s*left it to people.*too close to call/);
+    expect((await service.vote('alice', request, 'deny')).status).toBe(200);
+  }, 120_000);
+
+  it('ends what nobody can approve any more by leaving it', async () => {
+    let release: (() => void) | undefined;
+    const request = await open('either', (response: ServerResponse) => {
+      release = () => response.end('{"verdict":"abstain"}');
+    });
+    const abstain = await waitFor(() => release);
+    expect((await service.vote('alice', request, 'deny')).body.request.status).toBe('pending');
+    abstain();
+    await ended(request.id, 'denied');
+  });
+
+  it('is not reached where only the public may be, which is no answer', async () => {
+    const { id } = await open('guarded', { verdict: 'approve' });
+    expect(await answered(id)).toMatchObject({ verdict: 'failed', resolver: 'guarded' });
+    expect(engine.asked(id)).toEqual([]);
+    expect(service.log).toContain('in networks of the notifications or the resolver');
+  });
+
+  it('is no name that somebody could sign in with', async () => {
+    const request = await open('beside', { verdict: 'abstain' });
+    const token = await service.tokenWith({ sub: 'automatic:risk', roles: ['approver'] });
+    const answer = await service.fetch(`/requests/${request.id}/votes`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ verdict: 'approve', callDigest: request.callDigest }),
+    });
+    expect(answer.status).toBe(403);
+  });
+
+  describe('whose answer', () => {
+    const store = () => createAccessRequestStore(service.database.pool);
+    const given = async (changes: object = {}) => {
+      const request = newAccessRequest({ stages: [aStage({ automatic: 'risk' })], ...changes });
+      await store().create(request);
+      return request;
+    };
+    const risk = { issuer: 'urn:countersign:resolvers', subject: 'automatic:risk', roles: [] };
+    const answer = (request: { id: string; callDigest: string }, changes: object = {}) =>
+      store().answerResolver({
+        ...newVote(request),
+        ...{ approver: risk, via: 'automatic', verdict: 'approve', resolver: 'risk', stage: 1 },
+        ...changes,
+      });
+    const consult = (kept: ReturnType<typeof store>, ask: () => Promise<{ verdict: 'approve'; reason: undefined }>) =>
+      createConsult({
+        ...{ store: kept, people: () => EMPTY_DIRECTORY, log: pino({ enabled: false }) },
+        resolvers: new Map([['risk', ask]]),
+      });
+
+    it('was lost before it was kept is asked for again, with the same words, and counts once', async () => {
+      const { id } = await given();
+      const questions: unknown[] = [];
+      const ask = async (...question: unknown[]) => {
+        questions.push(question);
+        return { verdict: 'approve', reason: undefined } as const;
+      };
+      const failing = { ...store(), answerResolver: () => Promise.reject(new Error('the database is away')) };
+      await expect(consult(failing, ask)(id)).rejects.toThrow('away');
+      const twice = [consult(store(), ask)(id), consult(store(), ask)(id)];
+      await Promise.all(twice);
+      await consult(store(), ask)(id);
+      expect(questions.length).toBeGreaterThanOrEqual(2);
+      expect(new Set(questions.map((one) => JSON.stringify(one))).size).toBe(1);
+      expect(await store().find(id)).toMatchObject({
+        status: 'approved',
+        votes: [{ via: 'automatic' }],
+        answers: [{}],
+      });
+    });
+
+    it.each([
+      ['about another call', { callDigest: 'sha-256:other' }, 'mismatch'],
+      ['about another generation', { generation: 2 }, 'mismatch'],
+      ['by another resolver', { resolver: 'other', approver: { ...risk, subject: 'automatic:other' } }, 'not_eligible'],
+      ['in the name of a person', { approver: anApprover('alice') }, 'not_eligible'],
+    ])('%s is refused', async (_name, changes, outcome) => {
+      const request = await given();
+      expect(await answer(request, changes)).toBe(outcome);
+      expect(await store().find(request.id)).toMatchObject({ status: 'pending', votes: [] });
+    });
+
+    it('comes after the end, or for a stage that is over, is refused', async () => {
+      for (const verdict of ['approve', 'abstain']) {
+        const over = await given();
+        await store().castVote(newVote(over, { verdict: 'deny' }));
+        expect(await answer(over, { verdict })).toBe('final');
+        expect(await answer(over, { verdict })).toBe('repeated');
+      }
+      const late = await given({ stages: [aStage({ automatic: 'risk' }), aStage({ name: 'b' })] });
+      await store().castVote(newVote(late));
+      expect(await answer(late)).toBe('stage_over');
+      expect((await store().find(late.id))?.votes).toHaveLength(1);
+    });
+    it('is that of a party is refused', async () => {
+      const request = await given({ parties: ['agent', 'automatic:risk'] });
+      expect(await answer(request)).toBe('own_request');
+      expect((await store().find(request.id))?.status).toBe('pending');
+    });
+  });
+});
