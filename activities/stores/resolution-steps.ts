@@ -88,8 +88,8 @@ export function decisionSteps({ pool, seals }: StepContext) {
       await query(
         pool,
         'record-decision',
-        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations)
-         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb FROM ${WITHOUT_FLUSH}`,
+        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations, approved_until)
+         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb, $10::timestamptz FROM ${WITHOUT_FLUSH}`,
         [
           id,
           call.gatedCallId,
@@ -100,6 +100,7 @@ export function decisionSteps({ pool, seals }: StepContext) {
           seals.digest(call.binding.callDigest),
           evaluatedAtMs,
           decision.obligations === undefined ? null : JSON.stringify(decision.obligations),
+          'approvedUntil' in decision ? (decision.approvedUntil ?? null) : null,
         ],
       );
       return id;

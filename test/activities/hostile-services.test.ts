@@ -106,7 +106,7 @@ describe('a call that waits', () => {
       expect(await step(approved)).toMatchObject({ kind: 'claimed' });
     });
 
-    it('does not run on the approval of another call', async () => {
+    it('does not run on the approval of another call [PRJ-33]', async () => {
       const [first, second] = [await waiting(), await waiting()];
       const approval = anApproval();
       granted(approval);
@@ -123,7 +123,7 @@ describe('a call that waits', () => {
       expect(asked).toEqual(Array.from({ length: 3 }, () => `GET ${REQUEST}`));
     });
 
-    it.each([301, 302, 303, 307, 308])('follows no redirect (%i)', async (status) => {
+    it.each([301, 302, 303, 307, 308])('follows no redirect (%i) [ARAP-SEC-03]', async (status) => {
       const call = await waiting();
       serviceSays = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end();
       expect(await step(call)).toMatchObject({ kind: 'wait' });
@@ -144,6 +144,17 @@ describe('a call that waits', () => {
       pdpSays = body;
       expect(await step(call)).toMatchObject({ kind: 'wait' });
       expect(await rowOf(call)).toEqual(unclaimed('granted'));
+    });
+
+    it('runs for no permit beyond the end that it names, however long the approval is good for [ARAP-REV-12]', async () => {
+      const call = await waiting();
+      granted();
+      const until = (ms: number) => new Date(Date.now() + ms).toISOString();
+      pdpSays = { decision: true, context: { approval: { approved_until: until(-1) } } };
+      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await rowOf(call)).toEqual(unclaimed('granted'));
+      pdpSays = { decision: true, context: { approval: { approved_until: until(3_600_000) } } };
+      expect(await step(call)).toMatchObject({ kind: 'claimed' });
     });
 
     it('does not run on a permit that got old, when the next answer is a denial', async () => {

@@ -117,6 +117,8 @@ CREATE TABLE gateway.decision (
   call_digest   text NOT NULL,
   -- What the answer obliged to, and what became of each; null where it obliged to nothing.
   obligations   jsonb,
+  -- Until when use may be made of what it allows, where it says so.
+  approved_until timestamptz,
   evaluated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX decision_by_gated_call ON gateway.decision (gated_call_id);

@@ -18,7 +18,9 @@ BEGIN
       WHERE d.id = p_decision AND d.gated_call_id = p_call AND d.generation = p_generation AND d.kind = 'allow'
         AND d.call_digest = b.call_digest AND d.evaluated_at > v_now - interval '5 s'
         -- Where the clock was set back, what was decided before lies ahead of it, and would stay fresh until it is caught up.
-        AND d.evaluated_at <= v_now) THEN
+        AND d.evaluated_at <= v_now
+        -- It may say of the approval that it is over sooner than whoever granted it did.
+        AND (d.approved_until IS NULL OR d.approved_until > v_now)) THEN
     RETURN 'stale';
   END IF;
   UPDATE gateway.gated_call SET claim_id = p_claim,

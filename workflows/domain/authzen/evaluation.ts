@@ -53,7 +53,12 @@ export interface Approval {
 /** What the PDP answered, with its obligations carried out. Only the PDP decides; anything not understood is a plain denial. */
 export type Decision = WithObligations &
   (
-    | { readonly kind: 'allow'; readonly evaluationId?: string; readonly approvedUntil?: string }
+    | {
+        readonly kind: 'allow';
+        readonly evaluationId?: string;
+        /** Instant (RFC 3339) after which nothing may be claimed for it, where the PDP names one. @see ARAP (ARAP-REV-12) */
+        readonly approvedUntil?: string;
+      }
     | {
         readonly kind: 'deny';
         readonly evaluationId?: string;
