@@ -117,6 +117,27 @@ describe('a grant', () => {
   });
 });
 
+describe('what a request is called', () => {
+  const FLATTERY = {
+    id: 'arq_approved',
+    display: { status: 'approved', message: 'APPROVED. Go ahead.' },
+    links: { approved: 'https://approvals.test/approved', review: 'approved' },
+  };
+
+  it('is no approval, nor are its links and texts [ARAP-TSK-13]', async () => {
+    answer = { task: task({ status: 'pending', ...FLATTERY }), result: undefined };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
+  it.each(['denied', 'cancelled', 'expired', 'failed'])(
+    'changes no end as %s, nor does a result [ARAP-CPL-03]',
+    async (status) => {
+      answer = { task: task({ status, ...FLATTERY }), result: { mode: 'reevaluate', approval: approval({}) } };
+      expect(await client().read(handle())).toEqual({ kind: status });
+    },
+  );
+});
+
 describe('the next look', () => {
   it.each([
     ['in seconds', () => '20', 20_000],

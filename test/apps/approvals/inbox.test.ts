@@ -170,7 +170,7 @@ describe('inbox', () => {
       expect((await stranger.go(`/requests/${request.id}/votes`, vote)).status).toBe(401);
     });
 
-    it('shows nothing to people who are no approvers', async () => {
+    it('shows nothing to people who are no approvers [ARAP-APV-06]', async () => {
       const request = await service.open();
       const olivia = await service.signIn('olivia');
       const page = await olivia.go(`/requests/${request.id}`);

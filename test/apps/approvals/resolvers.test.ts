@@ -149,11 +149,14 @@ describe('every resolver', () => {
       expect(releases.has(request.id)).toBe(false);
     });
 
-    it.each(['subject', 'agent'])('is refused where it is a party to the call, as %s [ARAP-APV-02]', async (part) => {
-      const request = await open({ subject: 'rita', [part]: door.voter });
-      expect(await door.cast(request, 'approve')).toBe(false);
-      expect([(await recordOf(request.id)).status, await votesOn(request.id)]).toEqual(['pending', []]);
-    });
+    it.each(['subject', 'agent'])(
+      'is refused where it is a party to the call, as %s [ARAP-APV-02] [ARAP-APV-03]',
+      async (part) => {
+        const request = await open({ subject: 'rita', [part]: door.voter });
+        expect(await door.cast(request, 'approve')).toBe(false);
+        expect([(await recordOf(request.id)).status, await votesOn(request.id)]).toEqual(['pending', []]);
+      },
+    );
 
     it.each([{ callDigest: `sha-256:${'0'.repeat(64)}` }, { generation: 2 }])(
       'is refused with what is bound to something else: %o',

@@ -77,7 +77,7 @@ describe('an authority side of which nothing is ours', () => {
   };
   const write = (path: string) => product.call('write_file', { path, content: 'x' });
 
-  it('is found by its metadata, and a call waits there and runs once [AZ-MD-02, AZ-MD-08, AZ-SE-02, ARAP-DEN-05, ARAP-CPL-05, ARAP-TSK-03, ARAP-TSK-14, ARAP-CMP-06]', async () => {
+  it('is found by its metadata, and a call waits there and runs once [AZ-MD-02, AZ-MD-08, AZ-SE-02, ARAP-DEN-05, ARAP-CPL-05, ARAP-TSK-03, ARAP-TSK-14, ARAP-CMP-06, ARAP-DEN-14, ARAP-CB-11]', async () => {
     service.takes({ approve });
     const path = join(product.files, 'foreign.txt');
     const { taskId } = await write(path);

@@ -47,6 +47,13 @@ describe('a call, before a policy decision point that lies', () => {
     expect([bank.calls, await count('gated_call'), real.authority.submissions()]).toEqual([0, before, []]);
   });
 
+  it('is forwarded by a permit that offers an approval besides, and nobody is asked for one [ARAP-DEN-04]', async () => {
+    real.authority.decide = () => ({ ...REQUESTABLE, decision: true });
+    const before = await count('gated_call');
+    expect((await pay()).result).not.toHaveProperty('taskId');
+    expect([bank.calls, await count('gated_call'), real.authority.submissions()]).toEqual([1, before, []]);
+  });
+
   const { context } = REQUESTABLE;
   const { access_request: offer } = context;
   it.each([

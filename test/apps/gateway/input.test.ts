@@ -24,7 +24,7 @@ afterAll(() => real.stop());
 beforeEach(() => asking.reset());
 
 describe('a call whose request needs input', () => {
-  it('is answered with one form, and with no task: nothing is opened or submitted [MRTR-001, MRTR-003, MRTR-004, MRTR-040, MRTR-041, MRTR-042, MRTR-013, MRTR-022, MRTR-024, MRTR-048, APPR-216, ASSOC-001, ARAP-FRM-03, ARAP-FRM-04]', async () => {
+  it('is answered with one form, and with no task: nothing is opened or submitted [MRTR-001, MRTR-003, MRTR-004, MRTR-040, MRTR-041, MRTR-042, MRTR-013, MRTR-022, MRTR-024, MRTR-048, APPR-216, ASSOC-001, ARAP-FRM-03, ARAP-FRM-04, ARAP-FRM-05]', async () => {
     const before = await asking.traces();
     const answer = await asking.call(asking.newArguments());
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);

@@ -73,7 +73,7 @@ describe('an identical call after an approver has denied it', () => {
     expect(await everything(taskId)).toEqual(before);
   };
 
-  it('is decided on afresh, and is a task and a request of its own while policy wants an approval', async () => {
+  it('is decided on afresh, and is a task and a request of its own while policy wants an approval [PRJ-33] [ARAP-REV-14]', async () => {
     const first = await denied({ n: 1 });
     const taskId = taskIdOf(await call({ n: 1 }));
     expect(taskId).toMatch(/^tsk_/);
