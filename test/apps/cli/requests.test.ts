@@ -17,7 +17,15 @@ const REQUEST = {
   arguments: { path: '/tmp/\u202egnp.x', content: 'a\u001b[31mb' },
   argumentsText: '{}',
   requesterInput: { requester_input: { justification: 'as \u202eagreed' } },
-  votes: [{ approver: { subject: 'bob' }, verdict: 'approve', reason: 'fine', at: '2026-11-21T10:01:00.000Z' }],
+  votes: [
+    {
+      approver: { subject: 'bob' },
+      verdict: 'approve',
+      reason: 'fine',
+      via: 'agent\u202e',
+      at: '2026-11-21T10:01:00.000Z',
+    },
+  ],
 };
 
 interface Received {
@@ -86,9 +94,9 @@ describe('requests', () => {
     }
     const { out } = await run(['show', 'arq_1']);
     expect(out).toContain('Arguments, exactly as the tool will get them');
+    expect(out).toMatch(/approve by bob \(agent.+\)/);
     expect(out).toContain('"path": "/tmp/\\u202egnp.x"');
     expect(out).toMatch(/What the requester says, unverified:.*"as \\u202eagreed"/s);
-    expect(out).toContain('approve by bob');
   });
 
   it('approves what it showed, after a yes, by its digest and generation', async () => {
