@@ -79,16 +79,16 @@ const engineOf = (policy: string): Engine =>
 
 describe('an engine that has answered before', () => {
   it.each(POLICIES)('answers as one that is asked for the first time: %s', (policy) => {
+    const fresh = QUESTIONS.map((question) => {
+      const engine = engineOf(policy);
+      const answer = answerByPolicy(engine, question);
+      engine.release();
+      return answer;
+    });
     const lasting = engineOf(policy);
-    const [fresh, again] = [[], []] as [unknown[], unknown[]];
-    for (const question of [...QUESTIONS, ...QUESTIONS]) {
-      const first = engineOf(policy);
-      fresh.push(answerByPolicy(first, question));
-      again.push(answerByPolicy(lasting, question));
-      first.release();
-    }
+    const again = [1, 2].map(() => QUESTIONS.map((question) => answerByPolicy(lasting, question)));
     lasting.release();
-    expect(again).toEqual(fresh);
+    expect(again).toEqual([fresh, fresh]);
   });
 
   it('takes a request for one that it knows where policies cannot tell them apart', () => {
