@@ -1,9 +1,9 @@
-import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { accessRequestWorkflow } from '../../../workflows/access-request.workflow.ts';
 import { accessRequestIdOf, accessRequestWorkflowId } from '../../../workflows/ids.ts';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
-import { boundedBy, watching } from './watching.ts';
+import { boundedBy, ignoringFinished, watching } from './watching.ts';
 
 export type { AccessRequestSteps } from '../../../workflows/access-request-steps.ts';
 
@@ -29,9 +29,9 @@ export function createAccessRequestWorkflows(client: Client, taskQueue: string):
         workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' as const,
         signal: pokeSignal,
       };
-      await within(() =>
-        client.workflow.signalWithStart<typeof accessRequestWorkflow>('accessRequestWorkflow', request),
-      ).catch(unlessFinished);
+      await ignoringFinished(
+        within(() => client.workflow.signalWithStart<typeof accessRequestWorkflow>('accessRequestWorkflow', request)),
+      );
     },
     async restart(accessRequestId) {
       const request = {
@@ -43,9 +43,4 @@ export function createAccessRequestWorkflows(client: Client, taskQueue: string):
     },
     ...watching(client, { workflowType: 'accessRequestWorkflow', taskQueue, idOf: accessRequestIdOf }),
   };
-}
-
-/** A workflow that ran to its end has nothing left to do. */
-function unlessFinished(error: unknown): void {
-  if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
 }

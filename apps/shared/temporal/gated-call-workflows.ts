@@ -1,14 +1,9 @@
-import {
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowNotFoundError,
-  type Client,
-  type WorkflowExecutionDescription,
-} from '@temporalio/client';
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
-import { boundedBy, watching, type Within } from './watching.ts';
+import { boundedBy, ignoringFinished, watching, type Within } from './watching.ts';
 
 /** Starts and wakes the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
 export interface GatedCallWorkflows extends RunningWorkflows {
@@ -59,18 +54,13 @@ export function createGatedCallWorkflows(
         }),
       ),
     );
+  const restart: GatedCallWorkflows['restart'] = (gatedCallId, when) =>
+    start(gatedCallId, { startDelay: when === 'resting' ? restMs : 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
   return {
     start: (gatedCallId) => start(gatedCallId, { startDelay: restMs }),
-    restart: (gatedCallId, when) =>
-      start(gatedCallId, {
-        startDelay: when === 'resting' ? restMs : 0,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      }),
+    restart,
     poke,
-    rouse: createRouse(client, within, {
-      wake: poke,
-      startAnew: (gatedCallId) => start(gatedCallId, { startDelay: 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
-    }),
+    rouse: createRouse(client, within, { poke, restart }),
     ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf }),
   };
 }
@@ -79,7 +69,7 @@ export function createGatedCallWorkflows(
 function createRouse(
   client: Client,
   within: Within,
-  { wake, startAnew }: Readonly<Record<'wake' | 'startAnew', (gatedCallId: string) => Promise<void>>>,
+  { poke, restart }: Pick<GatedCallWorkflows, 'poke' | 'restart'>,
 ): GatedCallWorkflows['rouse'] {
   return async (gatedCallId) => {
     const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
@@ -87,14 +77,14 @@ function createRouse(
     if (described === undefined) return false;
     // Its start is the only thing that ever happened to it.
     if (described.historyLength === 1) {
-      await wake(gatedCallId);
+      await poke(gatedCallId);
       return true;
     }
     if (!isStuck(described)) return false;
     // Of two who see it stuck, the second one must not end the workflow that the first one started.
     const run = client.workflow.getHandle(described.workflowId, described.runId);
     await within(() => run.terminate('stuck in one task')).catch(unlessNotFound);
-    await startAnew(gatedCallId);
+    await restart(gatedCallId, 'at once');
     return true;
   };
 }
@@ -112,13 +102,4 @@ function isStuck({ raw }: WorkflowExecutionDescription): boolean {
 /** The engine's index may list one that is gone by now. */
 function unlessNotFound(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
-}
-
-/** A workflow that ran to its end has nothing left to do, so it need not be started or woken. */
-async function ignoringFinished(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-  }
 }

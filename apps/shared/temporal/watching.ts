@@ -1,4 +1,4 @@
-import type { Client } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
 
 /** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. Milliseconds. */
@@ -31,4 +31,13 @@ export function watching(
     },
     ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
+}
+
+/** A workflow that ran to its end has nothing left to do, so it need not be started or woken. */
+export async function ignoringFinished(request: Promise<unknown>): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
 }
