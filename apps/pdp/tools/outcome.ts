@@ -4,11 +4,10 @@ import { answerByPolicy } from '../cedar/requestable.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
 import type { PolicyVersion } from '../versions/version.ts';
 
+/** What is shown of a determining policy. */
+const SHOWN = ['id', 'effect', 'file', 'line', 'template', 'reason', 'title', 'description', 'obligations'] as const;
 /** A determining policy, with the place where its author finds it. */
-export type Determining = Pick<
-  Policy,
-  'id' | 'effect' | 'file' | 'line' | 'template' | 'reason' | 'title' | 'description' | 'obligations'
->;
+export type Determining = Pick<Policy, (typeof SHOWN)[number]>;
 
 /** What policies say of a request, for people. */
 export interface Outcome {
@@ -43,24 +42,5 @@ export function outcomeOf({ engine }: PolicyVersion, request: EvaluationRequest,
   };
 }
 
-const determining = ({
-  id,
-  effect,
-  file,
-  line,
-  template,
-  reason,
-  title,
-  description,
-  obligations,
-}: Policy): Determining => ({
-  id,
-  effect,
-  file,
-  line,
-  template,
-  reason,
-  title,
-  description,
-  obligations,
-});
+const determining = (policy: Policy) =>
+  Object.fromEntries(SHOWN.map((member) => [member, policy[member]])) as Determining;
