@@ -27,6 +27,8 @@ export default {
   // jest knows one limit for all projects. It is a net for what hangs, not a measure: the slowest tests start everything.
   testTimeout: 180_000,
   maxWorkers: 2,
+  // Of every test file with ES modules some memory stays behind; a worker that holds much of it is slowed down many times.
+  workerIdleMemoryLimit: '768MB',
   coverageProvider: 'v8',
   collectCoverageFrom: ['{apps,activities,workflows}/**/*.{ts,tsx}'],
   projects: [
