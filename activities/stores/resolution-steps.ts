@@ -3,18 +3,18 @@ import type { Approval, Decision } from '../../workflows/domain/authzen/evaluati
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { NewSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import { query } from './query.ts';
-import { expire, sealsOf, stateAfter, WITHOUT_FLUSH, type StepContext } from './step-context.ts';
+import { APPROVAL_USE_MS, expire, sealsOf, stateAfter, WITHOUT_FLUSH, type StepContext } from './step-context.ts';
 
 /** From the handle to the grant, the next generation, or an end without execution. */
 export function resolutionSteps(context: StepContext) {
-  const { pool, seals, retentionMs } = context;
+  const { pool, seals, retentionMs, approvalUseMs = APPROVAL_USE_MS } = context;
   return {
     async grant(gatedCallId: string, generation: number, approval: Approval) {
       const keys = await sealsOf(context, gatedCallId);
       return stateAfter(
         pool,
         'grant-approval',
-        'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7, $8) AS state',
+        'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7, $8, $9) AS state',
         [
           gatedCallId,
           generation,
@@ -24,6 +24,7 @@ export function resolutionSteps(context: StepContext) {
           keys.seal('approval.sealed_body', JSON.stringify(approval), generation),
           keys.seal('approval.sealed_reference', approval.id, generation),
           retentionMs,
+          approvalUseMs,
         ],
       );
     },

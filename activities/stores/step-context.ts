@@ -6,12 +6,17 @@ import { queryOne } from './query.ts';
 /** In the FROM of a statement: its commit does not wait for the disk. */
 export const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 
-/** What every step needs. `retentionMs`: how long an ended call is kept for `tasks/get`. */
+/** What every step needs. */
 export interface StepContext {
   readonly pool: Pool;
   readonly seals: Seals;
+  /** How long an ended call is kept for `tasks/get`. */
   readonly retentionMs: number;
+  /** How long after its grant an approval can be used that names a later end. Default: a day. */
+  readonly approvalUseMs?: number;
 }
+
+export const APPROVAL_USE_MS = 24 * 3_600_000;
 
 /** The data keys of a call, which whoever looked at it a moment ago still has. */
 export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string): Promise<CallSeals> {

@@ -102,7 +102,11 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
   return {
     ...deps,
     pool,
-    store: createLifecycleStore(pool, { seals, retentionMs: config.gateway.resultRetentionSeconds * 1_000 }),
+    store: createLifecycleStore(pool, {
+      seals,
+      retentionMs: config.gateway.resultRetentionSeconds * 1_000,
+      approvalUseMs: config.worker.approvalUseSeconds * 1_000,
+    }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     dueLooks: createDueLooks(pool, {
       minMs: config.worker.resolutionPollMinSeconds * 1_000,

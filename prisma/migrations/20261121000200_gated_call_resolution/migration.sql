@@ -52,7 +52,8 @@ END $$;
 -- Records an authenticated grant for the current generation. A superseded generation, and a call that went on, are left as they
 -- are; an approval that is over, or that another call or generation has had, denies the call. Answers the state the call is in afterwards.
 CREATE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_key text, p_approved_at timestamptz,
-  p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+  p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint, p_use_ms bigint)
+  RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
@@ -67,7 +68,9 @@ BEGIN
   IF NOT FOUND THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_used', 'grant', p_retention_ms);
   END IF;
-  UPDATE gateway.gated_call SET approval_expires_at = p_approved_until WHERE id = p_call;
+  -- A service may approve for years; what is granted now is not to wait for its execution that long.
+  UPDATE gateway.gated_call SET approval_expires_at =
+    least(p_approved_until, clock_timestamp() + p_use_ms * interval '1 ms') WHERE id = p_call;
   PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
   RETURN 'granted';
 END $$;

@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { anApproval, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createTestDatabase();
+});
+afterAll(() => db.drop());
+
+describe('an approval for years', () => {
+  it('can be used for a day, or as long as is configured [PRJ-22]', async () => {
+    const { pending, lifecycle } = gatedCallFixture(db.pool, { requestTtlMs: 7 * 86_400_000 });
+    const shorter = createLifecycleStore(db.pool, { seals: TEST_SEALS, retentionMs: 60_000, approvalUseMs: 5_000 });
+    const remaining = async (store: typeof lifecycle, ends: string) => {
+      const { gatedCallId } = await pending();
+      expect(await store.grant(gatedCallId, 1, anApproval({ approvedUntil: ends }))).toBe('granted');
+      return (await store.load(gatedCallId)).remainingMs;
+    };
+    const [years, hour] = ['2126-11-21T09:00:00Z', new Date(Date.now() + 3_600_000).toISOString()];
+    expect(Math.round(((await remaining(lifecycle, years)) ?? 0) / 60_000)).toBe(24 * 60);
+    expect(Math.round(((await remaining(lifecycle, hour)) ?? 0) / 60_000)).toBe(60);
+    expect(await remaining(shorter, years)).toBeLessThanOrEqual(5_000);
+  });
+});
