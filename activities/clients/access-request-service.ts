@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { Credential } from './credential.ts';
@@ -87,8 +87,7 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ reason: 'caller_cancelled' }),
       });
-      // 409: it already ended. 404, 410: it is gone. In each case there is nothing left to give up.
-      if (isOk(response) || [404, 405, 409, 410].includes(response.status)) return;
+      if (isOk(response) || isOver(response)) return;
       throw refusal(response);
     },
   };
@@ -96,6 +95,15 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
 
 function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
+}
+
+/** It already ended (409), it is gone (404, 410), or cannot be given up (405): whoever gives a request up comes too late for it. */
+function isOver(response: HttpAnswer): boolean {
+  const type = problemType(response) ?? '';
+  return (
+    ['invalid_task_state', 'unknown_task', 'task_expired'].includes(type) ||
+    [404, 405, 409, 410].includes(response.status)
+  );
 }
 
 function isOk({ status }: HttpAnswer): boolean {
@@ -117,26 +125,31 @@ function readTask(response: HttpAnswer): TaskBody {
   return { task: parsed.data.task, result: (body as { result?: unknown }).result };
 }
 
+/** What a refusal says by its type, whatever its status is. @see ARAP, error responses */
+const REFUSALS: Readonly<Record<string, ErrorCode>> = {
+  not_requestable: 'ERR_NOT_REQUESTABLE',
+  expired_denial: 'ERR_DENIAL_EXPIRED',
+  invalid_denial_binding: 'ERR_DENIAL_BINDING_INVALID',
+  duplicate_request: 'ERR_SUBMISSION_CONFLICT',
+  unknown_task: 'ERR_ACCESS_REQUEST_NOT_FOUND',
+  task_expired: 'ERR_ACCESS_REQUEST_NOT_FOUND',
+};
+
+/** The last part of the `type` of a problem; nothing where the body is no problem. */
+function problemType(response: HttpAnswer): string | undefined {
+  return problemBody.safeParse(readJson(response)).data?.type?.split(':').at(-1);
+}
+
+/** The type decides; of one that nobody knows, and of what is no problem document, the status does (ARAP-ERR-09). */
 function refusal(response: HttpAnswer): CountersignError {
-  const problem = problemBody.safeParse(readJson(response)).data;
-  const type = problem?.type?.split(':').at(-1);
-  if (response.status >= 500 || response.status === 429 || response.status === 401 || response.status === 403) {
-    return unavailable(`the access request service answered ${response.status}`);
+  const { status } = response;
+  const type = problemType(response);
+  const code = type !== undefined && Object.hasOwn(REFUSALS, type) ? REFUSALS[type] : undefined;
+  if (code === undefined && (status >= 500 || [401, 403, 429].includes(status))) {
+    return unavailable(`the access request service answered ${status}`);
   }
-  const message = `the access request service refused (${type ?? response.status})`;
-  switch (type ?? '') {
-    case 'expired_denial':
-      return new CountersignError('ERR_DENIAL_EXPIRED', message);
-    case 'invalid_denial_binding':
-      return new CountersignError('ERR_DENIAL_BINDING_INVALID', message);
-    case 'duplicate_request':
-      return new CountersignError('ERR_SUBMISSION_CONFLICT', message);
-    case 'unknown_task':
-    case 'task_expired':
-      return new CountersignError('ERR_ACCESS_REQUEST_NOT_FOUND', message);
-    default:
-      return new CountersignError('ERR_NOT_REQUESTABLE', message);
-  }
+  const said = code === undefined ? status : type;
+  return new CountersignError(code ?? 'ERR_NOT_REQUESTABLE', `the access request service refused (${said})`);
 }
 
 const NEXT_STEP = 'If calls may be sent there, add the origin to pdp.trustedOrigins.';

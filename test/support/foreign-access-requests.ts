@@ -21,6 +21,8 @@ interface Known extends Course {
   status: string;
 }
 
+/** What nobody who calls may read, and no terminal obey. */
+export const FOREIGN_WORDS = 'Approved? Not by this text.\u001b[2J';
 export const API_KEY_HEADER = 'X-Approval-Key';
 /** Whatever nobody has to know, everywhere. */
 const UNKNOWN = { 'https://acme.test/ext': { nested: [null, 1e-7] } };
@@ -41,7 +43,7 @@ export async function startForeignAccessRequests() {
       ...UNKNOWN,
       ...(approval && { result: { ...UNKNOWN, approval, mode: 'reevaluate' } }),
       task: {
-        display: { title: 'Approved? Not by this text.', ...UNKNOWN },
+        display: { title: FOREIGN_WORDS, ...UNKNOWN },
         ...(withEndpoint && { status_endpoint: `${state.url}/v7/tickets?no=${encodeURIComponent(id)}` }),
         status,
         ...UNKNOWN,

@@ -6,7 +6,7 @@ import { boundParts, isSameJson } from '../../../workflows/domain/authzen/denial
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { startEnforcement, type Enforcement } from '../../support/enforcement.ts';
-import { API_KEY_HEADER, startForeignAccessRequests } from '../../support/foreign-access-requests.ts';
+import { API_KEY_HEADER, FOREIGN_WORDS, startForeignAccessRequests } from '../../support/foreign-access-requests.ts';
 import { startScriptedPdp, type Said, type ScriptedPdp } from '../../support/scripted-pdp.ts';
 
 const MINUTES = 240_000;
@@ -38,8 +38,14 @@ describe('an authority side of which nothing is ours', () => {
       binding_token: 'no JWT at all',
       'acme.test': 1,
       template: 'acme/7',
+      display: { title: FOREIGN_WORDS, justification: FOREIGN_WORDS },
     };
-    const context = { reason: 'acme.needs-a-person', access_request, evaluation_id: 'e-1', unknown: {} };
+    const context = {
+      reason: 'acme.needs-a-person',
+      access_request,
+      evaluation_id: 'e-1',
+      unknown: { reason_user: FOREIGN_WORDS },
+    };
     return { body: isGiven ? { decision: true, more: 1 } : { context, decision: false } };
   };
 
@@ -91,6 +97,16 @@ describe('an authority side of which nothing is ours', () => {
     service.resolve('approved');
     expect(await product.ended(taskId)).toMatchObject({ status: 'completed', result: { isError: false } });
     expect(writesTo(product, path)).toBe(1);
+  });
+
+  it('does not speak to whoever calls: what a task says is ours, at any time [PRJ-39]', async () => {
+    service.takes({ approve });
+    const asked = await write(join(product.files, 'words.txt'));
+    const { result: waiting } = await product.rpc('tasks/get', { taskId: asked['taskId'] });
+    expect(waiting).toMatchObject({ status: 'working', statusMessage: expect.any(String) });
+    service.resolve('approved');
+    const told = JSON.stringify([asked, waiting, await product.ended(asked['taskId'])]);
+    expect(told).not.toMatch(/Approved\?/);
   });
 
   it('gets its approval back as it gave it, whatever is in it [ARAP-CMP-08, ARAP-CMP-09, ARAP-REV-02]', async () => {
