@@ -1,10 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
-import pino from 'pino';
-import { createConsult } from '../../../apps/approvals/resolvers/consult.ts';
-import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
-import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
-import { aStage, anApprover, newAccessRequest, newVote } from '../../support/access-requests.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { RuleEngine, type Reply } from '../../support/rule-engine.ts';
 import { testTemporal } from '../../support/temporal.ts';
@@ -82,6 +77,14 @@ describe('an automatic resolver', () => {
     ]);
     expect(rows[0].stages[0].automatic).toBe('risk');
     expect(JSON.stringify(rows)).not.toMatch(/whsec_|http:/);
+  });
+
+  it('decides many at once, of which no person had anything to do [ARAP-IMP-01]', async () => {
+    const opened = await Promise.all(Array.from({ length: 20 }, () => open('alone', { verdict: 'approve' })));
+    for (const { id } of opened) {
+      await ended(id, 'approved');
+      expect((await recordOf(id)).votes.map(({ via }: { via: string }) => via)).toEqual(['automatic']);
+    }
   });
 
   it('denies, and is labelled in the inbox', async () => {
@@ -175,76 +178,5 @@ describe('an automatic resolver', () => {
       body: JSON.stringify({ verdict: 'approve', callDigest: request.callDigest }),
     });
     expect(answer.status).toBe(403);
-  });
-
-  describe('whose answer', () => {
-    const store = () => createAccessRequestStore(service.database.pool);
-    const given = async (changes: object = {}) => {
-      const request = newAccessRequest({ stages: [aStage({ automatic: 'risk' })], ...changes });
-      await store().create(request);
-      return request;
-    };
-    const risk = { issuer: 'urn:countersign:resolvers', subject: 'automatic:risk', roles: [] };
-    const answer = (request: { id: string; callDigest: string }, changes: object = {}) =>
-      store().answerResolver({
-        ...newVote(request),
-        ...{ approver: risk, via: 'automatic', verdict: 'approve', resolver: 'risk', stage: 1 },
-        ...changes,
-      });
-    const consult = (kept: ReturnType<typeof store>, ask: () => Promise<{ verdict: 'approve'; reason: undefined }>) =>
-      createConsult({
-        ...{ store: kept, people: () => EMPTY_DIRECTORY, log: pino({ enabled: false }) },
-        resolvers: new Map([['risk', ask]]),
-      });
-
-    it('was lost before it was kept is asked for again, with the same words, and counts once', async () => {
-      const { id } = await given();
-      const questions: unknown[] = [];
-      const ask = async (...question: unknown[]) => {
-        questions.push(question);
-        return { verdict: 'approve', reason: undefined } as const;
-      };
-      const failing = { ...store(), answerResolver: () => Promise.reject(new Error('the database is away')) };
-      await expect(consult(failing, ask)(id)).rejects.toThrow('away');
-      const twice = [consult(store(), ask)(id), consult(store(), ask)(id)];
-      await Promise.all(twice);
-      await consult(store(), ask)(id);
-      expect(questions.length).toBeGreaterThanOrEqual(2);
-      expect(new Set(questions.map((one) => JSON.stringify(one))).size).toBe(1);
-      expect(await store().find(id)).toMatchObject({
-        status: 'approved',
-        votes: [{ via: 'automatic' }],
-        answers: [{}],
-      });
-    });
-
-    it.each([
-      ['about another call', { callDigest: 'sha-256:other' }, 'mismatch'],
-      ['about another generation', { generation: 2 }, 'mismatch'],
-      ['by another resolver', { resolver: 'other', approver: { ...risk, subject: 'automatic:other' } }, 'not_eligible'],
-      ['in the name of a person', { approver: anApprover('alice') }, 'not_eligible'],
-    ])('%s is refused', async (_name, changes, outcome) => {
-      const request = await given();
-      expect(await answer(request, changes)).toBe(outcome);
-      expect(await store().find(request.id)).toMatchObject({ status: 'pending', votes: [] });
-    });
-
-    it('comes after the end, or for a stage that is over, is refused', async () => {
-      for (const verdict of ['approve', 'abstain']) {
-        const over = await given();
-        await store().castVote(newVote(over, { verdict: 'deny' }));
-        expect(await answer(over, { verdict })).toBe('final');
-        expect(await answer(over, { verdict })).toBe('repeated');
-      }
-      const late = await given({ stages: [aStage({ automatic: 'risk' }), aStage({ name: 'b' })] });
-      await store().castVote(newVote(late));
-      expect(await answer(late)).toBe('stage_over');
-      expect((await store().find(late.id))?.votes).toHaveLength(1);
-    });
-    it('is that of a party is refused', async () => {
-      const request = await given({ parties: ['agent', 'automatic:risk'] });
-      expect(await answer(request)).toBe('own_request');
-      expect((await store().find(request.id))?.status).toBe('pending');
-    });
   });
 });
