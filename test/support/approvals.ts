@@ -19,6 +19,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
 import { serve } from './serve.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface ReceivedCallback {
   readonly headers: IncomingHttpHeaders;
@@ -157,7 +158,12 @@ export class ApprovalsUnderTest {
   /** An open request; answers its id with what an approver has to send back. */
   async open(changes: SubmissionChanges = {}) {
     const body = await this.submission(changes);
-    const { status, body: answer } = await this.submit(body);
+    const key = { 'idempotency-key': crypto.randomUUID() };
+    // As every client does: the same again while the service is not available.
+    const { status, body: answer } = await waitFor(async () => {
+      const answered = await this.submit(body, key);
+      return answered.status === 503 ? undefined : answered;
+    });
     if (status !== 202) throw new Error(`the submission was answered ${status}: ${JSON.stringify(answer)}`);
     return { id: answer.task.id as string, callDigest: body.context.call_digest, generation: 1 };
   }
