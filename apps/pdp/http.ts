@@ -21,6 +21,7 @@ import { RECORDED_DENIALS_PATH } from './recorded-denials.ts';
 import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts';
 import { BadRequest, readBatch, readEvaluation } from './requests.ts';
 import { readSearch, SEARCH_KINDS } from './search/search-requests.ts';
+import { whenAllIsRead } from './turn.ts';
 
 export interface PdpHttp {
   /** Does what one HTTP request wants with the policies in force, of which none changes meanwhile. */
@@ -85,6 +86,7 @@ function createApi(http: PdpHttp): express.Router {
   const api = express.Router();
   const post = (path: string, answer: (body: unknown, requester: string) => Promise<object>) =>
     api.post(path, guarded, async (request: Request, response: Response) => {
+      await whenAllIsRead();
       const body = await answer(request.body, bearerHolderOf<EnforcementPoint>(response).name);
       send(response.type('application/json'), JSON.stringify(body));
     });
