@@ -1,9 +1,4 @@
-import {
-  statefulIsAuthorized,
-  type EntityJson,
-  type StatefulAuthorizationCall,
-  type TypeAndId,
-} from '@cedar-policy/cedar-wasm/nodejs';
+import { statefulIsAuthorized, type EntityJson, type StatefulAuthorizationCall } from '@cedar-policy/cedar-wasm/nodejs';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { actionSchemas } from './action-schema.ts';
@@ -16,18 +11,13 @@ import { readPolicies, type Policies, type Policy } from './policies.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import type { Problem } from './problems.ts';
 import { ConversionError } from './projection.ts';
-import {
-  ACTION_MEMBER,
-  APPROVAL_MEMBER,
-  readSchema,
-  type ActionShape,
-  type EntityShape,
-  type SchemaShape,
-} from './schema.ts';
+import { ACTION_MEMBER, APPROVAL_MEMBER, readSchema, type ActionShape, type SchemaShape } from './schema.ts';
 import type { Named, NamedParts } from './identity.ts';
 import { slicesOf, type Slice } from './slices.ts';
+import { toEntity, unique } from './request-entities.ts';
 import { takeSlot, type Slot } from './slot.ts';
 import { atOnce, stepByStep, type Steps } from './steps.ts';
+import { seenOf, type Unseen } from './unseen.ts';
 import { validatePolicies } from './validate.ts';
 import { keepWasmCallsOutOfLine } from './wasm-calls.ts';
 
@@ -45,6 +35,8 @@ export type Prepared =
       readonly call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>;
       /** Names of the sets that have every policy which could match. */
       readonly sets: readonly string[];
+      /** What Cedar need not be told of the entities. */
+      readonly unseen: Unseen;
       /** What policies can tell this request from others by, but for its context: two with the same get the same answer. */
       readonly identity: string;
     }
@@ -160,7 +152,7 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
     };
     const sets = slice.setsFor(principal.id, resource.id);
     const identity = JSON.stringify([sets, identityOf(named, areUnknown ? slice.tells : EACH)]);
-    return { kind: 'ready', action, call, sets, identity };
+    return { kind: 'ready', action, call, sets, unseen: slice.unseen, identity };
   } catch (error) {
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;
@@ -175,42 +167,18 @@ const identityOf = ({ principal, resource }: Record<Named, EntityJson>, tells: N
   tells.resource ? resource : resource.attrs['properties'],
 ];
 
-/** What the request says about an entity, under what the PDP itself knows about it. */
-function toEntity(
-  uid: TypeAndId,
-  said: { type: string; id: string; properties?: unknown },
-  known: { shape: EntityShape; entities: OwnEntities; path: string },
-): EntityJson {
-  const { attributes, projectProperties } = known.shape;
-  const own = known.entities.about(uid);
-  const attrs: EntityJson['attrs'] = { ...own.attrs };
-  if (attributes.has('type')) attrs['type'] = said.type;
-  if (attributes.has('id')) attrs['id'] = said.id;
-  if (projectProperties) attrs['properties'] = projectProperties(said.properties ?? {}, `${known.path}.properties`);
-  return { uid, attrs, parents: [...own.parents] };
-}
-
-/** Cedar refuses an entity that is there twice; the first, which the request is about, is the fullest. */
-function unique(entities: readonly EntityJson[]): EntityJson[] {
-  const byUid = new Map<string, EntityJson>();
-  for (const entity of entities) {
-    const { type, id } = entity.uid as TypeAndId;
-    const key = `${type}::${id}`;
-    if (!byUid.has(key)) byUid.set(key, entity);
-  }
-  return [...byUid.values()];
-}
-
 /**
  * Asks every set and joins the answers as Cedar would for one set of all: a forbid beats every permit. Each is asked, since a
  * policy that errors in any of them makes the answer worthless.
  */
 function evaluate(
-  { call, sets, identity }: Extract<Prepared, { kind: 'ready' }>,
+  { call, sets, unseen, identity }: Extract<Prepared, { kind: 'ready' }>,
   { answered, approval }: { answered: Answered; approval: ApprovalFacts | undefined },
 ): EngineAnswer {
   const context = approval ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
-  return answered.answer(identity + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
+  return answered.answer(identity + JSON.stringify(context), () =>
+    askCedar({ ...call, context, entities: seenOf(call.entities, unseen) }, sets),
+  );
 }
 
 function askCedar(

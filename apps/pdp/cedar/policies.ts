@@ -8,6 +8,7 @@ import { tellsApart, type NamedParts } from './identity.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type Problem } from './problems.ts';
 import type { Steps } from './steps.ts';
+import { attributesIn } from './unseen.ts';
 
 /** One Cedar policy with what its annotations say to the host. */
 export interface Policy extends Place {
@@ -23,6 +24,8 @@ export interface Policy extends Place {
   readonly resource: string | undefined;
   /** Whether it can tell principals, and resources, of the same `properties` apart. */
   readonly tells: NamedParts;
+  /** Names of the attributes that its conditions look at, of whatever. */
+  readonly attributes: ReadonlySet<string>;
   /** `@requestable`: template of the access request that may cure a denial this policy has a part in. */
   readonly template: string | undefined;
   /** `@reason`: stable, machine-readable. */
@@ -145,6 +148,7 @@ function readPolicy(
     principal: demanded(principal),
     resource: demanded(resource),
     tells: tellsApart(parsed.json),
+    attributes: attributesIn(parsed.json.conditions),
     template: annotations['requestable'],
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],

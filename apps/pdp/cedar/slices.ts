@@ -4,17 +4,20 @@ import type { ActionShape } from './schema.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { Slot } from './slot.ts';
 import type { Steps } from './steps.ts';
+import { unseenBy, type Unseen } from './unseen.ts';
 
 /** Parsing takes a tenth of a millisecond for each, and nothing else is done meanwhile. */
 const POLICIES_PER_SET = 250;
 
 /** The policies that can match requests of one action, in sets that Cedar has parsed. */
 export interface Slice {
-  /** Name of the schema without other actions. */
+  /** Name of the schema without other actions, for questions without what is not seen. */
   readonly schemaName: string;
   readonly policies: readonly Policy[];
   /** Whether any of them can tell principals, and resources, of the same `properties` apart. */
   readonly tells: NamedParts;
+  /** What none of them looks at. */
+  readonly unseen: Unseen;
   /**
    * Names of the sets in which every policy is that can match a request with this principal and this resource. Never
    * empty. What it leaves out has another principal or resource behind `==` in its scope: that is false before anything else
@@ -34,8 +37,9 @@ export function* slicesOf(
   for (const action of actions) {
     const own = [ANY_ACTION, ...action.groups].flatMap((name) => byAction.get(name) ?? []);
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const schemaName = slot.keepSchema(schemaOf(action.groups));
-    slices.set(action.name, { schemaName, ...(yield* sliceOf(inOrder, slot)) });
+    const { unseen, schema } = unseenBy(inOrder, schemaOf(action.groups));
+    const schemaName = slot.keepSchema(schema);
+    slices.set(action.name, { schemaName, unseen, ...(yield* sliceOf(inOrder, slot)) });
   }
   return slices;
 }
@@ -54,7 +58,7 @@ function policiesByAction(policies: Policies): ReadonlyMap<string | undefined, r
   return byAction;
 }
 
-function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName'>> {
+function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName' | 'unseen'>> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
   const general = yield* setsOf(
     forAnyResource.filter(({ principal }) => principal === undefined),

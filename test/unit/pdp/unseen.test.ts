@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { isAuthorized, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
+import { createEngine, type EngineFiles } from '../../../apps/pdp/cedar/engine.ts';
+import { attributesIn, seenOf, unseenBy } from '../../../apps/pdp/cedar/unseen.ts';
+
+const SCHEMA = `
+entity Team = { id: String, lead?: Subject };
+entity Subject in [Team] = { type: String, id: String, level?: Long, properties: { type?: String, n?: Long } };
+entity Resource = { type: String, id: String, owner?: Subject, properties: {} };
+action read appliesTo { principal: Subject, resource: Resource, context: { id?: String } };
+`;
+const STRANGER = { __entity: { type: 'Subject', id: 'p|stranger' } };
+const KNOWN: EntityJson[] = [
+  { uid: { type: 'Team', id: 't' }, attrs: { id: 'team', lead: STRANGER }, parents: [] },
+  { uid: { type: 'Subject', id: 'p|alice' }, attrs: { level: 7 }, parents: [{ type: 'Team', id: 't' }] },
+  { uid: { type: 'Subject', id: 'p|stranger' }, attrs: {}, parents: [] },
+  { uid: { type: 'Resource', id: 'r|owned' }, attrs: { owner: STRANGER }, parents: [] },
+];
+
+/** Every way to an attribute, of the request's entities and of those behind them. */
+const CONDITIONS = [
+  'true',
+  'principal.type == "p"',
+  'principal["type"] == "p"',
+  'principal.id == "alice"',
+  'principal["id"] like "al*"',
+  'principal has type',
+  'principal has "id"',
+  'principal has properties.type && principal.properties.type == "p"',
+  'principal.properties has type',
+  'resource.id == "owned"',
+  'resource has owner.id && resource.owner.id == "stranger"',
+  'resource has owner && resource.owner["type"] == "p"',
+  '(if resource has owner then resource.owner else principal).id == "stranger"',
+  '[principal.id, "x"].contains("alice")',
+  '{ "of": principal }.of.id == "alice"',
+  'principal in Team::"t" && Team::"t" has lead && Team::"t".lead.type == "p"',
+  'context has id && context.id == principal.id',
+  'principal == Subject::"p|alice"',
+  'principal has level && principal.level + 9223372036854775807 > 0',
+  'principal.properties has n && principal.properties.n > 0 && resource.type == "r"',
+];
+
+const named = ({ uid, attrs, parents }: EntityJson): EntityJson => {
+  const { type, id } = 'type' in uid ? uid : uid.__entity;
+  const [kind = '', name = ''] = id.split('|');
+  if (type === 'Team') return { uid, attrs, parents };
+  return { uid, attrs: { type: kind, id: name, properties: {}, ...attrs }, parents };
+};
+
+const QUESTIONS = ['alice', 'bob', 'stranger'].flatMap((id) =>
+  ['owned', 'other'].flatMap((thing) =>
+    [{}, { n: 1 }, { type: 'p' }].map((properties) => ({
+      subject: { type: 'p', id, properties },
+      action: { name: 'read' },
+      resource: { type: 'r', id: thing },
+      context: { id: 'alice' },
+    })),
+  ),
+);
+
+/** Cedar itself, told everything. */
+function cedarSays(policy: string, { subject, resource, context }: (typeof QUESTIONS)[number]): string {
+  const principal = { type: 'Subject', id: `p|${subject.id}` };
+  const thing = { type: 'Resource', id: `r|${resource.id}` };
+  const asked = [
+    { uid: principal, attrs: { properties: subject.properties }, parents: [] },
+    { uid: thing, attrs: {}, parents: [] },
+  ];
+  const byUid = new Map([...asked, ...KNOWN].map((entity) => [JSON.stringify(entity.uid), entity]));
+  const own = byUid.get(JSON.stringify(principal)) ?? { uid: principal, attrs: {}, parents: [] };
+  byUid.set(JSON.stringify(principal), { ...own, attrs: { ...own.attrs, properties: subject.properties } });
+  const answer = isAuthorized({
+    principal,
+    action: { type: 'Action', id: 'read' },
+    resource: thing,
+    context,
+    schema: SCHEMA,
+    policies: { staticPolicies: { a: policy } },
+    entities: [...byUid.values()].map(named),
+  });
+  if (answer.type === 'failure') throw new Error(JSON.stringify(answer.errors));
+  return answer.response.diagnostics.errors.length > 0 ? 'failed' : answer.response.decision;
+}
+
+const engineOf = (policy: string, schema = SCHEMA, entities: EngineFiles['entities'] = JSON.stringify(KNOWN)) =>
+  createEngine({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
+
+describe('an engine that does not tell Cedar what no policy looks at', () => {
+  it.each(CONDITIONS)('answers as Cedar does that is told everything: %s', (condition) => {
+    for (const keyword of ['when', 'unless']) {
+      const policy = `permit (principal, action, resource) ${keyword} { ${condition} };`;
+      const engine = engineOf(policy);
+      const answers = QUESTIONS.map((question) => {
+        const prepared = engine.prepare(question);
+        return prepared.kind === 'ready' ? engine.evaluate(prepared).kind : prepared.kind;
+      });
+      engine.release();
+      expect(answers).toEqual(QUESTIONS.map((question) => cedarSays(policy, question)));
+    }
+  });
+
+  it.each(['type: Long, id: String', 'type: String, id: Set<String>'])(
+    'still fails where the schema wants %s: no request has it',
+    (names) => {
+      const schema = SCHEMA.replace(
+        'entity Subject in [Team] = { type: String, id: String',
+        `entity Subject in [Team] = { ${names}`,
+      );
+      expect(schema).not.toBe(SCHEMA);
+      const engine = engineOf('permit (principal, action, resource);', schema, '[]');
+      const [question] = QUESTIONS;
+      const prepared = question && engine.prepare(question);
+      expect(prepared?.kind === 'ready' && engine.evaluate(prepared).kind).toBe('failed');
+      engine.release();
+    },
+  );
+});
+
+describe('what no policy looks at', () => {
+  const schema = {
+    '': {
+      entityTypes: {
+        Subject: {
+          shape: {
+            type: 'Record' as const,
+            attributes: { type: { type: 'String' }, id: { type: 'String' }, level: { type: 'Long' } },
+          },
+        },
+      },
+      actions: {},
+    },
+  };
+  const entity = { uid: { type: 'Subject', id: 'p|a' }, attrs: { type: 'p', id: 'a', level: 1 }, parents: [] };
+
+  it('is left out: the names of entities, and nothing else', () => {
+    const { unseen } = unseenBy([{ attributes: new Set(['id']) }], schema);
+    expect(seenOf([entity], unseen)).toEqual([{ ...entity, attrs: { id: 'a', level: 1 } }]);
+  });
+
+  it('is nothing where an entity type has the name of a type of texts', () => {
+    const { '': root } = schema;
+    const shadowed = { '': { ...root, entityTypes: { ...root.entityTypes, String: {} } } };
+    expect(unseenBy([], shadowed)).toEqual({ unseen: new Map(), schema: shadowed });
+  });
+
+  it('is told by the names in the conditions', () => {
+    const conditions = [{ kind: 'when', body: { has: { left: { Var: 'principal' }, attr: ['a', 'b'] } } }];
+    expect([...attributesIn(conditions)]).toEqual(['a', 'b']);
+  });
+});
