@@ -96,7 +96,7 @@ function* buildEngine(files: EngineFiles): Steps<Engine> {
   const cedarWarnings = yield* validatePolicies(policies, { text: files.schema, actions, schemaOf });
   const slot = takeSlot();
   try {
-    const slices = yield* slicesOf(actions.values(), policies, { slot, schemaOf });
+    const slices = yield* slicesOf(actions.values(), policies, { slot, schemaOf, entities });
     const loaded = { shape, entities, slices };
     return assemble({ policies, obligations, warnings: [...warnings, ...cedarWarnings], loaded, slot });
   } catch (error) {
@@ -147,7 +147,7 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
         { ...request.context, [ACTION_MEMBER]: request.action.properties },
         'context',
       ) as StatefulAuthorizationCall['context'],
-      entities: unique([named.principal, named.resource, ...entities.around(principal), ...entities.around(resource)]),
+      entities: unique([...[named.principal, named.resource], ...entities.from([principal, resource]), ...slice.named]),
       preparsedSchemaName: slice.schemaName,
     };
     const sets = slice.setsFor(principal.id, resource.id);

@@ -15,12 +15,12 @@ import type { Steps } from './steps.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone; what a request says is kept apart. */
 export interface OwnEntities {
-  /** Attributes and parents the PDP holds for an entity; empty when it knows none. */
-  about(uid: TypeAndId): Pick<EntityJson, 'attrs' | 'parents'>;
+  /** What the PDP holds for an entity; empty when it knows none. */
+  about(uid: TypeAndId): Omit<EntityJson, 'uid'>;
   /** Whether the PDP holds anything for an entity. */
   knows(uid: TypeAndId): boolean;
-  /** Every other entity that can be reached from this one through parents and attributes. */
-  around(uid: TypeAndId): readonly EntityJson[];
+  /** Those of these that are known, and every entity that can be reached from them through parents, attributes and tags. */
+  from(uids: readonly TypeAndId[]): readonly EntityJson[];
   /** Every entity that is known by name. */
   readonly uids: readonly TypeAndId[];
 }
@@ -73,7 +73,7 @@ export function* readEntities(
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
     knows: (uid) => known.has(keyOf(uid)),
-    around: (uid) => reachableFrom(keyOf(uid), known),
+    from: (uids) => reachableFrom(uids, known),
     uids: [...known.values()].map(({ uid }) => uid),
   };
 }
@@ -125,8 +125,8 @@ function check(entities: readonly Known[], schema: string): void {
     throw new InvalidPolicies(cedarProblems(checked.errors, { file: ENTITIES_FILE, text: '' }));
 }
 
-function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): EntityJson[] {
-  const seen = new Set([start]);
+function reachableFrom(start: readonly TypeAndId[], known: ReadonlyMap<string, EntityJson>): EntityJson[] {
+  const seen = new Set<string>();
   const found: EntityJson[] = [];
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) return value.forEach(visit);
@@ -141,8 +141,7 @@ function reachableFrom(start: string, known: ReadonlyMap<string, EntityJson>): E
     }
     Object.values(value).forEach(visit);
   };
-  const { parents, attrs, tags } = known.get(start) ?? NOTHING;
-  visit([parents, attrs, tags]);
+  visit(start);
   return found;
 }
 

@@ -3,8 +3,10 @@ import {
   policyToJson,
   type EntityUidJson,
   type PolicyJson,
+  type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import { tellsApart, type NamedParts } from './identity.ts';
+import { namedIn } from './named.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type Problem } from './problems.ts';
 import type { Steps } from './steps.ts';
@@ -26,6 +28,8 @@ export interface Policy extends Place {
   readonly tells: NamedParts;
   /** Names of the attributes that its conditions look at, of whatever. */
   readonly attributes: ReadonlySet<string>;
+  /** Entities that its conditions name and look into. */
+  readonly named: readonly TypeAndId[];
   /** `@requestable`: template of the access request that may cure a denial this policy has a part in. */
   readonly template: string | undefined;
   /** `@reason`: stable, machine-readable. */
@@ -149,6 +153,7 @@ function readPolicy(
     resource: demanded(resource),
     tells: tellsApart(parsed.json),
     attributes: attributesIn(parsed.json.conditions),
+    named: namedIn(parsed.json.conditions),
     template: annotations['requestable'],
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],

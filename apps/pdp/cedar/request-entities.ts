@@ -14,7 +14,7 @@ export function toEntity(
   if (attributes.has('type')) attrs['type'] = said.type;
   if (attributes.has('id')) attrs['id'] = said.id;
   if (projectProperties) attrs['properties'] = projectProperties(said.properties ?? {}, `${known.path}.properties`);
-  return { uid, attrs, parents: [...own.parents] };
+  return { ...own, uid, attrs, parents: [...own.parents] };
 }
 
 /** Cedar refuses an entity that is there twice; the first, which the request is about, is the fullest. */

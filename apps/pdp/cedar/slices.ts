@@ -1,4 +1,6 @@
+import type { EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { ActionSchema } from './action-schema.ts';
+import type { OwnEntities } from './entities.ts';
 import type { NamedParts } from './identity.ts';
 import type { ActionShape } from './schema.ts';
 import type { Policies, Policy } from './policies.ts';
@@ -18,6 +20,8 @@ export interface Slice {
   readonly tells: NamedParts;
   /** What none of them looks at. */
   readonly unseen: Unseen;
+  /** What is known of the entities that some of them name and look into, and of those behind them. */
+  readonly named: readonly EntityJson[];
   /**
    * Names of the sets in which every policy is that can match a request with this principal and this resource. Never
    * empty. What it leaves out has another principal or resource behind `==` in its scope: that is false before anything else
@@ -30,7 +34,11 @@ export interface Slice {
 export function* slicesOf(
   actions: Iterable<ActionShape>,
   policies: Policies,
-  { slot, schemaOf }: { readonly slot: Slot; readonly schemaOf: ActionSchema },
+  {
+    slot,
+    schemaOf,
+    entities,
+  }: { readonly slot: Slot; readonly schemaOf: ActionSchema; readonly entities: OwnEntities },
 ): Steps<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
   const byAction = policiesByAction(policies);
@@ -39,7 +47,8 @@ export function* slicesOf(
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
     const { unseen, schema } = unseenBy(inOrder, schemaOf(action.groups));
     const schemaName = slot.keepSchema(schema);
-    slices.set(action.name, { schemaName, unseen, ...(yield* sliceOf(inOrder, slot)) });
+    const named = entities.from(inOrder.flatMap((policy) => policy.named));
+    slices.set(action.name, { schemaName, unseen, named, ...(yield* sliceOf(inOrder, slot)) });
   }
   return slices;
 }
@@ -58,7 +67,7 @@ function policiesByAction(policies: Policies): ReadonlyMap<string | undefined, r
   return byAction;
 }
 
-function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName' | 'unseen'>> {
+function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName' | 'unseen' | 'named'>> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
   const general = yield* setsOf(
     forAnyResource.filter(({ principal }) => principal === undefined),

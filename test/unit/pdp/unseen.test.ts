@@ -5,19 +5,20 @@ import { attributesIn, seenOf, unseenBy } from '../../../apps/pdp/cedar/unseen.t
 
 const SCHEMA = `
 entity Team = { id: String, lead?: Subject };
-entity Subject in [Team] = { type: String, id: String, level?: Long, properties: { type?: String, n?: Long } };
+entity Subject in [Team] = { type: String, id: String, level?: Long, properties: { type?: String, n?: Long } } tags String;
 entity Resource = { type: String, id: String, owner?: Subject, properties: {} };
 action read appliesTo { principal: Subject, resource: Resource, context: { id?: String } };
 `;
 const STRANGER = { __entity: { type: 'Subject', id: 'p|stranger' } };
+const TEAM = { type: 'Team', id: 't' };
 const KNOWN: EntityJson[] = [
-  { uid: { type: 'Team', id: 't' }, attrs: { id: 'team', lead: STRANGER }, parents: [] },
-  { uid: { type: 'Subject', id: 'p|alice' }, attrs: { level: 7 }, parents: [{ type: 'Team', id: 't' }] },
+  { uid: TEAM, attrs: { id: 'team', lead: STRANGER }, parents: [] },
+  { uid: { type: 'Subject', id: 'p|alice' }, attrs: { level: 7 }, parents: [TEAM], tags: { x: 'y' } },
   { uid: { type: 'Subject', id: 'p|stranger' }, attrs: {}, parents: [] },
   { uid: { type: 'Resource', id: 'r|owned' }, attrs: { owner: STRANGER }, parents: [] },
 ];
 
-/** Every way to an attribute, of the request's entities and of those behind them. */
+/** Every way to an attribute, a tag or a group, of the request's entities, of those behind them, and of those that policies name. */
 const CONDITIONS = [
   'true',
   'principal.type == "p"',
@@ -37,15 +38,25 @@ const CONDITIONS = [
   'principal in Team::"t" && Team::"t" has lead && Team::"t".lead.type == "p"',
   'context has id && context.id == principal.id',
   'principal == Subject::"p|alice"',
+  'Team::"t" has lead && Team::"t".lead == Subject::"p|stranger"',
+  'Team::"t" has lead.type && Team::"t".lead.type == "p"',
+  '(if principal.type == "p" then Team::"t" else Team::"u") has lead',
+  '{ "a": Team::"t" }.a has lead',
+  'Subject::"p|alice" in Team::"t"',
+  'Subject::"p|alice" is Subject in Team::"t"',
+  'Subject::"p|alice" has level && Subject::"p|alice".level > 5',
+  'Subject::"p|alice" in (if Subject::"p|alice" has level then Team::"t" else Team::"u")',
+  'principal.hasTag("x") && principal.getTag("x") == "y"',
+  'Subject::"p|alice".hasTag("x") && Subject::"p|alice".getTag("x") == "y"',
   'principal has level && principal.level + 9223372036854775807 > 0',
   'principal.properties has n && principal.properties.n > 0 && resource.type == "r"',
 ];
 
-const named = ({ uid, attrs, parents }: EntityJson): EntityJson => {
+const named = ({ uid, attrs, ...others }: EntityJson): EntityJson => {
   const { type, id } = 'type' in uid ? uid : uid.__entity;
   const [kind = '', name = ''] = id.split('|');
-  if (type === 'Team') return { uid, attrs, parents };
-  return { uid, attrs: { type: kind, id: name, properties: {}, ...attrs }, parents };
+  if (type === 'Team') return { uid, attrs, ...others };
+  return { uid, attrs: { type: kind, id: name, properties: {}, ...attrs }, ...others };
 };
 
 const QUESTIONS = ['alice', 'bob', 'stranger'].flatMap((id) =>
@@ -86,7 +97,7 @@ function cedarSays(policy: string, { subject, resource, context }: (typeof QUEST
 const engineOf = (policy: string, schema = SCHEMA, entities: EngineFiles['entities'] = JSON.stringify(KNOWN)) =>
   createEngine({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-describe('an engine that does not tell Cedar what no policy looks at', () => {
+describe('an engine that tells Cedar what policies look at, and not what they do not', () => {
   it.each(CONDITIONS)('answers as Cedar does that is told everything: %s', (condition) => {
     for (const keyword of ['when', 'unless']) {
       const policy = `permit (principal, action, resource) ${keyword} { ${condition} };`;
