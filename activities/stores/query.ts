@@ -1,6 +1,5 @@
-import { DatabaseError, type Pool, type QueryResultRow } from 'pg';
-import { CountersignError } from '../../workflows/domain/errors.ts';
-import { isAboutConnection, isPassingAnswer } from '../../workflows/domain/passing-trouble.ts';
+import type { Pool, QueryResultRow } from 'pg';
+import { asUnavailable } from '../../workflows/domain/passing-trouble.ts';
 
 /**
  * Runs one prepared statement and answers its rows. Trouble that passes becomes `ERR_DATABASE_UNAVAILABLE`, never an
@@ -14,14 +13,10 @@ export async function query<Row extends QueryResultRow>(
 ): Promise<Row[]> {
   try {
     return (await pool.query<Row>({ name, text, values })).rows;
-  } catch (cause) {
-    if (!passes(cause)) throw cause;
-    throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'the database does not answer; try again', { cause });
+  } catch (error) {
+    throw asUnavailable(error);
   }
 }
-
-const passes = (error: unknown): boolean =>
-  error instanceof DatabaseError ? isPassingAnswer(error) : isAboutConnection(error);
 
 /** Like `query`, for statements that give exactly one row. */
 export async function queryOne<Row extends QueryResultRow>(

@@ -6,12 +6,13 @@ import express, {
   type Response,
 } from 'express';
 import type { Logger } from 'pino';
-import { CountersignError, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
+import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { challenge } from '../shared/http/bearer.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
 import { BadQuery } from './filters.ts';
+import type { Problem } from './pages/problem-page.tsx';
 import type { RecordSource } from './record-view.ts';
 import { createReply, type Reply } from './reply.tsx';
 import { listOutcomeRecords } from './routes/list-outcome-records.tsx';
@@ -118,8 +119,16 @@ function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
       return reply.problem(request, response, { status: 503, title: 'This record cannot be opened here', detail });
     }
     log.error({ err: error }, 'an audit request failed');
-    const isIssuer = error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE';
-    const title = isIssuer ? 'The identity provider does not answer' : 'The records cannot be read now';
-    reply.problem(request, response, { status: 503, title, detail: 'Try again in a moment.' });
+    reply.problem(request, response, failureOf(error));
   };
+}
+
+function failureOf(error: unknown): Problem {
+  const tryAgain = { status: 503, detail: 'Try again in a few seconds.' };
+  if (isDatabaseAway(error)) return { ...tryAgain, title: 'The records cannot be read now' };
+  if (error instanceof CountersignError && error.code === 'ERR_IDENTITY_PROVIDER_UNAVAILABLE') {
+    return { ...tryAgain, title: 'The identity provider does not answer' };
+  }
+  const detail = 'Nothing was changed, and this says nothing about the record. The log of this application says more.';
+  return { status: 500, title: 'Something went wrong here', detail };
 }

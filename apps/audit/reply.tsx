@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { ComponentChild } from 'preact';
 import { Page, renderPage, type SignedIn } from '../shared/pages/layout.tsx';
-import { wantsPage } from '../shared/pages/refusal-page.tsx';
+import { RETRY_AFTER_SECONDS, wantsPage } from '../shared/pages/refusal-page.tsx';
 import { ProblemPage, type Problem } from './pages/problem-page.tsx';
 
 /** The same answer as a page for browsers and as JSON for everything else. */
@@ -34,6 +34,7 @@ export function createReply(personOf: (response: Response) => SignedIn | undefin
     },
     problem(request, response, problem) {
       response.status(problem.status);
+      if (problem.status === 503) response.set('Retry-After', String(RETRY_AFTER_SECONDS));
       if (wantsPage(request)) return page(response, problem.title, <ProblemPage problem={problem} />);
       const { status, title, detail } = problem;
       response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', status, title, detail }));

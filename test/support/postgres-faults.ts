@@ -60,6 +60,7 @@ export function unreliable(
   const fail = () => {
     failures += 1;
     const error = new DatabaseError('injected', 0, 'error');
+    error.severity = 'ERROR';
     error.code = SQLSTATES[randomInt(SQLSTATES.length)];
     return error;
   };

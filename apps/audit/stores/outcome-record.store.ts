@@ -1,7 +1,8 @@
-import type { Pool } from 'pg';
+import type { Pool, QueryResultRow } from 'pg';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { Seals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
 
 /** A record as it lies in the table, with the keys to what is sealed in it. */
 export interface StoredRecord {
@@ -61,7 +62,7 @@ export interface RecordPosition {
   readonly outcomeRef: string;
 }
 
-/** Reads outcome records and the evidence beside them; writes nothing. */
+/** Reads outcome records and the evidence beside them; writes nothing. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface OutcomeRecords {
   /** Newest first, at most `limit`. */
   list(filter: RecordFilter, page: { after?: RecordPosition; limit: number }): Promise<readonly StoredRecord[]>;
@@ -105,9 +106,15 @@ const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
 export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest'>): OutcomeRecords {
   // Auditors may name a call by the plain digest that approvers see.
   const keyed = (callDigest: string) => (callDigest.startsWith('sha-256:') ? digest(callDigest) : callDigest);
-  const evidence = async (where: string, values: readonly (string | null)[]) =>
-    (await pool.query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, [...values]))
-      .rows;
+  const query = async <Row extends QueryResultRow>(text: string, values: (string | number | null)[]) => {
+    try {
+      return (await pool.query<Row>(text, values)).rows;
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  };
+  const evidence = (where: string, values: (string | null)[]) =>
+    query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, values);
   return {
     async list(filter, page) {
       const { callDigest, requester, ...rest } = filter;
@@ -119,7 +126,7 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
       const limit = `$${values.push(page.limit)}`;
       const text = `SELECT ${RECORD} FROM gateway.outcome_record r
         JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id ${where} ${NEWEST_FIRST} LIMIT ${limit}`;
-      return (await pool.query<StoredRecord>(text, values)).rows;
+      return query<StoredRecord>(text, values);
     },
     byRef: async (outcomeRef) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
     byTask: async (taskId) => (await evidence('r.task_id = $1', [taskId]))[0],
@@ -131,11 +138,11 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
       ),
     byCall: (callDigest) => evidence('r.call_digest = $1', [keyed(callDigest)]),
     async openState(taskId) {
-      const { rows } = await pool.query<{ state: GatedCallState; ended: boolean }>(
+      const [call] = await query<{ state: GatedCallState; ended: boolean }>(
         'SELECT state, ended_at IS NOT NULL AS ended FROM gateway.gated_call WHERE task_id = $1',
         [taskId],
       );
-      return rows[0]?.ended ? undefined : rows[0]?.state;
+      return call?.ended ? undefined : call?.state;
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { asUnavailable } from '../database/unavailable.ts';
+import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
 
 /** Somebody who signed in with a browser, as their ID token said. */
 export interface Person {

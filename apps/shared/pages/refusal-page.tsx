@@ -5,7 +5,8 @@ import { bodyFaultOf, type BodyFault } from '../http/body-fault.ts';
 import { Refusal } from '../http/refusal.ts';
 import { Page, renderPage } from './layout.tsx';
 
-const RETRY_AFTER_SECONDS = 5;
+/** After how many seconds it is worth to ask again what was answered with 503. */
+export const RETRY_AFTER_SECONDS = 5;
 
 /** Whether the answer should be a page. A bearer token is sent by programs, and they get JSON. */
 export function wantsPage(request: Request): boolean {

@@ -1,23 +1,23 @@
 import { pino } from 'pino';
 import { auditAssets } from '../../../apps/audit/assets.ts';
-import { createAuditApp, type Visitor } from '../../../apps/audit/http.ts';
+import { createAuditApp } from '../../../apps/audit/http.ts';
 import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
 import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { TEST_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
 export type AuditUnderTest = Awaited<ReturnType<typeof startAuditApp>>;
 
-/** The audit application over HTTP, on a database of its own. Everybody is an auditor unless `visitor` says otherwise. */
-export async function startAuditApp(visitor: Visitor = { kind: 'auditor', name: 'olivia' }) {
-  const database = await createTestDatabase();
+/** The audit application over HTTP, on a database of its own unless one is given, which is then dropped at its end. Everybody is an auditor. */
+export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 'drop'>) {
+  const database = given ?? (await createTestDatabase());
   const readOnly = createReadOnlyPool(database.url);
   const app = createAuditApp({
     records: createOutcomeRecords(readOnly, TEST_SEALS),
     seals: TEST_SEALS,
-    identify: async () => visitor,
+    identify: async () => ({ kind: 'auditor', name: 'olivia' }),
     signIn: { handlers: [], path: '/sign-in' },
     assets: auditAssets(),
     url: 'http://audit.test',

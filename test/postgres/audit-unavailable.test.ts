@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPool } from '../../apps/shared/database/pool.ts';
+import { startAuditApp, type AuditUnderTest } from '../apps/audit/audit-app.ts';
+import { OwnPostgres } from '../support/own-postgres.ts';
+import { withOperator } from '../support/postgres-faults.ts';
+import { patiently } from '../support/wait-for.ts';
+
+const postgres = new OwnPostgres();
+let url: string;
+let audit: AuditUnderTest;
+let doors: readonly string[];
+
+beforeAll(async () => {
+  url = await postgres.start();
+  const pool = createPool(url, { applicationName: 'calls' });
+  audit = await startAuditApp({ url, pool, drop: () => pool.end() });
+  const { taskId, opening, decisionId } = await audit.calls.end('executed');
+  const list = await audit.json('/outcome-records');
+  const ways = [
+    list.body.items[0].outcomeRef,
+    `by-task/${taskId}`,
+    `by-decision/${decisionId}`,
+    `by-call/${opening.binding.callDigest}`,
+  ];
+  doors = ['/outcome-records', ...ways.map((way) => `/outcome-records/${way}`)];
+}, 120_000);
+afterAll(async () => {
+  await audit.stop();
+  await postgres.stop();
+});
+
+/** What every address answers: status, type and when to ask again. */
+const everyDoor = (accept: string) =>
+  Promise.all(
+    doors.map(async (path) => {
+      const { status, headers } = await audit.get(path, { accept });
+      return [status, headers.get('content-type')?.split(';')[0], headers.get('retry-after')];
+    }),
+  );
+const eachIs = (answer: readonly unknown[]) => doors.map(() => answer);
+
+describe('the audit application without its database', () => {
+  it('tells everybody when to ask again, and shows the records when the server is back', async () => {
+    expect(await everyDoor('application/json')).toEqual(eachIs([200, 'application/json', null]));
+    await postgres.crash();
+    expect(await everyDoor('application/json')).toEqual(eachIs([503, 'application/problem+json', '5']));
+    expect(await everyDoor('text/html')).toEqual(eachIs([503, 'text/html', '5']));
+    expect((await audit.json('/outcome-records')).body).toEqual({
+      ...{ type: 'about:blank', status: 503, title: 'The records cannot be read now' },
+      detail: 'Try again in a few seconds.',
+    });
+    await postgres.startAsItIs();
+    await patiently(async () => (await audit.get('/outcome-records')).status === 200 || undefined);
+    expect(await everyDoor('application/json')).toEqual(eachIs([200, 'application/json', null]));
+  }, 120_000);
+
+  it('tells the same to those who wait too long for a lock, and does not call a fault of its own trouble that passes', async () => {
+    await withOperator(url, async (operator) => {
+      await operator.query('BEGIN; LOCK TABLE gateway.outcome_record IN ACCESS EXCLUSIVE MODE');
+      expect(await everyDoor('application/json')).toEqual(eachIs([503, 'application/problem+json', '5']));
+      await operator.query('ROLLBACK; ALTER TABLE gateway.outcome_record RENAME TO misplaced');
+      expect(await everyDoor('application/json')).toEqual(eachIs([500, 'application/problem+json', null]));
+      await operator.query('ALTER TABLE gateway.misplaced RENAME TO outcome_record');
+    });
+    expect(await everyDoor('application/json')).toEqual(eachIs([200, 'application/json', null]));
+  }, 120_000);
+});
