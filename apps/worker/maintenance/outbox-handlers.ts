@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
@@ -13,6 +14,9 @@ export interface CallReader {
   /** Whether nothing is left of the call: it was forgotten, or its row was deleted. */
   isGone(gatedCallId: string): Promise<boolean>;
 }
+
+/** Calls poked last that are remembered: far more than a worker pokes until a call that goes nowhere comes to it again. */
+const REMEMBERED_POKES = 50_000;
 
 type Handler = (gatedCallId: string) => Promise<void>;
 
@@ -52,6 +56,7 @@ function doneOnceGone({ calls, log }: HandlerDeps, kind: keyof Handlers, handle:
 }
 
 function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
+  const poked = new LRUCache<string, true>({ max: REMEMBERED_POKES });
   return {
     async start_workflow(id) {
       // Delivered late, it must leave no workflow to rest for a call that can go on, or that is over.
@@ -61,8 +66,10 @@ function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
     },
     async poke_workflow(id) {
       await deps.workflows.poke(id);
-      // One that waits for its resolution and cannot go on has no other who would notice: its call is poked again and again.
-      await deps.workflows.rouse(id);
+      // One that waits for its resolution and cannot go on has no other who would notice: its call is poked again every minute, by
+      // some worker. A call that goes on needs one poke, and costs the engine no more than that.
+      if (poked.has(id)) await deps.workflows.rouse(id);
+      poked.set(id, true);
     },
     async cancel_access_request(id) {
       const { handle } = await deps.calls.load(id);

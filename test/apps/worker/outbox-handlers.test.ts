@@ -41,7 +41,13 @@ describe('the outbox handlers', () => {
     const { start_workflow, poke_workflow, log } = handlers(HANDLE);
     await start_workflow('a');
     await poke_workflow('b');
-    expect(log).toEqual(['start a', 'poke b', 'rouse b']);
+    expect(log).toEqual(['start a', 'poke b']);
+  });
+
+  it('ask after the workflow of a call that was poked before, and of no other: it may be stuck', async () => {
+    const { poke_workflow, log } = handlers(HANDLE);
+    for (const id of ['a', 'b', 'a', 'a']) await poke_workflow(id);
+    expect(log).toEqual(['poke a', 'poke b', 'poke a', 'rouse a', 'poke a', 'rouse a']);
   });
 
   it.each([
