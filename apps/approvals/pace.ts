@@ -67,6 +67,9 @@ export function startPace({
   const reconciler = startReconciler({
     ...{ of: 'open access requests', open: store.paced, workflows, log },
     restart: ({ id }) => workflows.restart(id),
+    // What is done in time is no work of a workflow that is stuck; so few are asked after, however many wait.
+    rouse: async ({ id, isLate }) => isLate && (await workflows.rouse(id)),
+    rouseEnded: (id) => workflows.rouse(id),
     intervalMs: reconcileIntervalMs,
   });
   return {

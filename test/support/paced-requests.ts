@@ -34,7 +34,7 @@ export async function startPacedRequests() {
   };
   let worker: Running | undefined = startPatientWorker(options);
   const rows = async (text: string, id: string) => (await db.pool.query(text, [id])).rows;
-  const handle = (id: string) => client.workflow.getHandle(accessRequestWorkflowId(id));
+  const handle = (id: string, runId?: string) => client.workflow.getHandle(accessRequestWorkflowId(id), runId);
   return {
     ...{ db, client, store, handle, temporal, consult },
     workflows: createAccessRequestWorkflows(client, taskQueue),

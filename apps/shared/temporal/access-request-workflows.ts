@@ -3,6 +3,7 @@ import type { accessRequestWorkflow } from '../../../workflows/access-request.wo
 import { accessRequestIdOf, accessRequestWorkflowId } from '../../../workflows/ids.ts';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
+import { describe, replaceStuck } from './stuck.ts';
 import { boundedBy, ignoringFinished, watching } from './watching.ts';
 
 export type { AccessRequestSteps } from '../../../workflows/access-request-steps.ts';
@@ -13,6 +14,8 @@ export interface AccessRequestWorkflows extends RunningWorkflows {
   wake(accessRequestId: string): Promise<void>;
   /** Starts the workflow, whatever became of those before it. Does nothing while one runs. */
   restart(accessRequestId: string): Promise<void>;
+  /** Puts another workflow in the place of one that runs and cannot go on. Answers whether there was need to. */
+  rouse(accessRequestId: string): Promise<boolean>;
 }
 
 export function createAccessRequestWorkflows(client: Client, taskQueue: string): AccessRequestWorkflows {
@@ -22,6 +25,14 @@ export function createAccessRequestWorkflows(client: Client, taskQueue: string):
     taskQueue,
     args: [{ accessRequestId }] as Parameters<typeof accessRequestWorkflow>,
   });
+  async function restart(accessRequestId: string): Promise<void> {
+    const request = {
+      ...options(accessRequestId),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
+      workflowIdConflictPolicy: 'USE_EXISTING' as const,
+    };
+    await within(() => client.workflow.start<typeof accessRequestWorkflow>('accessRequestWorkflow', request));
+  }
   return {
     async wake(accessRequestId) {
       const request = {
@@ -33,13 +44,10 @@ export function createAccessRequestWorkflows(client: Client, taskQueue: string):
         within(() => client.workflow.signalWithStart<typeof accessRequestWorkflow>('accessRequestWorkflow', request)),
       );
     },
-    async restart(accessRequestId) {
-      const request = {
-        ...options(accessRequestId),
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE' as const,
-        workflowIdConflictPolicy: 'USE_EXISTING' as const,
-      };
-      await within(() => client.workflow.start<typeof accessRequestWorkflow>('accessRequestWorkflow', request));
+    restart,
+    async rouse(accessRequestId) {
+      const described = await describe(client, within, accessRequestWorkflowId(accessRequestId));
+      return described !== undefined && replaceStuck(client, within, described, () => restart(accessRequestId));
     },
     ...watching(client, { workflowType: 'accessRequestWorkflow', taskQueue, idOf: accessRequestIdOf }),
   };

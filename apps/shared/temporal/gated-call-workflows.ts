@@ -1,9 +1,10 @@
-import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
-import { boundedBy, ignoringFinished, watching, type Within } from './watching.ts';
+import { describe, replaceStuck } from './stuck.ts';
+import { boundedBy, ignoringFinished, watching } from './watching.ts';
 
 /** Starts and wakes the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
 export interface GatedCallWorkflows extends RunningWorkflows {
@@ -19,9 +20,6 @@ export interface GatedCallWorkflows extends RunningWorkflows {
    */
   rouse(gatedCallId: string): Promise<boolean>;
 }
-
-/** Tries of one workflow task, each of them some ten seconds, after which it counts as stuck. */
-const STUCK_AFTER_TRIES = 4;
 
 /**
  * `restMs`: how long a workflow rests in the engine at most, which is as long as a call can wait for a resolution. It rests
@@ -60,46 +58,16 @@ export function createGatedCallWorkflows(
     start: (gatedCallId) => start(gatedCallId, { startDelay: restMs }),
     restart,
     poke,
-    rouse: createRouse(client, within, { poke, restart }),
+    async rouse(gatedCallId) {
+      const described = await describe(client, within, gatedCallWorkflowId(gatedCallId));
+      if (described === undefined) return false;
+      // Its start is the only thing that ever happened to it.
+      if (described.historyLength === 1) {
+        await poke(gatedCallId);
+        return true;
+      }
+      return replaceStuck(client, within, described, () => restart(gatedCallId, 'at once'));
+    },
     ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf }),
   };
-}
-
-/** See `GatedCallWorkflows.rouse`. */
-function createRouse(
-  client: Client,
-  within: Within,
-  { poke, restart }: Pick<GatedCallWorkflows, 'poke' | 'restart'>,
-): GatedCallWorkflows['rouse'] {
-  return async (gatedCallId) => {
-    const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
-    const described = await within(() => workflow.describe()).catch(unlessNotFound);
-    if (described === undefined) return false;
-    // Its start is the only thing that ever happened to it.
-    if (described.historyLength === 1) {
-      await poke(gatedCallId);
-      return true;
-    }
-    if (!isStuck(described)) return false;
-    // Of two who see it stuck, the second one must not end the workflow that the first one started.
-    const run = client.workflow.getHandle(described.workflowId, described.runId);
-    await within(() => run.terminate('stuck in one task')).catch(unlessNotFound);
-    await restart(gatedCallId, 'at once');
-    return true;
-  };
-}
-
-/**
- * Whether its history does not fit the code that is to go on from it, so that the task fails for ever: after code that
- * does not fit was deployed, or where the SDK takes a history apart in another way than when it was made (it may when
- * hundreds of signals come at once). The row is the truth, so the history can be given up; not while the tool is called.
- */
-function isStuck({ raw }: WorkflowExecutionDescription): boolean {
-  const tries = raw.pendingWorkflowTask?.attempt ?? 0;
-  return tries >= STUCK_AFTER_TRIES && (raw.pendingActivities ?? []).length === 0;
-}
-
-/** The engine's index may list one that is gone by now. */
-function unlessNotFound(error: unknown): undefined {
-  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

@@ -25,6 +25,30 @@ BEGIN
   IF r.notified OR v_wakes THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
 END $$;
 
+-- When people are reminded of the stage that is open.
+CREATE FUNCTION approvals.reminders_of(r approvals.access_request) RETURNS SETOF timestamptz LANGUAGE sql IMMUTABLE AS $$
+  SELECT r.stage_opened_at + after::bigint * interval '1 s'
+  FROM jsonb_array_elements_text(r.stages -> r.stage - 1 -> 'remindAfterSeconds') AS reminders (after)
+$$;
+
+-- The number of the last reminder that is due, when nobody was told of it yet.
+CREATE FUNCTION approvals.missing_reminder(r approvals.access_request, p_now timestamptz) RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT count(*)::int FROM approvals.reminders_of(r) AS at WHERE at <= p_now
+  HAVING count(*) > (SELECT coalesce(max(number), 0) FROM approvals.notice
+    WHERE access_request_id = r.id AND stage = r.stage AND event = 'reminder')
+$$;
+
+-- Whether the stage that is open has a resolver which did not answer yet.
+CREATE FUNCTION approvals.awaits_resolver(r approvals.access_request) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT r.stages -> r.stage - 1 ->> 'automatic' IS NOT NULL AND NOT EXISTS
+    (SELECT FROM approvals.resolver_answer WHERE access_request_id = r.id AND stage = r.stage)
+$$;
+
+-- Whether there is something to do for a workflow that nobody does in its place, as deadlines are.
+CREATE FUNCTION approvals.is_late(r approvals.access_request) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+  SELECT approvals.awaits_resolver(r) OR approvals.missing_reminder(r, clock_timestamp()) IS NOT NULL
+$$;
+
 -- The step of the workflow: carries out a deadline that has passed, or notes the reminder that is due. Of several that are
 -- due at once only the last is sent: nobody needs all that were missed. Answers in how many milliseconds something is next;
 -- 0 when the resolver of the open stage is to be asked first; NULL when the request is over or gone. Calling it again changes nothing.
@@ -35,16 +59,9 @@ BEGIN
   -- The row is locked from here on, by the look before.
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
   v_now := clock_timestamp();
-  SELECT count(*) FILTER (WHERE at <= v_now), min(at) FILTER (WHERE at > v_now) INTO v_due, v_next
-    FROM (SELECT r.stage_opened_at + after::bigint * interval '1 s' AS at
-      FROM jsonb_array_elements_text(r.stages -> r.stage - 1 -> 'remindAfterSeconds') AS reminders (after)) AS reminder;
-  IF v_due > (SELECT coalesce(max(number), 0) FROM approvals.notice
-      WHERE access_request_id = p_id AND stage = r.stage AND event = 'reminder') THEN
-    PERFORM approvals.tell(p_id, 'reminder', v_due);
-  END IF;
-  IF r.stages -> r.stage - 1 ->> 'automatic' IS NOT NULL AND NOT EXISTS
-      (SELECT FROM approvals.resolver_answer WHERE access_request_id = p_id AND stage = r.stage) THEN
-    RETURN 0;
-  END IF;
+  v_due := approvals.missing_reminder(r, v_now);
+  IF v_due IS NOT NULL THEN PERFORM approvals.tell(p_id, 'reminder', v_due); END IF;
+  IF approvals.awaits_resolver(r) THEN RETURN 0; END IF;
+  SELECT min(at) INTO v_next FROM approvals.reminders_of(r) AS at WHERE at > v_now;
   RETURN greatest(1, ceil(extract(epoch FROM least(r.expires_at, r.stage_ends_at, v_next) - v_now) * 1000));
 END $$;

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { startPace } from '../../../apps/approvals/pace.ts';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { aStage } from '../../support/access-requests.ts';
 import { startPacedRequests } from '../../support/paced-requests.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -92,4 +94,43 @@ describe('an open access request whose workflow is not there', () => {
     expect((await world.handle(runs).describe()).runId).toBe(runId);
     expect(await statusOf(queued)).toBeUndefined();
   }, 120_000);
+
+  /** Has workflow code that does not fit begin the workflows of these requests. */
+  async function beginWrongly(ids: readonly string[]): Promise<void> {
+    const { address, namespace, taskQueue } = world.temporal;
+    const workflowsPath = packagePath('test', 'fixtures', 'engine', 'incompatible.workflow.ts');
+    const workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
+    const connection = await NativeConnection.connect({ address });
+    const worker = await Worker.create({ connection, namespace, taskQueue, workflowBundle });
+    await worker
+      .runUntil(async () => {
+        for (const id of ids) await world.workflows.wake(id);
+        for (const id of ids) await waitFor(() => world.waits(id));
+      })
+      .finally(() => connection.close());
+  }
+
+  it('gets another workflow for one that cannot go on, when something of it is late or it is over, and for no other', async () => {
+    const stage = { remindAfterSeconds: [HOUR] };
+    const fine = await waiting(stage);
+    const { runId: fineRun } = await world.handle(fine).describe();
+    const [late, over] = [(await open(stage)).id, (await open(stage)).id];
+    await world.withoutWorker(() => beginWrongly([late, over]));
+    const wrong = await Promise.all([late, over].map(async (id) => (await world.handle(id).describe()).runId));
+    await Promise.all([late, over].map((id) => world.workflows.wake(id)));
+    await world.store.cancel(over, { note: { by: { client: 'mcp-gateway' } } });
+    for (const id of [late, fine]) await pass(id, HOUR);
+    const running = pace();
+    try {
+      await waitFor(async () => (await events(late)).includes('reminder'), { timeoutMs: 240_000 });
+      await waitFor(async () => (await statusOf(over)) === 'COMPLETED', { timeoutMs: 240_000 });
+    } finally {
+      await running.stop();
+    }
+    expect(await events(late)).toEqual(['reminder']);
+    const ends = [late, over].map(async (id, index) => (await world.handle(id, wrong[index]).describe()).status.name);
+    expect(await Promise.all(ends)).toEqual(['TERMINATED', 'TERMINATED']);
+    expect(await world.workflows.rouse(fine)).toBe(false);
+    expect((await world.handle(fine).describe()).runId).toBe(fineRun);
+  }, 600_000);
 });
