@@ -1,5 +1,5 @@
 import { aStage, newVote } from '../support/access-requests.ts';
-import type { startPacedRequests } from '../support/paced-requests.ts';
+import { AGREEING_RESOLVER, type startPacedRequests } from '../support/paced-requests.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 type World = Awaited<ReturnType<typeof startPacedRequests>>;
@@ -40,6 +40,16 @@ export const ACCESS_REQUEST_PATHS: Readonly<Record<string, Path>> = {
       { name: 'second', withinSeconds: 1, onlyOnEscalation: true },
     ],
     nothing,
+  ),
+  'approved-by-a-resolver-then-voted': lead(
+    [
+      { name: 'automatic', automatic: AGREEING_RESOLVER, withinSeconds: HOUR },
+      { name: 'people', withinSeconds: HOUR },
+    ],
+    async (world, request) => {
+      await world.store.castVote(newVote(request, { judgedStage: 2 }));
+      await world.workflows.wake(request.id);
+    },
   ),
   'poked-seven-times-then-voted': lead([{ withinSeconds: HOUR }], async (world, request) => {
     for (let count = 0; count < 7; count += 1) await world.workflows.wake(request.id);

@@ -12,6 +12,9 @@ import { newAccessRequest } from './access-requests.ts';
 import { createTestDatabase } from './database.ts';
 import { testTemporal } from './temporal.ts';
 
+/** A resolver that approves whatever it is asked about. */
+export const AGREEING_RESOLVER = 'agreeing';
+
 /** Access requests in a real database beside their workflows on a real engine, and nobody else who carries out a deadline. */
 export async function startPacedRequests() {
   const { address, namespace, taskQueue } = await testTemporal();
@@ -23,7 +26,7 @@ export async function startPacedRequests() {
   const temporal = { address, namespace, taskQueue, approvalsTaskQueue: taskQueue, tls: false };
   const consult = createConsult({
     store,
-    resolvers: new Map(),
+    resolvers: new Map([[AGREEING_RESOLVER, async () => ({ verdict: 'approve', reason: undefined }) as const]]),
     people: () => EMPTY_DIRECTORY,
     log,
   });
