@@ -27,7 +27,7 @@ export function BreakGlassForm({ request, csrfToken }: FormProps) {
             <label for="emergency-reason">Why it cannot wait</label>
             <textarea id="emergency-reason" name="reason" required maxLength={2_000} />
           </div>
-          <div>
+          <div class="decision-buttons">
             <button class="deny" type="submit">
               Grant without the approvers
             </button>
