@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { testRunFolder } from '../support/test-run.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 const open = (servers: object) => (pool = openUpstreams(servers));
 
 describe('upstreams over standard input and output', () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'upstream-')));
+  const folder = realpathSync(mkdtempSync(join(testRunFolder(), 'upstream-')));
   writeFileSync(join(folder, 'note.txt'), 'seven');
   const filesystem = program(`${SERVERS}server-filesystem/dist/index.js`, folder);
 
@@ -105,7 +105,7 @@ describe('upstreams over standard input and output', () => {
   });
 
   it('sends a call whose answer is lost once, also of a tool that is said to be idempotent [HINT-011]', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'died-'));
+    const folder = mkdtempSync(join(testRunFolder(), 'died-'));
     const crash = { ...program(crashing), env: { NOTE_CALLS_IN: join(folder, 'calls') } };
     const settings = { crash__die: { idempotent: true, effect: 'read' } };
     const upstreams = (pool = openUpstreams({ crash }, undefined, settings));

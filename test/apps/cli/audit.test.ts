@@ -14,7 +14,6 @@ beforeAll(async () => {
   denied = await audit.calls.end('denied');
 });
 afterAll(async () => {
-  desk.clear();
   await audit.stop();
 });
 

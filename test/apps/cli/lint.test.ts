@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { parse } from 'yaml';
 import { configuredTerms } from '../../../apps/approvals/templates.ts';
@@ -20,7 +20,6 @@ import { Desk } from './run.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-afterEach(() => desk?.clear());
 const run = (config: object, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 import { aCall, permitting } from '../../support/policy-folder.ts';
@@ -8,7 +8,6 @@ import { policyDesk, REQUESTABLE } from './policy-desk.ts';
 import { Desk } from './run.ts';
 
 let desk: Desk;
-afterEach(() => desk.clear());
 const aDesk = (...of: Parameters<typeof policyDesk>) => (desk = policyDesk(...of));
 
 describe('countersign policy check', () => {

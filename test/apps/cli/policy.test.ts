@@ -1,17 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { DEFAULT_POLICIES, FIXTURE_POLICIES } from '../../support/pdp.ts';
 import { Desk } from './run.ts';
 
-let desk: Desk | undefined;
-afterEach(() => desk?.clear());
-
 /** Runs `policy test` over a file with this content, beside a configuration that names the example policies. */
 function test(content: unknown, ...args: string[]) {
-  desk = new Desk({ pdp: { policies: DEFAULT_POLICIES } });
+  const desk = new Desk({ pdp: { policies: DEFAULT_POLICIES } });
   const file = join(desk.folder, 'cases.yaml');
   writeFileSync(file, typeof content === 'string' ? content : stringify(content));
   return desk.run(['policy', 'test', 'cases.yaml', ...args]);
@@ -80,7 +77,7 @@ describe('countersign policy test', () => {
   });
 
   it('takes what interoperability scenarios publish as it is', async () => {
-    desk = new Desk({});
+    const desk = new Desk({});
     const scenario = packagePath('test', 'authzen', 'scenarios', 'records');
     const published = (name: string) => packagePath('test', 'fixtures', 'authzen', `${name}.json`);
     const files = ['search-subject', 'search-resource', 'search-action', 'idp'].map(published);
@@ -119,7 +116,7 @@ describe('countersign policy test', () => {
   });
 
   it('says when a file is not there', async () => {
-    desk = new Desk({});
+    const desk = new Desk({});
     const { code, err } = await desk.run(['policy', 'test', 'missing.yaml']);
     expect(code).toBe(1);
     expect(err).toMatch(/missing\.yaml: the file cannot be read/);

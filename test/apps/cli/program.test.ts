@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { onFreePorts } from '../../support/config.ts';
@@ -7,9 +7,7 @@ import { createEmptyDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { Desk } from './run.ts';
 
-let desk: Desk | undefined;
-afterEach(() => desk?.clear());
-const at = (config: object | string = {}) => (desk = new Desk(config));
+const at = (config: object | string = {}) => new Desk(config);
 
 describe('the command line', () => {
   const COMMANDS = [

@@ -61,7 +61,6 @@ beforeAll(async () => {
 beforeEach(() => void stub.received.splice(0));
 afterAll(async () => {
   await stub.server.close();
-  desk.clear();
 });
 
 const env = { COUNTERSIGN_TOKEN: 'a-token-from-elsewhere' };
@@ -146,6 +145,5 @@ describe('a service that is not there', () => {
       expect(code).toBe(1);
       expect(err).toBe('countersign: nothing answers at http://127.0.0.1:9; start everything with `npm start`');
     }
-    lonely.clear();
   });
 });

@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readEnvironment } from '../../../apps/shared/config/env.ts';
 import { runCli } from '../../../apps/cli/program.ts';
+import { testRunFolder } from '../../support/test-run.ts';
 
-/** A folder with a configuration, in which command lines are run in this process. */
+/** A folder of the test run with a configuration, in which command lines are run in this process. */
 export class Desk {
-  readonly folder = mkdtempSync(join(tmpdir(), 'countersign-cli-'));
+  readonly folder = mkdtempSync(join(testRunFolder(), 'cli-'));
   readonly stateDir = join(this.folder, 'state');
 
   constructor(config: object | string) {
@@ -35,9 +35,5 @@ export class Desk {
       cwd: this.folder,
     });
     return { code, out: out.join('\n'), err: err.join('\n'), questions };
-  }
-
-  clear(): void {
-    rmSync(this.folder, { recursive: true, force: true });
   }
 }

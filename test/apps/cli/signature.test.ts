@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPins } from '../../../activities/stores/pins.ts';
 import { startChangingUpstream, TEMPLATE, type Description } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -24,11 +24,9 @@ beforeEach(async () => {
   bank.described = ORIGINAL;
   await db.pool.query('DELETE FROM gateway.pin');
 });
-let desk: Desk | undefined;
-afterEach(() => desk?.clear());
 
 function run(args: readonly string[], of: { answer?: string; servers?: object } = {}) {
-  desk = new Desk({ mcpServers: { bank: { url: bank.url }, ...of.servers } });
+  const desk = new Desk({ mcpServers: { bank: { url: bank.url }, ...of.servers } });
   const answer = of.answer === undefined ? {} : { answer: of.answer };
   return desk.run(['signature', ...args], { env: { DATABASE_URL: db.url }, ...answer });
 }
