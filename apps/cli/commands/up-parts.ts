@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { startApprovals } from '../../approvals/main.ts';
 import { startAudit } from '../../audit/main.ts';
 import { connectUpstreams, startGateway } from '../../gateway/main.ts';
@@ -15,6 +14,7 @@ import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
+import { exampleFiles } from '../example-files.ts';
 
 /** Everything that has started so far, to be stopped in two rounds: who serves first, what they stand on last. */
 export interface Parts {
@@ -44,8 +44,7 @@ export interface Starting {
 export function startEverything(deps: UpDeps): Starting {
   const { config, development, log, parts } = deps;
   const { secrets } = development;
-  // Where the file server of the example configuration keeps its files.
-  mkdirSync(join(config.stateDir, 'files'), { recursive: true });
+  mkdirSync(exampleFiles(config), { recursive: true });
   const upstreams = connectUpstreams(config, log.child({ part: 'upstreams' }));
   parts.standing.push({ name: 'upstreams', stop: () => upstreams.close() });
   const database = startDatabase(deps);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
@@ -20,7 +20,7 @@ import { Desk } from './run.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-const run = (config: object, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
+const run = (config: object | string, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 const files = { command: process.execPath, args: [fileServer, folder] };
@@ -116,6 +116,14 @@ describe('countersign lint', () => {
     const { code, out } = await run({ mcpServers: { web: { url: 'http://127.0.0.1:1/mcp' } } });
     expect(code).toBe(1);
     expect(out).toContain('error  web: it cannot be reached, or lists no tools');
+  });
+
+  it('says of the example, before its first start, that the start makes the folder of its file server, and makes nothing', async () => {
+    const { code, out } = await run(readFileSync(packagePath('countersign.yaml'), 'utf8'));
+    const stateDir = desk?.stateDir ?? '';
+    const told = `error  files: its folder ${join(stateDir, 'files')} does not exist yet; the first`;
+    expect([code, out]).toEqual([1, expect.stringContaining(told)]);
+    expect(existsSync(stateDir)).toBe(false);
   });
 });
 

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
 import type { Config } from '../../../shared/config/config.ts';
+import { exampleFiles } from '../../example-files.ts';
 import type { Finding } from './finding.ts';
 import { checkMapping } from './mappings.ts';
 
@@ -12,11 +14,11 @@ interface Found {
 
 /** Everything that is wrong, in the order of the rules. */
 export function lintTools(
-  config: Pick<Config, 'mcpServers' | 'tools' | 'requirements' | 'gateway'>,
+  config: Pick<Config, 'stateDir' | 'mcpServers' | 'tools' | 'requirements' | 'gateway'>,
   { tools, refused }: Found,
 ): Finding[] {
   return [
-    ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(upstream, { tools, refused })),
+    ...Object.keys(config.mcpServers).flatMap((upstream) => checkListed(config, upstream, { tools, refused })),
     ...Object.keys(config.tools).flatMap((name) => checkNamed(name, { tools, refused })),
     ...refused.map(({ name, reason }): Finding => ({
       severity: 'error',
@@ -31,16 +33,25 @@ export function lintTools(
 }
 
 /** An upstream that is not there has tools of which nothing is known. */
-function checkListed(upstream: string, { tools, refused }: Found): Finding[] {
+function checkListed(
+  config: Pick<Config, 'stateDir' | 'mcpServers'>,
+  upstream: string,
+  { tools, refused }: Found,
+): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
-  const message = 'it cannot be reached, or lists no tools';
+  const folder = exampleFiles(config);
+  const server = config.mcpServers[upstream];
+  const awaitsFolder = server !== undefined && 'args' in server && server.args.includes(folder) && !existsSync(folder);
+  const message = awaitsFolder
+    ? `its folder ${folder} does not exist yet; the first \`npm start\` makes it: run that first, or make the folder`
+    : 'it cannot be reached, or lists no tools; see that it runs and answers, then run this again';
   return [{ severity: 'error', rule: 'no-tools', about: upstream, message }];
 }
 
 /** What the operator says under a wrong name is said of nothing, and demands nothing. */
 function checkNamed(name: string, { tools, refused }: Found): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.name === name)) return [];
-  const message = 'the configuration says something of this tool, and no upstream has it';
+  const message = 'the configuration says something of this tool, and no upstream that answers has it';
   return [{ severity: 'error', rule: 'no-such-tool', about: name, message }];
 }
 
