@@ -1,55 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { startOutbox } from '../../apps/shared/outbox.ts';
 import { obligationHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
-import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { obligingPdp } from '../support/obligation-world.ts';
+import { notify, ownObligations, permit, QUESTION, REFUSED, stepUp } from '../support/own-obligations.ts';
+import { waitFor } from '../support/wait-for.ts';
 
-const QUESTION: EvaluationRequest = {
-  subject: { type: 'identity', id: 'alice' },
-  action: { name: 'tools/call' },
-  resource: { type: 'tool', id: 'bank__transfer' },
-  context: { arguments: { amount: 5 } },
-};
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token' };
 
-const notify = (id: string, properties: object = {}) => ({
-  id,
-  type: 'notification',
-  properties: { to: 'treasury-audit', topic: 'transfer', body: 'a transfer', ...properties },
-});
-const stepUp = (id: string, properties: object = { acr_value: 'loa:3' }) => ({ id, type: 'step-up', properties });
-
-let db!: TestDatabase;
-let oblige!: Awaited<ReturnType<typeof obligingPdp>>;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  oblige = await obligingPdp(db.pool);
-});
-afterAll(async () => {
-  await oblige?.close();
-  await db?.drop();
-});
-beforeEach(() => oblige.receiver.reset());
-
-const evaluate = (says: unknown, claims: JsonObject = {}) => {
-  oblige.world.says = says;
-  return oblige.pdp.evaluate(QUESTION, undefined, claims);
-};
-const permit = (obligations: unknown, evaluation_id: string = randomUUID()) => ({
-  decision: true,
-  context: { evaluation_id, obligations },
-});
+const own = ownObligations();
+const { evaluate, arrived } = own;
 const denial = (obligations: unknown, members: object = {}) => ({
   decision: false,
   context: { evaluation_id: randomUUID(), obligations, ...members },
 });
-const arrived = () => oblige.receiver.arrived.map(({ body }) => body.obligation.id).sort();
-const refused = { kind: 'deny', unmet: {} };
 
 describe('a step-up', () => {
   const mfa = stepUp('s', { acr_value: 'loa:3', amr_values: ['mfa', 'hwk'] });
@@ -83,7 +48,7 @@ describe('a step-up', () => {
   );
 
   it('is met by levels that the operator ranks above, and by no others', async () => {
-    const ranked = await obligingPdp(db.pool, { acrLevels: ['loa:1', 'loa:3', 'loa:4'] });
+    const ranked = await obligingPdp(own.db.pool, { acrLevels: ['loa:1', 'loa:3', 'loa:4'] });
     try {
       ranked.world.says = permit([stepUp('s')]);
       const kinds = await Promise.all(
@@ -98,7 +63,7 @@ describe('a step-up', () => {
   });
 
   it('that is missing is no way out where something else is missing, too', async () => {
-    expect(await evaluate(permit([stepUp('s'), { id: 'x', type: 'dance', properties: {} }]))).toMatchObject(refused);
+    expect(await evaluate(permit([stepUp('s'), { id: 'x', type: 'dance', properties: {} }]))).toMatchObject(REFUSED);
   });
 
   it('of a requestable denial comes before the approval, and never instead of it [PRJ-29]', async () => {
@@ -121,11 +86,11 @@ describe('a step-up', () => {
 describe('a denial with obligations', () => {
   const queued = async () =>
     (
-      await db.pool.query<{ id: string; kept: boolean }>(
+      await own.db.pool.query<{ id: string; kept: boolean }>(
         'SELECT id, sealed_message IS NOT NULL AS kept FROM gateway.obligation',
       )
     ).rows;
-  beforeEach(() => db.pool.query('TRUNCATE gateway.obligation, gateway.outbox'));
+  beforeEach(() => own.db.pool.query('TRUNCATE gateway.obligation, gateway.outbox'));
 
   it('stays one, requestable or not, and has them carried out [OBL-01, OBL-08, OBL-09, OBL-10]', async () => {
     const odd = { id: 'x', type: 'dance', properties: {} };
@@ -138,7 +103,7 @@ describe('a denial with obligations', () => {
       ],
     });
     expect(arrived()).toEqual(['n-1', 'n-2']);
-    expect(oblige.receiver.arrived[0]?.body.decision).toBe(false);
+    expect(own.oblige.receiver.arrived[0]?.body.decision).toBe(false);
   });
 
   it('has each carried out once, however often and by however many it is read [PRJ-29]', async () => {
@@ -153,56 +118,58 @@ describe('a denial with obligations', () => {
   });
 
   it('is queued while its receiver is away, sealed, and delivered under the same id [OBL-08, OBL-28]', async () => {
-    oblige.receiver.answer = () => 503;
+    own.oblige.receiver.answer = () => 503;
     expect(await evaluate(denial([notify('n-1')]))).toMatchObject({ obligations: [{ outcome: 'queued' }] });
     const [row] = await queued();
-    const shown = await db.pool.query<{ shown: string }>('SELECT o::text AS shown FROM gateway.obligation o');
+    const shown = await own.db.pool.query<{ shown: string }>('SELECT o::text AS shown FROM gateway.obligation o');
     expect(shown.rows[0]?.shown).not.toMatch(/a transfer|treasury/);
-    const outbox = await db.pool.query('SELECT kind, subject_id FROM gateway.outbox');
+    const outbox = await own.db.pool.query('SELECT kind, subject_id FROM gateway.outbox');
     expect(outbox.rows).toEqual([{ kind: 'deliver_obligation', subject_id: row?.id }]);
-    await expect(oblige.deliverObligation(String(row?.id))).rejects.toThrow('503');
-    oblige.receiver.answer = () => 200;
-    await oblige.deliverObligation(String(row?.id));
-    expect(oblige.receiver.arrived.map(({ webhookId }) => webhookId)).toEqual([row?.id, row?.id, row?.id]);
+    await expect(own.oblige.deliverObligation(String(row?.id))).rejects.toThrow('503');
+    own.oblige.receiver.answer = () => 200;
+    await own.oblige.deliverObligation(String(row?.id));
+    expect(own.oblige.receiver.arrived.map(({ webhookId }) => webhookId)).toEqual([row?.id, row?.id, row?.id]);
     expect(await queued()).toEqual([{ id: row?.id, kept: false }]);
-    await oblige.deliverObligation(String(row?.id));
-    expect(oblige.receiver.arrived).toHaveLength(3);
+    await own.oblige.deliverObligation(String(row?.id));
+    expect(own.oblige.receiver.arrived).toHaveLength(3);
   });
 
   it('is delivered by the outbox of a worker, which finds what a process that died left [OBL-08]', async () => {
-    oblige.receiver.answer = () => 503;
+    own.oblige.receiver.answer = () => 503;
     await evaluate(denial([notify('n-1')]));
-    oblige.receiver.answer = () => 200;
-    await db.pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
+    own.oblige.receiver.answer = () => 200;
+    await own.db.pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
     const outbox = await startOutbox({
-      ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 4 },
-      handlers: obligationHandlers(oblige),
+      ...{ pool: own.db.pool, listenUrl: own.db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 4 },
+      handlers: obligationHandlers(own.oblige),
       log: pino({ level: 'silent' }),
     });
     try {
       await waitFor(async () => (await queued()).every(({ kept }) => !kept));
-      expect(oblige.receiver.arrived).toHaveLength(2);
+      expect(own.oblige.receiver.arrived).toHaveLength(2);
     } finally {
       await outbox.stop();
     }
   });
 
   it('is given up aloud after a day, and at once when its receiver refuses [OBL-09]', async () => {
-    oblige.receiver.answer = () => 503;
+    own.oblige.receiver.answer = () => 503;
     await evaluate(denial([notify('n-1')]));
     const [row] = await queued();
-    await db.pool.query("UPDATE gateway.obligation SET added_at = clock_timestamp() - interval '25 hours'");
-    await oblige.deliverObligation(String(row?.id));
-    expect(oblige.lines.findLast(({ alarm }) => alarm === 'obligation_unmet')).toMatchObject({ webhookId: row?.id });
-    oblige.receiver.answer = () => 404;
+    await own.db.pool.query("UPDATE gateway.obligation SET added_at = clock_timestamp() - interval '25 hours'");
+    await own.oblige.deliverObligation(String(row?.id));
+    expect(own.oblige.lines.findLast(({ alarm }) => alarm === 'obligation_unmet')).toMatchObject({
+      webhookId: row?.id,
+    });
+    own.oblige.receiver.answer = () => 404;
     expect(await evaluate(denial([notify('n-2')]))).toMatchObject({ obligations: [{ outcome: 'unmet' }] });
     expect((await queued()).every(({ kept }) => !kept)).toBe(true);
   });
 
   it('forgets after a week that there were any, and nothing that is still to be delivered', async () => {
-    oblige.receiver.answer = ({ body }) => (body.obligation.id === 'n-2' ? 503 : 200);
+    own.oblige.receiver.answer = ({ body }) => (body.obligation.id === 'n-2' ? 503 : 200);
     await evaluate(denial([notify('n-1'), notify('n-2')]));
-    await db.pool.query("UPDATE gateway.obligation SET added_at = clock_timestamp() - interval '8 days'");
+    await own.db.pool.query("UPDATE gateway.obligation SET added_at = clock_timestamp() - interval '8 days'");
     await evaluate(denial([notify('n-3')]));
     expect((await queued()).map(({ kept }) => kept).sort()).toEqual([false, true]);
   });

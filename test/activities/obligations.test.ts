@@ -1,54 +1,19 @@
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
-import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { describe, expect, it } from '@jest/globals';
 import { obligingPdp } from '../support/obligation-world.ts';
+import { notify, ownObligations, permit, QUESTION, REFUSED, stepUp } from '../support/own-obligations.ts';
 
-const QUESTION: EvaluationRequest = {
-  subject: { type: 'identity', id: 'alice' },
-  action: { name: 'tools/call' },
-  resource: { type: 'tool', id: 'bank__transfer' },
-  context: { arguments: { amount: 5 } },
-};
 const FAILED = { name: 'CountersignError', code: 'ERR_OBLIGATION_UNAVAILABLE', retryable: true };
 
-const notify = (id: string, properties: object = {}) => ({
-  id,
-  type: 'notification',
-  properties: { to: 'treasury-audit', topic: 'transfer', body: 'a transfer', ...properties },
-});
-const stepUp = (id: string, properties: object = { acr_value: 'loa:3' }) => ({ id, type: 'step-up', properties });
 const custom = (id: string) => ({ id, type: 'custom', properties: { vendor: 'example.test', action: 'watermark' } });
 
-let db!: TestDatabase;
-let oblige!: Awaited<ReturnType<typeof obligingPdp>>;
-beforeAll(async () => {
-  db = await createTestDatabase();
-  oblige = await obligingPdp(db.pool);
-});
-afterAll(async () => {
-  await oblige?.close();
-  await db?.drop();
-});
-beforeEach(() => oblige.receiver.reset());
-
-const evaluate = (says: unknown, claims: JsonObject = {}) => {
-  oblige.world.says = says;
-  return oblige.pdp.evaluate(QUESTION, undefined, claims);
-};
-const permit = (obligations: unknown, evaluation_id: string = randomUUID()) => ({
-  decision: true,
-  context: { evaluation_id, obligations },
-});
-const arrived = () => oblige.receiver.arrived.map(({ body }) => body.obligation.id).sort();
-const refused = { kind: 'deny', unmet: {} };
+const own = ownObligations();
+const { evaluate, arrived } = own;
 
 describe('a permit with obligations', () => {
   it('permits once all of them were carried out, in whatever order they are listed [OBL-01, OBL-02, OBL-05, OBL-06, OBL-16, OBL-18]', async () => {
     const all = [notify('n-1'), custom('c-1'), stepUp('s-1'), notify('n-2', { to: 'security', topic: undefined })];
     for (const listed of [all, all.toReversed()]) {
-      oblige.receiver.reset();
+      own.oblige.receiver.reset();
       const answer = permit(listed);
       expect(await evaluate(answer, { acr: 'loa:3' })).toMatchObject({
         kind: 'allow',
@@ -56,7 +21,7 @@ describe('a permit with obligations', () => {
       });
       expect(arrived()).toEqual(['c-1', 'n-1', 'n-2']);
       // What is sent is the obligation and what it belongs to: nothing of the question.
-      expect(oblige.receiver.arrived.find(({ path }) => path === '/security')?.body).toEqual({
+      expect(own.oblige.receiver.arrived.find(({ path }) => path === '/security')?.body).toEqual({
         evaluation_id: answer.context.evaluation_id,
         decision: true,
         obligation: { id: 'n-2', type: 'notification', properties: { to: 'security', body: 'a transfer' } },
@@ -93,7 +58,7 @@ describe('a permit with obligations', () => {
   ])(
     'is a denial with one %s; the others are carried out all the same [OBL-02, OBL-07, OBL-09, OBL-10, OBL-14, OBL-17, OBL-25, OBL-27]',
     async (_what, odd) => {
-      expect(await evaluate(permit([odd, notify('n-1')]), { acr: 'loa:3' })).toMatchObject(refused);
+      expect(await evaluate(permit([odd, notify('n-1')]), { acr: 'loa:3' })).toMatchObject(REFUSED);
       expect(arrived()).toEqual(['n-1']);
     },
   );
@@ -106,20 +71,20 @@ describe('a permit with obligations', () => {
   );
 
   it('is a denial when two have one id, of which neither is carried out [OBL-03]', async () => {
-    expect(await evaluate(permit([notify('n-1'), custom('n-1'), notify('n-2')]))).toMatchObject(refused);
+    expect(await evaluate(permit([notify('n-1'), custom('n-1'), notify('n-2')]))).toMatchObject(REFUSED);
     expect(arrived()).toEqual(['n-2']);
   });
 
   it('has at most fifty carried out, and is a denial with more', async () => {
     const many = Array.from({ length: 60 }, (_, n) => notify(`n-${n}`));
-    expect(await evaluate(permit(many))).toMatchObject(refused);
-    expect(oblige.receiver.arrived).toHaveLength(50);
+    expect(await evaluate(permit(many))).toMatchObject(REFUSED);
+    expect(own.oblige.receiver.arrived).toHaveLength(50);
   });
 
   it.each([500, 503, 429, 302, 100_000])(
     'permits nothing now, and may be asked for again, when a receiver fails (%i) [OBL-06, OBL-07, OBL-10]',
     async (status) => {
-      oblige.receiver.answer = ({ path }) => {
+      own.oblige.receiver.answer = ({ path }) => {
         if (path !== '/audit') return 200;
         return status > 1_000 ? new Promise<number>(() => undefined) : status;
       };
@@ -129,8 +94,8 @@ describe('a permit with obligations', () => {
   );
 
   it.each([400, 404, 410, 422])('is a denial when a receiver refuses (%i) [OBL-07, OBL-18]', async (status) => {
-    oblige.receiver.answer = ({ path }) => (path === '/custom' ? status : 200);
-    expect(await evaluate(permit([custom('c-1'), notify('n-1')]))).toMatchObject(refused);
+    own.oblige.receiver.answer = ({ path }) => (path === '/custom' ? status : 200);
+    expect(await evaluate(permit([custom('c-1'), notify('n-1')]))).toMatchObject(REFUSED);
     expect(arrived()).toEqual(['c-1', 'n-1']);
   });
 
@@ -138,13 +103,13 @@ describe('a permit with obligations', () => {
     const again = permit([notify('n-1')], 'eval-that-never-changes');
     await evaluate(again);
     await evaluate(again);
-    expect(new Set(oblige.receiver.arrived.map(({ webhookId }) => webhookId)).size).toBe(2);
+    expect(new Set(own.oblige.receiver.arrived.map(({ webhookId }) => webhookId)).size).toBe(2);
   });
 
   it('tells auditors what was carried out [OBL-26]', async () => {
     const answer = permit([notify('n-1'), { id: 'x', type: 'dance', properties: {} }]);
     await evaluate(answer);
-    expect(oblige.lines.findLast(({ audit }) => audit === 'obligations')).toMatchObject({
+    expect(own.oblige.lines.findLast(({ audit }) => audit === 'obligations')).toMatchObject({
       evaluationId: answer.context.evaluation_id,
       obligations: [
         { id: 'n-1', type: 'notification', outcome: 'carried_out' },
@@ -152,13 +117,13 @@ describe('a permit with obligations', () => {
       ],
     });
     // Neither what was said nor to whom.
-    expect(JSON.stringify(oblige.lines)).not.toMatch(/a transfer|treasury-audit/);
+    expect(JSON.stringify(own.oblige.lines)).not.toMatch(/a transfer|treasury-audit/);
   });
 });
 
 describe('a receiver', () => {
   it('gets no more in a minute than the operator says; a permit beyond permits nothing now [OBL-27]', async () => {
-    const limited = await obligingPdp(db.pool, { maxPerMinute: 2 });
+    const limited = await obligingPdp(own.db.pool, { maxPerMinute: 2 });
     try {
       limited.world.says = permit([notify('n-1')]);
       const ask = () =>
@@ -177,8 +142,8 @@ describe('a receiver', () => {
   });
 
   it('can be one that ends sessions, where the operator names it [OBL-17]', async () => {
-    const ending = await obligingPdp(db.pool);
-    const other = await obligingPdp(db.pool, { sessionTermination: ending.receiver.at('sessions') });
+    const ending = await obligingPdp(own.db.pool);
+    const other = await obligingPdp(own.db.pool, { sessionTermination: ending.receiver.at('sessions') });
     try {
       other.world.says = permit([
         { id: 't', type: 'session_termination', properties: { subject: 'mallory', more: 1 } },
@@ -195,5 +160,5 @@ describe('a receiver', () => {
 
 it('nothing is declared of what is supported: no declaration means that any type may come [OBL-23]', async () => {
   await evaluate({ decision: true });
-  expect(oblige.world.asked.at(-1)).toEqual(QUESTION);
+  expect(own.oblige.world.asked.at(-1)).toEqual(QUESTION);
 });

@@ -1,94 +1,62 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { PROMPT, RESOURCE, startChangingUpstream } from '../../support/changing-upstream.ts';
-import { aReceiver, type Receiver } from '../../support/obligation-world.ts';
-import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
+import { describe, expect, it } from '@jest/globals';
+import { PROMPT, RESOURCE } from '../../support/changing-upstream.ts';
+import { ownObligedBank } from '../../support/obliged-bank.ts';
+import { REQUESTABLE } from '../../support/real-gateway.ts';
 
 const NOTIFY = { id: 'n-1', type: 'notification', properties: { to: 'treasury-audit', body: 'a transfer' } };
 const STEP_UP = { id: 's-1', type: 'step-up', properties: { acr_value: 'loa:3', amr_values: ['mfa'] } };
 const STRONG = { acr: 'loa:3', amr: ['pwd', 'mfa'] };
 const NEXT_STEP = 'dev.countersign/next-step';
 
-let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
-let receiver!: Receiver;
-let real!: Awaited<ReturnType<typeof startRealGateway>>;
-beforeAll(async () => {
-  bank = await startChangingUpstream({
-    description: 'Pays.',
-    properties: { amount: { type: 'integer' } },
-    annotations: {},
-    items: { prompt: 'Asks.', resource: 'Paper.', template: 'A drawer.' },
-  });
-  receiver = await aReceiver();
-  real = await startRealGateway(
-    {},
-    {
-      mcpServers: { bank: { url: bank.url } },
-      obligations: { notification: { 'treasury-audit': receiver.at('audit') } },
-    },
-  );
-});
-afterAll(async () => {
-  await real?.stop();
-  await receiver?.close();
-  await bank?.close();
-});
-beforeEach(() => {
-  real.reset();
-  receiver.reset();
-});
+const own = ownObligedBank();
+const { pay, tokenWith } = own;
 
 const permitWith = (...obligations: object[]) => {
-  real.authority.decide = () => ({ decision: true, context: { evaluation_id: randomUUID(), obligations } });
-};
-const tokenWith = (claims: object) => real.authority.token({ aud: real.mcpUrl, ...claims });
-let amount = 0;
-const pay = async (claims: object = {}) => {
-  const params = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
-  return (await real.send('tools/call', params, await tokenWith(claims))).body;
+  own.real.authority.decide = () => ({ decision: true, context: { evaluation_id: randomUUID(), obligations } });
 };
 
 describe('an allowed call with obligations', () => {
   it('reaches its tool after they were carried out [OBL-06]', async () => {
     permitWith(NOTIFY);
     let callsAtArrival: number | undefined;
-    receiver.answer = () => {
-      callsAtArrival = bank.calls;
+    own.receiver.answer = () => {
+      callsAtArrival = own.bank.calls;
       return 200;
     };
-    const before = bank.calls;
+    const before = own.bank.calls;
     expect((await pay()).result).toMatchObject({ content: [{ text: 'paid' }] });
-    expect([callsAtArrival, bank.calls]).toEqual([before, before + 1]);
+    expect([callsAtArrival, own.bank.calls]).toEqual([before, before + 1]);
   });
 
   it('does not, and may be repeated, when one fails [OBL-06, OBL-07]', async () => {
     permitWith(NOTIFY);
-    receiver.answer = () => 500;
-    const before = bank.calls;
+    own.receiver.answer = () => 500;
+    const before = own.bank.calls;
     expect((await pay()).error).toMatchObject({
       code: -32_603,
       message: expect.stringMatching(/did not run.*may be repeated/),
     });
-    expect(bank.calls).toBe(before);
+    expect(own.bank.calls).toBe(before);
   });
 
   it('is refused when one cannot be complied with [OBL-07, OBL-29]', async () => {
     permitWith(NOTIFY, { id: 'x', type: 'dance', properties: {} });
-    const before = bank.calls;
+    const before = own.bank.calls;
     expect((await pay()).result).toMatchObject({ isError: true });
-    expect([bank.calls, receiver.arrived.length]).toEqual([before, 1]);
+    expect([own.bank.calls, own.receiver.arrived.length]).toEqual([before, 1]);
   });
 
   it('needs the sign-in that policy demands, and says which [OBL-15, OBL-30]', async () => {
     permitWith(STEP_UP);
-    const before = bank.calls;
+    const before = own.bank.calls;
     const weak = (await pay({ acr: 'loa:3' })).result;
     expect(weak).toMatchObject({
       isError: true,
       content: [{ text: expect.stringMatching(/^The tool did not run\. .*Next step: sign in again/) }],
       _meta: { [NEXT_STEP]: { kind: 'step_up', signIns: [{ acr_value: 'loa:3', amr_values: ['mfa'] }] } },
     });
-    expect(bank.calls).toBe(before);
+    expect(own.bank.calls).toBe(before);
     expect((await pay(STRONG)).result).toMatchObject({ content: [{ text: 'paid' }] });
   });
 });
@@ -97,18 +65,18 @@ describe.each([
   ['prompts/get', { name: `bank__${PROMPT}` }],
   ['resources/read', { uri: RESOURCE }],
 ])('an allowed %s with obligations', (method, params) => {
-  const read = async (claims: object = {}) => (await real.send(method, params, await tokenWith(claims))).body;
+  const read = async (claims: object = {}) => (await own.real.send(method, params, await tokenWith(claims))).body;
 
   it('goes through after they were carried out, and not without [OBL-06, OBL-07]', async () => {
     permitWith(NOTIFY, STEP_UP);
-    const before = bank.reads;
+    const before = own.bank.reads;
     expect((await read()).error).toMatchObject({ message: expect.stringContaining('Sign in again') });
-    receiver.answer = () => 503;
+    own.receiver.answer = () => 503;
     expect((await read(STRONG)).error).toMatchObject({ message: expect.stringContaining('may be repeated later') });
-    expect(bank.reads).toBe(before);
-    receiver.answer = () => 200;
+    expect(own.bank.reads).toBe(before);
+    own.receiver.answer = () => 200;
     expect((await read(STRONG)).result).toBeDefined();
-    expect(bank.reads).toBe(before + 1);
+    expect(own.bank.reads).toBe(before + 1);
   });
 });
 
@@ -116,17 +84,16 @@ describe('a call that needs an approval, with obligations', () => {
   const heldWith = (...obligations: object[]) => {
     const { context } = REQUESTABLE;
     const evaluation_id = randomUUID();
-    real.authority.decide = () => ({ decision: false, context: { ...context, evaluation_id, obligations } });
+    own.real.authority.decide = () => ({ decision: false, context: { ...context, evaluation_id, obligations } });
   };
 
   it('has them carried out once, becomes a task all the same, and keeps what became of them [OBL-08, OBL-26, PRJ-29]', async () => {
     heldWith(NOTIFY, { id: 'x', type: 'dance', properties: {} });
-    const { result } = await pay();
+    const { result } = await pay({}, 1_000);
     expect(result).toMatchObject({ resultType: 'task' });
-    amount -= 1;
-    expect((await pay()).result?.['taskId']).toBe(result?.['taskId']);
-    expect(receiver.arrived).toHaveLength(1);
-    const { rows } = await real.database.pool.query(
+    expect((await pay({}, 1_000)).result?.['taskId']).toBe(result?.['taskId']);
+    expect(own.receiver.arrived).toHaveLength(1);
+    const { rows } = await own.real.database.pool.query(
       `SELECT d.obligations FROM gateway.decision d JOIN gateway.gated_call g ON g.id = d.gated_call_id WHERE g.task_id = $1`,
       [result?.['taskId']],
     );
@@ -143,7 +110,7 @@ describe('a call that needs an approval, with obligations', () => {
   it('is not requested before the caller signed in as policy demands [PRJ-29]', async () => {
     heldWith(STEP_UP);
     expect((await pay()).result).toMatchObject({ isError: true, _meta: { [NEXT_STEP]: { kind: 'step_up' } } });
-    expect(real.authority.submissions()).toEqual([]);
+    expect(own.real.authority.submissions()).toEqual([]);
     expect((await pay(STRONG)).result).toMatchObject({ resultType: 'task' });
   });
 });
