@@ -28,7 +28,8 @@ export function createApprovalState({ sign, issuer, audience, store }: ApprovalS
       exp: wholeSeconds(approval.approvedUntil),
       jti: randomUUID(),
       approval_id: approval.id,
-      task_id: request.id,
+      // The task that the client knows.
+      task_id: request.bundle?.id ?? request.id,
       evaluation_id: request.evaluationId,
       ...(request.template !== undefined && { template: request.template }),
       requester: request.clientId,

@@ -37,6 +37,7 @@ export async function createAccessRequests(
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
+  const maxBodyBytes = gateway.maxBodyBytes + ENVELOPE_BYTES;
   return accessRequestRouter({
     store,
     submit: createSubmit({
@@ -51,7 +52,8 @@ export async function createAccessRequests(
     urls,
     clients,
     rate: createRateLimit({ count: approvals.maxRequestsPerSecond, seconds: 1 }),
-    maxBodyBytes: gateway.maxBodyBytes + ENVELOPE_BYTES,
+    maxBodyBytes,
+    bundles: approvals.bulk && { ...approvals.bulk, maxShared: maxBodyBytes },
     log,
   });
 }

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { boundParts, isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
-import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { boundBundle, boundParts, isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
 import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { Problem } from './problem.ts';
-import { toolOf, type Submission } from './submission.ts';
+import { toolOf, type ShapedSubmission, type Submission } from './submission.ts';
 import { sha256 } from '../../shared/sha256.ts';
 
 /** How far the clocks of PDP and access request service may be apart (PRJ-13). */
@@ -29,8 +29,10 @@ const claimsSchema = z.looseObject({
   subject: z.unknown().optional(),
   resource: z.unknown().optional(),
   action: z.unknown().optional(),
+  items: z.unknown().optional(),
   context: z.unknown().optional(),
 });
+type Claims = z.infer<typeof claimsSchema>;
 
 /** What a genuine denial that covers the submission says. */
 export interface VerifiedDenial {
@@ -48,6 +50,12 @@ export interface VerifiedDenial {
   readonly callDigest: string;
 }
 
+/** A thing that was submitted, alone or in a bundle, with the denial that it was really given. */
+export interface DeniedItem {
+  readonly submission: Submission;
+  readonly denial: VerifiedDenial;
+}
+
 export interface DenialTrust {
   /** PDP identifier → its keys. No other issuer is listened to (PRJ-06). */
   readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
@@ -61,13 +69,41 @@ export interface DenialTrust {
   readonly now: () => number;
 }
 
+/** A denial, and what was submitted with it: one thing, or the items of a bundle that it is about. */
+interface Proof {
+  readonly denial: Submission['denial'];
+  readonly items: readonly [Submission, ...Submission[]];
+}
+
 /**
- * Verifies that the submission belongs to a genuine, fresh, requestable denial: signature, issuer and audience, then
- * the binding, then freshness, so that a forged denial is never reported as a stale one. Throws a `Problem`.
+ * Verifies that what was submitted belongs to genuine, fresh, requestable denials: signature, issuer and audience, then
+ * the binding, then freshness, of all of them in turn, so that a forged denial is never reported as a stale one. A denial of a bundle
+ * has to be about all items, no others, in their order. Answers each item with its own denial; the binding hash is of that item alone,
+ * and so is an approval that is made from it (ARAP-SCP-06). Throws a `Problem`.
  * @see ARAP, Binding Token Integrity (PRJ-07, PRJ-09, PRJ-13)
  */
-export async function verifyDenial(submission: Submission, trust: DenialTrust): Promise<VerifiedDenial> {
-  const { denial } = submission;
+export async function verifyDenials(
+  { items, bundle }: Pick<ShapedSubmission, 'items' | 'bundle'>,
+  trust: DenialTrust,
+): Promise<DeniedItem[]> {
+  const proofs = bundle?.hasOneDenial === true ? [proofOf(items)] : items.map((item) => proofOf([item]));
+  const genuine: { proof: Proof; claims: Claims; evaluationId: string }[] = [];
+  for (const proof of proofs) genuine.push({ proof, ...(await verifySigned(proof.denial, trust)) });
+  const denied = genuine.flatMap(({ proof, ...signed }) => {
+    compareBinding(proof, signed.claims);
+    return proof.items.map((submission) => ({ submission, denial: denialOf(submission, signed) }));
+  });
+  for (const { proof, claims } of genuine) checkFreshness(proof.denial, claims, trust.now());
+  return denied;
+}
+
+function proofOf([first, ...rest]: readonly Submission[]): Proof {
+  if (first === undefined) throw new Error('a submission without items has the right shape');
+  return { denial: first.denial, items: [first, ...rest] };
+}
+
+/** What the denial says, by the word of the PDP, and the evaluation that it came from. Its age is judged later. */
+async function verifySigned(denial: Submission['denial'], trust: DenialTrust) {
   const token = denial.binding_token ?? (await tokenOnRecord(denial.evaluation_id, trust));
   const claims = claimsSchema.safeParse(await verifyToken(token, trust)).data;
   if (claims === undefined) throw invalid('the token says too little');
@@ -77,23 +113,27 @@ export async function verifyDenial(submission: Submission, trust: DenialTrust): 
   if (evaluationId === undefined || (denial.evaluation_id ?? evaluationId) !== evaluationId) {
     throw invalid('denial.evaluation_id is not the one of the token');
   }
-  const bindingHash = compareBinding(submission, claims);
-  const shown = digestOfWhatIsShown(submission, claims.binding_context_members);
-  // What the PDP has on record is what holds; the echo of it came through the enforcement point (ARAP-BND-19).
-  checkFreshness(denial.binding_token === undefined ? undefined : denial.expires_at, claims, trust.now());
+  return { claims, evaluationId };
+}
+
+function denialOf(
+  submission: Submission,
+  { claims, evaluationId }: { claims: Claims; evaluationId: string },
+): VerifiedDenial {
+  const members = claims.binding_context_members;
   return {
     evaluationId,
     tokenId: claims.jti,
     requester: claims.requester,
     // The echo in the denial is nobody's word: it may not choose what an approval is good for (ARAP-SUB-26).
     template: claims.template,
-    reason: claims.reason ?? denial.reason,
+    reason: claims.reason ?? submission.denial.reason,
     title: claims.display?.title,
     description: claims.display?.description,
     policies: claims.policies,
-    bindingHash,
-    bindingContextMembers: claims.binding_context_members,
-    callDigest: shown,
+    bindingHash: hashOf(boundParts(asQuestion(submission), members)),
+    bindingContextMembers: members,
+    callDigest: digestOfWhatIsShown(submission, members),
   };
 }
 
@@ -134,17 +174,29 @@ function issuerOf(token: string): string | undefined {
   }
 }
 
-/** Hash and inline copies both have to hold where they occur, and one of them must (PRJ-04). Answers the hash. */
-function compareBinding(submission: Submission, claims: z.infer<typeof claimsSchema>): string {
-  const parts = boundParts(submission as unknown as EvaluationRequest, claims.binding_context_members);
-  const hash = createHash('sha256').update(canonicalJson(parts)).digest('base64url');
-  const inline = (['subject', 'resource', 'action', 'context'] as const).filter((part) => claims[part] !== undefined);
-  if (claims.binding_hash === undefined && inline.length < 4) throw invalid('the token binds nothing');
+const asQuestion = (submission: Submission) => submission as unknown as EvaluationRequest;
+const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+
+/**
+ * Hash and inline copies both have to hold where they occur, and one of them must (PRJ-04). A token about several things
+ * names them in `items`, and is about no single one.
+ */
+function compareBinding({ items }: Proof, claims: Claims): void {
+  const [first, ...others] = items;
+  const members = claims.binding_context_members;
+  const isAlone = others.length === 0;
+  const parts = isAlone ? boundParts(asQuestion(first), members) : boundBundle(items.map(asQuestion), members);
+  if (claims.binding_hash === undefined && !Object.keys(parts).every((part) => claims[part] !== undefined)) {
+    throw invalid('the token binds nothing');
+  }
+  const inline = (['subject', 'resource', 'action', 'items', 'context'] as const).filter(
+    (part) => claims[part] !== undefined,
+  );
   const holds =
-    (claims.binding_hash ?? hash) === hash &&
+    (claims.binding_hash ?? hashOf(parts)) === hashOf(parts) &&
     inline.every((part) => isSameJson(claims[part] as Json, parts[part] ?? null));
-  if (!holds) throw invalid('subject, resource, action or context is not what was denied');
-  return hash;
+  if (!holds)
+    throw invalid(`${isAlone ? 'subject, resource, action' : 'subject, items'} or context is not what was denied`);
 }
 
 /**
@@ -166,7 +218,9 @@ function digestOfWhatIsShown(submission: Submission, members: readonly string[])
 }
 
 /** The earliest of all deadlines holds; an echoed one has to be the one that was signed (ARAP-BND-15 to 17). */
-function checkFreshness(echoed: string | undefined, claims: z.infer<typeof claimsSchema>, now: number): void {
+function checkFreshness(denial: Submission['denial'], claims: Claims, now: number): void {
+  // What the PDP has on record is what holds; the echo of it came through the enforcement point (ARAP-BND-19).
+  const echoed = denial.binding_token === undefined ? undefined : denial.expires_at;
   const exp = claims.exp * 1_000;
   const signed = claims.denial_expires_at === undefined ? undefined : Date.parse(claims.denial_expires_at);
   const echo = echoed === undefined ? (signed ?? exp) : Date.parse(echoed);

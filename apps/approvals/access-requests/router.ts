@@ -7,7 +7,8 @@ import express, {
 } from 'express';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
-import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import type { ClientRight } from '../../shared/config/access-request-settings.ts';
 import { bearerAmong, bearerHolderOf } from '../../shared/http/bearer.ts';
@@ -20,9 +21,9 @@ import { readCancellation } from './cancellation.ts';
 import type { AccessRequestClient } from './clients.ts';
 import { Problem, sendProblem } from './problem.ts';
 import { REVOCATIONS_TYPE } from './revocations.ts';
-import { readIdempotencyKey, readSubmission } from './submission.ts';
+import { readIdempotencyKey, readSubmission, type BundleLimits } from './submission.ts';
 import type { createSubmit } from './submit.ts';
-import { statusBody, statusEndpoint, type JustOpened, type TaskUrls } from './task.ts';
+import { statusBody, statusEndpoint, statusOf, type JustOpened, type TaskUrls } from './task.ts';
 
 export interface AccessRequestHttp {
   readonly store: AccessRequestStore;
@@ -37,6 +38,8 @@ export interface AccessRequestHttp {
   /** How many requests one client may make in a second. */
   readonly rate: RateLimit;
   readonly maxBodyBytes: number;
+  /** Undefined where requests of several items are not taken. */
+  readonly bundles: BundleLimits | undefined;
   readonly log: Logger;
 }
 
@@ -70,10 +73,10 @@ function submit(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
     const client = clientOf(response);
     const idempotencyKey = readIdempotencyKey(request.get('Idempotency-Key'));
-    const shaped = readSubmission(request.body, client);
+    const shaped = readSubmission(request.body, client, http.bundles);
     const opened = await http.submit({ ...shaped, client, idempotencyKey });
     response.location(statusEndpoint(opened.id, http.urls));
-    await sendStatus(http, response.status(isEnded(opened.status) ? 201 : 202), opened);
+    await sendStatus(http, response.status(statusOf(opened) === 'pending' ? 202 : 201), opened);
   };
 }
 
@@ -89,7 +92,9 @@ function cancel(http: AccessRequestHttp) {
     const why = readCancellation(request.body);
     const task = await ownTask(http, request, client);
     const note = { by: { client: client.name }, ...why };
-    const outcome = await http.store.cancel(task.id, { clientId: client.actsFor, note });
+    const by = { clientId: client.actsFor, note };
+    const isBundle = 'items' in task;
+    const outcome = isBundle ? await http.store.cancelBundle(task.id, by) : await http.store.cancel(task.id, by);
     if (outcome === 'final') throw new Problem('invalid_task_state');
     await sendStatus(http, response, await ownTask(http, request, client));
   };
@@ -102,23 +107,29 @@ async function ownTask(
   { store }: AccessRequestHttp,
   request: Request,
   { actsFor, covers }: AccessRequestClient,
-): Promise<AccessRequest> {
-  const task = await store.find(String(request.params['id']));
-  if (task === undefined || task.clientId !== actsFor || !covers(task)) throw new Problem('unknown_task');
-  if (task.pastRetention === true) throw new Problem('task_expired');
+): Promise<AccessRequest | Bundle> {
+  const task = await store.findTask(String(request.params['id']));
+  if (task === undefined) throw new Problem('unknown_task');
+  const requests = 'items' in task ? task.items : [task];
+  if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new Problem('unknown_task');
+  if (requests.every(({ pastRetention }) => pastRetention === true)) throw new Problem('task_expired');
   return task;
 }
 
 async function sendStatus(
   http: AccessRequestHttp,
   response: Response,
-  request: AccessRequest | JustOpened,
+  task: AccessRequest | JustOpened | Bundle,
 ): Promise<void> {
   const { rights } = clientOf(response);
-  const shown = request.status === 'approved' && rights.has('result');
-  if (request.status === 'pending') response.set('Retry-After', String(LOOK_AGAIN_SECONDS));
-  const state = shown ? await http.approvalState(request) : undefined;
-  response.json(statusBody(request, { state, mayCancel: rights.has('cancel') }, http.urls));
+  if (statusOf(task) === 'pending') response.set('Retry-After', String(LOOK_AGAIN_SECONDS));
+  const states = new Map<string, string>();
+  if (rights.has('result')) {
+    for (const one of 'items' in task ? task.items : [task]) {
+      if (one.status === 'approved') states.set(one.id, await http.approvalState(one));
+    }
+  }
+  response.json(statusBody(task, { states, mayCancel: rights.has('cancel') }, http.urls));
 }
 
 function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {

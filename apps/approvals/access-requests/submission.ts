@@ -29,18 +29,29 @@ const hop: z.ZodType<Hop> = z.looseObject({
   },
 });
 
-/** Statuses that a callback can be asked for. `partial` exists for bulk requests, which are not offered. */
+/** Statuses that a callback can be asked for. Only bundles are `partial`. */
 const EVENTS = ['approved', 'denied', 'expired', 'cancelled', 'failed', 'partial'] as const;
 
-/**
- * What a submission has to look like. Unknown members stay: they may be bound by the denial. A `context` that has the
- * arguments of a call in it has to have them whole.
- * @see ARAP, Submission
- */
-const submissionSchema = z.looseObject({
-  subject: z.looseObject({ type: name, id: name, properties }),
+const what = {
   resource: z.looseObject({ type: name, id: name, properties }),
   action: z.looseObject({ name, properties }),
+};
+
+const requestedAccess = z
+  .looseObject({ requested_until: instant.optional(), emergency: z.boolean().optional() })
+  .optional();
+
+const denial = z.looseObject({
+  expires_at: instant,
+  evaluation_id: name.optional(),
+  evaluated_at: instant.optional(),
+  reason: z.string().optional(),
+  template: z.string().optional(),
+  binding_token: z.string().max(262_144).optional(),
+});
+
+const common = {
+  subject: z.looseObject({ type: name, id: name, properties }),
   context: z
     .looseObject({ arguments: z.record(z.string(), z.unknown()).optional(), call_digest: callDigest.optional() })
     .refine((context) => context.call_digest === undefined || context.arguments !== undefined, {
@@ -48,9 +59,7 @@ const submissionSchema = z.looseObject({
       message: 'missing, although their digest is there',
     })
     .default({}),
-  requested_access: z
-    .looseObject({ requested_until: instant.optional(), emergency: z.boolean().optional() })
-    .optional(),
+  requested_access: requestedAccess,
   client: z
     .looseObject({
       id: name.optional(),
@@ -65,17 +74,34 @@ const submissionSchema = z.looseObject({
       events: z.array(z.enum(EVENTS)).min(1).optional(),
     })
     .optional(),
-  denial: z.looseObject({
-    expires_at: instant,
-    evaluation_id: name.optional(),
-    evaluated_at: instant.optional(),
-    reason: z.string().optional(),
-    template: z.string().optional(),
-    binding_token: z.string().max(262_144).optional(),
-  }),
-});
+};
+
+/**
+ * What a submission has to look like. Unknown members stay: they may be bound by the denial. A `context` that has the
+ * arguments of a call in it has to have them whole.
+ * @see ARAP, Submission
+ */
+const submissionSchema = z.looseObject({ ...common, ...what, denial });
 
 export type Submission = z.infer<typeof submissionSchema>;
+
+const INSTEAD = 'stands in each item instead';
+
+/** The same for several things: each in `items`, and one denial for all of them or one in each. Anything between would leave open which counts. */
+const bundleSchema = z
+  .looseObject({
+    ...common,
+    resource: z.undefined(INSTEAD).optional(),
+    action: z.undefined(INSTEAD).optional(),
+    denial: denial.optional(),
+    items: z
+      .array(z.looseObject({ ...what, requested_access: requestedAccess, denial: denial.optional() }))
+      .min(2, 'two at least; submit a single one without items'),
+  })
+  .refine(({ items, denial: ofAll }) => items.every((item) => (item.denial === undefined) === (ofAll !== undefined)), {
+    path: ['denial'],
+    message: 'is needed once for the whole bundle, or in each of its items and not beside them',
+  });
 
 /**
  * The tool that will be called. Of a call that was asked about in other words than those of the protocol the resource is what it is
@@ -86,24 +112,58 @@ export const toolOf = ({ resource, context }: Pick<Submission, 'resource' | 'con
 
 /** A submission that has the right shape, beside the body exactly as it was parsed. */
 export interface ShapedSubmission {
-  readonly submission: Submission;
+  /** What is asked for, each as if it had been submitted alone: one, or the items of a bundle. */
+  readonly items: readonly Submission[];
+  /** Whether it was submitted in `items`, and then whether one denial is about all of them. */
+  readonly bundle?: { readonly hasOneDenial: boolean };
   readonly body: JsonObject;
 }
 
+/** Which bundles are taken. */
+export interface BundleLimits {
+  readonly maxItems: number;
+  /** Most characters that all items may have of what they share: it is kept with each, so a small body could become a large one. */
+  readonly maxShared: number;
+}
+
 /** Throws a `Problem` (400) that names the members at fault, never their values. */
-export function readSubmission(body: unknown, { callbacks }: Pick<AccessRequestClient, 'callbacks'>): ShapedSubmission {
-  const parsed = submissionSchema.safeParse(body);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-    throw new Problem(400, faults.slice(0, 10).join('; '));
-  }
-  const submission = parsed.data;
-  if ('items' in submission) throw new Problem(400, 'items: bulk requests are not offered');
+export function readSubmission(
+  body: unknown,
+  { callbacks }: Pick<AccessRequestClient, 'callbacks'>,
+  limits: BundleLimits | undefined,
+): ShapedSubmission {
+  const isBundle = typeof body === 'object' && body !== null && Object.hasOwn(body, 'items');
+  const shaped = isBundle ? shapedBundle(body, limits) : { items: [parse(submissionSchema, body)] };
   // Only what was registered: a free address would let a submitter make this service call whatever it can reach.
-  if (submission.callback !== undefined && callbacks?.endpoints.has(submission.callback.endpoint) !== true) {
+  const callback = shaped.items[0]?.callback;
+  if (callback !== undefined && callbacks?.endpoints.has(callback.endpoint) !== true) {
     throw new Problem(400, 'callback.endpoint: not registered for this client; submit again without a callback');
   }
-  return { submission, body: body as JsonObject };
+  return { ...shaped, body: body as JsonObject };
+}
+
+function shapedBundle(body: unknown, limits: BundleLimits | undefined): Omit<ShapedSubmission, 'body'> {
+  if (limits === undefined) throw new Problem(400, 'items: bulk requests are not offered; submit each item by itself');
+  const { items, denial: ofAll, ...rest } = parse(bundleSchema, body);
+  const { maxItems, maxShared } = limits;
+  if (items.length > maxItems) throw new Problem(400, `items: more than ${maxItems}; submit them in several requests`);
+  const shared = JSON.stringify([rest, { ...ofAll, binding_token: undefined }]).length;
+  if (shared * items.length > maxShared)
+    throw new Problem(413, 'items: too many for what they share; submit fewer at once');
+  const alone = items.map(({ resource, action, requested_access: own, denial: ofItem }): Submission => {
+    const proof = ofItem ?? ofAll;
+    if (proof === undefined) throw new Error('an item without a denial has the right shape');
+    const wanted = own === undefined ? rest.requested_access : { ...rest.requested_access, ...own };
+    return { ...rest, resource, action, requested_access: wanted, denial: proof };
+  });
+  return { items: alone, bundle: { hasOneDenial: ofAll !== undefined } };
+}
+
+function parse<Shape extends z.ZodType>(schema: Shape, body: unknown): z.infer<Shape> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+  throw new Problem(400, faults.slice(0, 10).join('; '));
 }
 
 /** The key of a submission. Throws a `Problem` (400) when there is none or it cannot be one. */

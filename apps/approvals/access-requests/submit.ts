@@ -1,14 +1,16 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import type { Terms, TermsOf } from '../templates.ts';
+import { BUNDLE_PREFIX } from '../stores/bundles.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
+import type { TermsOf } from '../templates.ts';
 import { verifiedAgent } from './actors.ts';
 import type { AccessRequestClient } from './clients.ts';
-import { verifyDenial, type DenialTrust, type VerifiedDenial } from './denial-binding.ts';
+import { verifyDenials, type DeniedItem, type DenialTrust } from './denial-binding.ts';
 import { Problem } from './problem.ts';
 import { toolOf, type ShapedSubmission } from './submission.ts';
 import type { JustOpened } from './task.ts';
@@ -27,55 +29,75 @@ export interface AuthenticSubmission extends ShapedSubmission {
   readonly idempotencyKey: string;
 }
 
+/** A task as its client sees it. */
+type Opened = AccessRequest | JustOpened | Bundle;
+
 /**
- * Opens an access request, or finds the one that the same key and body opened before. A repeated submission never fails
- * for the age or the use of its denial (PRJ-09). Throws a `Problem`.
+ * Opens an access request, or a bundle of them, or finds what the same key and body opened before. A repeated submission never
+ * fails for the age or the use of its denial (PRJ-09). Throws a `Problem`; nothing is opened then, and no item of a bundle.
  */
-export function createSubmit({ store, trust, termsOf, keepMs }: SubmitOptions) {
-  return async (submitted: AuthenticSubmission): Promise<AccessRequest | JustOpened> => {
+export function createSubmit(options: SubmitOptions) {
+  return async (submitted: AuthenticSubmission): Promise<Opened> => {
     const bodyDigest = digestOf(submitted.body);
-    const verified = await verify(submitted, { store, trust }).catch((problem: unknown) => problem as Error);
-    if (verified instanceof Error) return repeated(store, { ...submitted, bodyDigest }, verified);
-    const terms = termsOf(verified.denial.template, submitted.submission.resource.id);
-    const request = { ...newRequest(submitted, verified), bodyDigest, keepMs, ...terms };
-    const created = await store.create(request);
-    switch (created.outcome) {
-      case 'created':
-        return {
-          id: request.id,
-          status: 'pending',
-          expiresAt: created.expires_at.toISOString(),
-          stages: terms.stages,
-          stage: 1,
-        };
-      case 'repeated':
-        return existing(store, created.id);
-      case 'conflict':
-        throw new Problem('duplicate_request');
-      case 'replayed':
-        throw usedBefore();
-    }
+    const verified = await verify(submitted, options).catch((problem: unknown) => problem as Error);
+    if (verified instanceof Error) return repeated(options.store, { ...submitted, bodyDigest }, verified);
+    const requests = verified.map((one) => newRequest({ ...submitted, bodyDigest }, one, options));
+    return open(options.store, requests, submitted);
   };
 }
 
-interface Verified {
-  readonly denial: VerifiedDenial;
+async function open(
+  store: AccessRequestStore,
+  requests: readonly NewAccessRequest[],
+  { bundle }: ShapedSubmission,
+): Promise<Opened> {
+  const [first] = requests;
+  if (first === undefined) throw new Error('there is nothing to open');
+  const created = bundle
+    ? await store.createBundle({ id: `${BUNDLE_PREFIX}${randomText(16)}`, ...bundle }, requests)
+    : await store.create(first);
+  switch (created.outcome) {
+    case 'created':
+      return 'expires_at' in created ? justOpened(first, created.expires_at) : existing(store, created.id);
+    case 'repeated':
+      return existing(store, created.id);
+    case 'conflict':
+      throw new Problem('duplicate_request');
+    case 'replayed':
+      throw usedBefore();
+  }
+}
+
+const justOpened = ({ id, stages }: NewAccessRequest, expiresAt: Date): JustOpened => ({
+  id,
+  status: 'pending',
+  expiresAt: expiresAt.toISOString(),
+  stages,
+  stage: 1,
+});
+
+/** What may be opened. */
+interface Verified extends DeniedItem {
   /** The agent that it comes from, where that is known for certain. */
   readonly agent: string | undefined;
 }
 
-/** The denial, then its first use, then who submits it (PRJ-09). The first use is fenced by the row that is created. */
-async function verify(submitted: AuthenticSubmission, { store, trust }: Pick<SubmitOptions, 'store' | 'trust'>) {
-  const denial = await verifyDenial(submitted.submission, trust);
+/** The denials, then their first use, then who submits them (PRJ-09). The first use is fenced by the rows that are created. */
+async function verify(
+  submitted: AuthenticSubmission,
+  { store, trust }: Pick<SubmitOptions, 'store' | 'trust'>,
+): Promise<Verified[]> {
+  const denied = await verifyDenials(submitted, trust);
   try {
-    return { denial, agent: authorized(submitted, denial) };
+    return denied.map((one) => ({ ...one, agent: authorized(one, submitted.client) }));
   } catch (refused) {
-    throw (await store.isUsed(denial)) ? usedBefore() : refused;
+    for (const { denial } of denied) if (await store.isUsed(denial)) throw usedBefore();
+    throw refused;
   }
 }
 
 /** Throws a `Problem` (403) for a client that may not submit this. */
-function authorized({ submission, client }: AuthenticSubmission, denial: VerifiedDenial): string | undefined {
+function authorized({ submission, denial }: DeniedItem, client: AccessRequestClient): string | undefined {
   if (denial.requester !== undefined && denial.requester !== client.actsFor) {
     throw new Problem(403, 'the denial was given to another client');
   }
@@ -92,17 +114,17 @@ async function repeated(
   store: AccessRequestStore,
   { client, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
   otherwise: Error,
-): Promise<AccessRequest> {
+): Promise<Opened> {
   const known = await store.findByKey(client.actsFor, idempotencyKey);
   if (known === undefined) throw otherwise;
   if (known.bodyDigest !== bodyDigest) throw new Problem('duplicate_request');
   return existing(store, known.id);
 }
 
-async function existing(store: AccessRequestStore, id: string): Promise<AccessRequest> {
-  const request = await store.find(id);
-  if (request === undefined) throw new Error(`access request ${id} was opened and is gone`);
-  return request;
+async function existing(store: AccessRequestStore, id: string): Promise<Opened> {
+  const task = await store.findTask(id);
+  if (task === undefined) throw new Error(`access request ${id} was opened and is gone`);
+  return task;
 }
 
 /** Equal for equal bodies, whatever their white space and member order. Throws a `Problem` for one with no canonical form. */
@@ -116,18 +138,22 @@ function digestOf(body: JsonObject): string {
 }
 
 function newRequest(
-  { submission, client: submitter, idempotencyKey }: AuthenticSubmission,
-  { denial, agent }: Verified,
-): Omit<NewAccessRequest, 'bodyDigest' | 'keepMs' | keyof Terms> {
+  { client: submitter, idempotencyKey, bodyDigest }: AuthenticSubmission & { bodyDigest: string },
+  { submission, denial, agent }: Verified,
+  { termsOf, keepMs }: Pick<SubmitOptions, 'termsOf' | 'keepMs'>,
+): NewAccessRequest {
   const { subject, action, resource, context, client, callback, requested_access: wanted } = submission;
   const { binding_token: _token, ...echo } = submission.denial;
   return {
     ...denial,
+    ...termsOf(denial.template, resource.id),
     // 128 random bits: the handle cannot be guessed.
     id: `arq_${randomText(16)}`,
     clientId: submitter.actsFor,
     submittedBy: submitter.name,
     idempotencyKey,
+    bodyDigest,
+    keepMs,
     subject: canonicalJson(subject as Json),
     action: canonicalJson(action as Json),
     resource: canonicalJson(resource as Json),

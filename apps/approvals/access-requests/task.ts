@@ -1,4 +1,5 @@
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
+import { bundleStatus, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 
 export interface TaskUrls {
@@ -15,13 +16,18 @@ const TITLES = {
   expired: 'Nobody decided in time',
   cancelled: 'Cancelled',
   failed: 'Could not be decided',
-} as const satisfies Record<AccessRequest['status'], string>;
+  partial: 'Decided differently for its items',
+} as const satisfies Record<BundleStatus, string>;
 
 /** What of an access request its task shows. */
 export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'stages' | 'stage' | 'approval'>;
 
 /** An access request of which nobody but its submitter can know yet. */
 export type JustOpened = TaskFacts & { readonly status: 'pending' };
+
+/** How a task stands: as its request does, or as the items of its bundle do together. */
+export const statusOf = (task: Pick<TaskFacts, 'status'> | Bundle): BundleStatus =>
+  'items' in task ? bundleStatus(task.items.map((item) => item.status)) : task.status;
 
 /**
  * The task handle as the enforcement point may see it: no approver, no reason, no argument,
@@ -51,17 +57,46 @@ export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'
   return `${urls.accessRequests}/${id}`;
 }
 
-/** What of an answer depends on who asks: the signed proof, and whether they could cancel. */
+/** What of an answer depends on who asks: the signed proofs, by the id of the request, and whether they could cancel. */
 export interface Entitled {
-  readonly state: string | undefined;
+  readonly states: ReadonlyMap<string, string>;
   readonly mayCancel: boolean;
 }
 
 /** Body of every answer about a task; with the approval for whoever is entitled to it. @see ARAP, Completed Task */
-export function statusBody(request: TaskFacts, { state, mayCancel }: Entitled, urls: TaskUrls) {
-  const task = taskOf(request, mayCancel, urls);
-  const { approval } = request;
-  if (approval === undefined || state === undefined) return { task };
+export function statusBody(task: TaskFacts | Bundle, { states, mayCancel }: Entitled, urls: TaskUrls) {
+  // Nothing beside the task of a bundle could be taken for an approval of all (ARAP-BLK-08).
+  if ('items' in task) return { task: bundleTaskOf(task, { states, mayCancel }, urls) };
+  return { task: taskOf(task, mayCancel, urls), ...resultOf(task, states) };
+}
+
+function resultOf({ id: requestId, approval }: Pick<TaskFacts, 'id' | 'approval'>, states: Entitled['states']) {
+  const state = states.get(requestId);
+  if (approval === undefined || state === undefined) return {};
   const { id, approvedAt: approved_at, approvedUntil: approved_until } = approval;
-  return { task, result: { mode: 'reevaluate', approval: { id, approved_at, approved_until, state } } };
+  return { result: { mode: 'reevaluate', approval: { id, approved_at, approved_until, state } } };
+}
+
+/** The same for a bundle: each item as it was submitted, with how it stands and with its own approval. @see ARAP, Response (ARAP-BLK-05) */
+function bundleTaskOf(bundle: Bundle, { states, mayCancel }: Entitled, urls: TaskUrls) {
+  const { id, items } = bundle;
+  const endpoint = statusEndpoint(id, urls);
+  const status = statusOf(bundle);
+  return {
+    id,
+    status,
+    status_endpoint: endpoint,
+    expires_at: items
+      .map((item) => item.expiresAt)
+      .sort()
+      .at(-1),
+    display: { title: TITLES[status] },
+    links: { ...(mayCancel && status === 'pending' && { cancel: `${endpoint}/cancel` }) },
+    items: items.map((item) => ({
+      resource: item.resource,
+      action: item.action,
+      status: item.status,
+      ...resultOf(item, states),
+    })),
+  };
 }

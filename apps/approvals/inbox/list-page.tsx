@@ -66,7 +66,7 @@ function Empty({ which }: Pick<RequestListProps, 'which'>) {
 }
 
 function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean }) {
-  const { id, tool, title, requester, status, endedAt } = request;
+  const { id, tool, title, requester, status, endedAt, bundle } = request;
   return (
     <li>
       <div>
@@ -87,6 +87,11 @@ function Row({ request, isOwn }: { request: AccessRequestSummary; isOwn: boolean
           <>
             {' through '}
             <Visible text={requester.clientId} />
+          </>
+        )}
+        {bundle !== undefined && (
+          <>
+            {' · '}item {bundle.position} of {bundle.size} of <Code text={bundle.id} />
           </>
         )}
       </div>

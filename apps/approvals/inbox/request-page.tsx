@@ -116,6 +116,12 @@ function Facts({ request }: { request: AccessRequest }) {
         <Fact name="Needs approval because">
           <Why request={request} />
         </Fact>
+        {request.bundle !== undefined && (
+          <Fact name="Submitted together">
+            Item {request.bundle.position} of {request.bundle.size} of <Code text={request.bundle.id} />. Each is
+            decided by itself.
+          </Fact>
+        )}
         {action.name !== TOOLS_CALL && (
           <Fact name="Put to policy as">
             <Code text={`${action.name}, on ${resource.type} ${resource.id}`} />

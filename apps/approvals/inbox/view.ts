@@ -56,6 +56,7 @@ export function summaryView(request: AccessRequestSummary) {
   const stage = stageView(request);
   return {
     id,
+    bundle: request.bundle,
     status,
     tool,
     title,

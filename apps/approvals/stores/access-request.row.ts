@@ -12,6 +12,10 @@ import type { Action, Resource, Subject } from '../../../workflows/domain/authze
 export interface AccessRequestRow {
   readonly id: string;
   readonly client_id: string;
+  readonly bundle_id: string | null;
+  readonly position: number;
+  /** How many items its bundle has. */
+  readonly bundle_size: number;
   readonly status: AccessRequestStatus;
   readonly evaluation_id: string;
   readonly subject: string;
@@ -68,7 +72,8 @@ export interface AccessRequestRow {
 
 /** `context` is the expression for the context: it can be megabytes, which a list does without. */
 const select = (context: string) => `
-  SELECT r.id, r.client_id, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
+  SELECT r.id, r.client_id, r.bundle_id, r.position,
+    (SELECT count(*)::int FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id) AS bundle_size, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
@@ -101,6 +106,7 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
   return {
     id: row.id,
     clientId: row.client_id,
+    ...(row.bundle_id !== null && { bundle: { id: row.bundle_id, position: row.position, size: row.bundle_size } }),
     status: row.status,
     evaluationId: row.evaluation_id,
     subject: JSON.parse(row.subject) as Subject,

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
+import type { Bundle, BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import {
   accessRequestFrom,
@@ -9,6 +10,7 @@ import {
   type AccessRequestRow,
   type AccessRequestSummary,
 } from './access-request.row.ts';
+import { BUNDLE_PREFIX, bundles } from './bundles.ts';
 import { ending } from './ending.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
@@ -30,7 +32,7 @@ export type VoteOutcome =
 export interface PendingCallback {
   readonly endpoint: string;
   readonly state: string | undefined;
-  readonly status: AccessRequestStatus;
+  readonly status: BundleStatus;
   readonly endedAt: string;
   /** Name of the credential that asked for it. */
   readonly client: string;
@@ -46,18 +48,34 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
   const query = queryOf(pool);
+  const { findBundle, bundleCallback, ...bundling } = bundles(query);
+  const { find, ...read } = reading(query);
+  const { requestCallback, ...completed } = completing(query);
   return {
-    ...{ ...reading(query), ...changing(query), ...ending(query), ...completing(query), ...notices(query) },
+    ...{ ...read, ...changing(query), ...ending(query), ...completed, ...notices(query), ...bundling },
+    find,
     paced: paced(query),
+
+    /** What a client knows by this id: a bundle, or a request that is in none. */
+    async findTask(id: string): Promise<AccessRequest | Bundle | undefined> {
+      if (!ID.test(id)) return undefined;
+      if (id.startsWith(BUNDLE_PREFIX)) return findBundle(id);
+      const request = await find(id);
+      return request?.bundle === undefined ? request : undefined;
+    },
+
+    /** The callback of a request or a bundle. Undefined when there is none, nobody to tell, or nothing to tell yet. */
+    callbackOf: (id: string): Promise<PendingCallback | undefined> =>
+      id.startsWith(BUNDLE_PREFIX) ? bundleCallback(id) : requestCallback(id),
   };
 }
 
-const ID = /^arq_[A-Za-z0-9_-]{1,64}$/;
+/** What comes out of an address may hold anything, even what no text column can. */
+const ID = new RegExp(`^(arq_|${BUNDLE_PREFIX})[A-Za-z0-9_-]{1,64}$`);
 
 function reading(query: Query) {
   /** The request, never pending past its deadline or that of its stage: these are carried out before it is shown. */
   const find = async (id: string): Promise<AccessRequest | undefined> => {
-    // What comes out of an address may hold anything, even what no text column can.
     if (!ID.test(id)) return undefined;
     const [row] = await query<AccessRequestRow>('find', `${SELECT_WHOLE} WHERE r.id = $1`, [id]);
     if (row === undefined || !row.overdue) return row && accessRequestFrom(row);
@@ -67,10 +85,11 @@ function reading(query: Query) {
   return {
     find,
 
+    /** The task that the key of a client opened. */
     async findByKey(clientId: string, idempotencyKey: string) {
       const [row] = await query<{ id: string; body_digest: string }>(
         'find-by-key',
-        'SELECT id, body_digest FROM approvals.access_request WHERE client_id = $1 AND idempotency_key = $2',
+        `SELECT coalesce(bundle_id, id) AS id, body_digest FROM approvals.access_request WHERE client_id = $1 AND idempotency_key = $2`,
         [clientId, idempotencyKey],
       );
       return row && { id: row.id, bodyDigest: row.body_digest };
@@ -150,8 +169,7 @@ function completing(query: Query) {
       return (await one(query<{ kept: string }>('kept-state', kept, [id]))).kept;
     },
 
-    /** Undefined when there is no such request, nobody to tell, or nothing to tell yet. */
-    async callbackOf(id: string): Promise<PendingCallback | undefined> {
+    requestCallback: async (id: string): Promise<PendingCallback | undefined> => {
       const [row] = await query<{
         endpoint: string;
         state: string | null;

@@ -9,7 +9,8 @@ export interface NewAccessRequest {
   readonly clientId: string;
   /** Name of the credential that it came with. */
   readonly submittedBy: string;
-  readonly idempotencyKey: string;
+  /** Undefined for all items of a bundle but the first, which has its key. */
+  readonly idempotencyKey: string | undefined;
   readonly bodyDigest: string;
   readonly evaluationId: string;
   readonly tokenId: string;

@@ -79,6 +79,8 @@ export const accessRequestSettings = {
   /** How long a request can be read after its end. After it the answer is that it has expired; a day later it is deleted. */
   retentionSeconds: seconds.min(86_400).default(30 * 86_400),
   publishedKeys,
+  /** Requests of several items at once, each decided by itself, of at most so many. Without it each thing is asked for alone. */
+  bulk: z.strictObject({ maxItems: z.number().int().min(2).max(50).default(20) }).optional(),
   /** How often the workflow of an open request, which waits for reminders and ends of stages, is looked for and started if it was lost. */
   reconcileIntervalSeconds: seconds.default(30),
 };

@@ -4,19 +4,35 @@
 CREATE SCHEMA IF NOT EXISTS approvals;
 CREATE SCHEMA IF NOT EXISTS audit;
 
+-- Access requests that were submitted together: their client knows the bundle by this id and none of them by its own. How it
+-- stands follows from its items. Written once, and gone with all of them.
+CREATE TABLE approvals.bundle (
+  id                text PRIMARY KEY,
+  submitted_by      text NOT NULL,
+  callback_endpoint text,
+  callback_state    text,
+  callback_events   text[]
+);
+
 -- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
 -- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
 -- `stages` is who has to agree, as it was in force when the request was opened; `stage` counts them from 1, and
 -- `stage_opened_at` and `stage_ends_at` are of the one that is open; it may have no deadline. `parties` are the subjects that
--- may not decide. `notified`: somebody is told what becomes of it, beside whoever asked for a callback.
+-- may not decide. `notified`: somebody is told what becomes of it, beside whoever asked for a callback. An item of a bundle has a
+-- `position` in it, from 1; the key of the submission stands in the first, where the one constraint keeps it from being used twice,
+-- and the callback in the bundle. `denial_part`: which of the things that its denial is about it stands for. Whatever uses a denial has its
+-- first part, so no denial is used twice.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
   submitted_by            text NOT NULL,
   idempotency_key         text,
   body_digest             text NOT NULL,
-  evaluation_id           text NOT NULL UNIQUE,
-  token_jti               text NOT NULL UNIQUE,
+  bundle_id               text REFERENCES approvals.bundle ON DELETE CASCADE,
+  position                integer NOT NULL DEFAULT 1 CHECK (position >= 1),
+  evaluation_id           text NOT NULL,
+  token_jti               text NOT NULL,
+  denial_part             integer NOT NULL DEFAULT 1,
   subject                 text NOT NULL,
   action                  text NOT NULL,
   resource                text NOT NULL,
@@ -58,6 +74,13 @@ CREATE TABLE approvals.access_request (
   approved_until          timestamptz,
   approval_state          text,
   UNIQUE (client_id, idempotency_key),
+  UNIQUE (evaluation_id, denial_part),
+  UNIQUE (token_jti, denial_part),
+  UNIQUE (bundle_id, position),
+  CONSTRAINT access_request_alone CHECK (bundle_id IS NOT NULL OR position = 1),
+  CONSTRAINT access_request_denial_part CHECK (denial_part IN (1, position)),
+  CONSTRAINT access_request_key_of_bundle CHECK (position = 1 OR idempotency_key IS NULL),
+  CONSTRAINT access_request_callback_of_bundle CHECK (bundle_id IS NULL OR callback_endpoint IS NULL),
   CONSTRAINT access_request_status_known CHECK
     (status IN ('pending','approved','denied','expired','cancelled','failed')),
   CONSTRAINT access_request_ended CHECK ((status = 'pending') = (ended_at IS NULL)),

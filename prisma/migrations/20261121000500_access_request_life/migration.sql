@@ -7,6 +7,7 @@ BEGIN
   INSERT INTO approvals.outbox (kind, subject_id) SELECT 'callback', id FROM approvals.access_request
     WHERE id = p_id AND callback_endpoint IS NOT NULL AND (callback_events IS NULL OR status = ANY (callback_events));
   IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
+  PERFORM approvals.announce_bundle(bundle_id) FROM approvals.access_request WHERE id = p_id AND bundle_id IS NOT NULL;
   PERFORM approvals.tell(p_id, 'ended', 1);
 END $$;
 
@@ -50,37 +51,49 @@ BEGIN
   PERFORM approvals.tell(p_id, p_event, 1);
 END $$;
 
--- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
--- submission is never taken for a replay. Request, key and token are spent in one transaction.
--- Outcomes: created, repeated, conflict (the key stands for another body), replayed (the denial was used before).
-CREATE FUNCTION approvals.create_access_request(p jsonb)
-RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE v_found approvals.access_request; v_now timestamptz := clock_timestamp();
-  v_expires timestamptz := v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms';
+-- Inserts an access request. Answers when it expires; NULL when its key or its denial was used before, by this or another bundle
+-- or by itself.
+CREATE FUNCTION approvals.insert_access_request(p jsonb) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE v_now timestamptz := clock_timestamp(); v_expires timestamptz := v_now + (p ->> 'ttl_ms')::bigint * interval '1 ms';
 BEGIN
-  INSERT INTO approvals.access_request (id, client_id, submitted_by, idempotency_key, body_digest, evaluation_id, token_jti,
+  INSERT INTO approvals.access_request (id, client_id, submitted_by, idempotency_key, body_digest, bundle_id, position, evaluation_id, token_jti, denial_part,
       subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description, requester_issuer, requester_subject,
       requester_client, generation, call_digest, binding_hash, binding_context_members, requested_until,
       callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms, notified, stage_ends_at,
       created_at, expires_at)
-    SELECT r.id, r.client_id, r.submitted_by, r.idempotency_key, r.body_digest, r.evaluation_id, r.token_jti,
+    SELECT r.id, r.client_id, r.submitted_by, r.idempotency_key, r.body_digest, r.bundle_id, coalesce(r.position, 1), r.evaluation_id, r.token_jti,
+      coalesce(r.denial_part, 1),
       r.subject, r.action, r.resource, r.context, r.claimed, r.keep_ms, r.tool, r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer,
       r.requester_subject, r.requester_client, r.generation, r.call_digest, r.binding_hash, r.binding_context_members,
       r.requested_until, r.callback_endpoint, r.callback_state, r.callback_events, r.parties, r.stages, r.separate_stages,
       r.approval_ms, coalesce(r.notified, false), approvals.stage_end(r.stages -> 0), v_now, v_expires
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
     ON CONFLICT DO NOTHING;
-  IF FOUND THEN
-    PERFORM approvals.tell(p ->> 'id', 'opened', 1);
-    RETURN QUERY SELECT 'created', p ->> 'id', v_expires;
-    RETURN;
-  END IF;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  PERFORM approvals.tell(p ->> 'id', 'opened', 1);
+  RETURN v_expires;
+END $$;
+
+-- What a submission that could not be opened ran into, by its client, key and body. Outcomes: repeated, conflict (the key stands for
+-- another body), replayed (the denial was used before).
+CREATE FUNCTION approvals.opened_before(p jsonb) RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql AS $$
+DECLARE v_found approvals.access_request;
+BEGIN
   SELECT * INTO v_found FROM approvals.access_request a
     WHERE a.client_id = p ->> 'client_id' AND a.idempotency_key = p ->> 'idempotency_key';
   IF NOT FOUND THEN RETURN QUERY SELECT 'replayed', NULL::text, NULL::timestamptz; RETURN; END IF;
   RETURN QUERY SELECT CASE WHEN v_found.body_digest = p ->> 'body_digest' THEN 'repeated' ELSE 'conflict' END,
-    v_found.id, v_found.expires_at;
+    coalesce(v_found.bundle_id, v_found.id), v_found.expires_at;
+END $$;
+
+-- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
+-- submission is never taken for a replay. Request, key and token are spent in one transaction. Outcomes: created, or those of opened_before.
+CREATE FUNCTION approvals.create_access_request(p jsonb)
+RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql AS $$
+DECLARE v_expires timestamptz := approvals.insert_access_request(p);
+BEGIN
+  IF v_expires IS NULL THEN RETURN QUERY SELECT * FROM approvals.opened_before(p); RETURN; END IF;
+  RETURN QUERY SELECT 'created', p ->> 'id', v_expires;
 END $$;
 
 -- Carries out the deadlines of a request: past its own it expires, past that of its stage the next one opens or the request
@@ -106,12 +119,16 @@ BEGIN
   RETURN 'pending';
 END $$;
 
--- Carries out every deadline that has passed, so that those who wait are told. Answers how many requests had one.
+-- Carries out every deadline that has passed, so that those who wait are told; bundle by bundle, as they have to be locked.
+-- Answers how many requests had one.
 CREATE FUNCTION approvals.expire_due(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_id text; v_count int := 0;
 BEGIN
-  FOR v_id IN SELECT id FROM approvals.access_request WHERE status = 'pending' AND least(expires_at, stage_ends_at) <= now()
-      ORDER BY least(expires_at, stage_ends_at) LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
+  FOR v_id IN SELECT id FROM
+      (SELECT id, bundle_id, least(expires_at, stage_ends_at) AS due FROM approvals.access_request
+        WHERE status = 'pending' AND least(expires_at, stage_ends_at) <= now()
+        ORDER BY least(expires_at, stage_ends_at) LIMIT p_limit FOR UPDATE SKIP LOCKED) AS overdue
+      ORDER BY bundle_id NULLS FIRST, due LOOP
     PERFORM approvals.expire_access_request(v_id);
     v_count := v_count + 1;
   END LOOP;

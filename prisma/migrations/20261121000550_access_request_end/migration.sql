@@ -44,19 +44,35 @@ CREATE FUNCTION approvals.readable_until(r approvals.access_request) RETURNS tim
   SELECT greatest(r.expires_at, r.approved_until, r.ended_at + r.keep_ms * interval '1 ms')
 $$;
 
+-- Whether it ended, could last be read before that instant, and has no emergency grant that nobody reviewed.
+CREATE FUNCTION approvals.is_forgettable(r approvals.access_request, p_before timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT coalesce(r.ended_at <= p_before, false) AND approvals.readable_until(r) <= p_before
+    AND NOT EXISTS (SELECT FROM approvals.break_glass b WHERE b.access_request_id = r.id AND b.reviewed_at IS NULL)
+$$;
+
 -- Forgets what nobody may ask for any more: keys a day after the end and the deadline (ARAP-IDM-06), whole requests a day
--- after they could last be read, and never before an emergency grant was reviewed. Answers how many of those that were more.
+-- after they could last be read, and never before an emergency grant was reviewed; the key of a bundle and all its items when
+-- that is so for each of them. Answers how many of those that were more.
 CREATE FUNCTION approvals.forget_ended(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE v_day timestamptz := clock_timestamp() - interval '1 day'; v_keys int; v_requests int;
+DECLARE v_day timestamptz := clock_timestamp() - interval '1 day'; v_keys int; v_requests int; v_bundles int;
 BEGIN
   UPDATE approvals.access_request SET idempotency_key = NULL WHERE id IN (
-    SELECT id FROM approvals.access_request WHERE idempotency_key IS NOT NULL AND ended_at <= v_day
-      AND expires_at <= clock_timestamp() LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    SELECT id FROM approvals.access_request k WHERE k.idempotency_key IS NOT NULL AND k.ended_at <= v_day
+      AND k.expires_at <= clock_timestamp()
+      AND NOT EXISTS (SELECT FROM approvals.access_request i WHERE i.bundle_id = k.bundle_id
+        AND (i.ended_at <= v_day AND i.expires_at <= clock_timestamp()) IS NOT TRUE)
+      LIMIT p_limit FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS v_keys = ROW_COUNT;
   DELETE FROM approvals.access_request WHERE id IN (
-    SELECT r.id FROM approvals.access_request r WHERE r.ended_at <= v_day AND approvals.readable_until(r) <= v_day
-        AND NOT EXISTS (SELECT FROM approvals.break_glass b WHERE b.access_request_id = r.id AND b.reviewed_at IS NULL)
+    SELECT r.id FROM approvals.access_request r WHERE r.bundle_id IS NULL AND r.ended_at <= v_day
+      AND approvals.is_forgettable(r, v_day)
       LIMIT p_limit FOR UPDATE SKIP LOCKED);
   GET DIAGNOSTICS v_requests = ROW_COUNT;
-  RETURN greatest(v_keys, v_requests);
+  DELETE FROM approvals.bundle WHERE id IN (
+    SELECT b.id FROM approvals.bundle b JOIN approvals.access_request f ON f.bundle_id = b.id AND f.position = 1
+      WHERE f.ended_at <= v_day AND NOT EXISTS (
+        SELECT FROM approvals.access_request r WHERE r.bundle_id = b.id AND NOT approvals.is_forgettable(r, v_day))
+      LIMIT p_limit FOR UPDATE OF b SKIP LOCKED);
+  GET DIAGNOSTICS v_bundles = ROW_COUNT;
+  RETURN greatest(v_keys, v_requests, v_bundles);
 END $$;

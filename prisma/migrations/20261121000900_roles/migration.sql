@@ -50,6 +50,7 @@ GRANT UPDATE, DELETE ON approvals.outbox TO countersign_authority;
 GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_authority;
 GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.advance_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
+  approvals.create_bundle, approvals.cancel_bundle,
   approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
   approvals.break_glass, approvals.review_break_glass, approvals.is_paced, approvals.is_late,

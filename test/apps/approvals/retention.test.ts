@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { openBundle, type BundleItem } from '../../support/bundles.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 const DAY = 86_400_000;
 
 describe('an access request that has ended', () => {
   const service = new ApprovalsUnderTest();
-  beforeAll(() => service.start({ approvals: { requestTtlSeconds: 3_600, retentionSeconds: 2 * 86_400 } }));
+  beforeAll(() => service.start({ approvals: { requestTtlSeconds: 3_600, retentionSeconds: 2 * 86_400, bulk: {} } }));
   afterAll(() => service.stop());
 
   /** As if all of it had been this much earlier. */
@@ -96,6 +97,28 @@ describe('an access request that has ended', () => {
     const other = await ended();
     const remove = 'DELETE FROM approvals.vote WHERE access_request_id = $1';
     await expect(service.database.pool.query(remove, [other.id])).rejects.toThrow('are never changed');
+  });
+
+  it('goes with its bundle, with all items and the key or with none [ARAP-IDM-06] [ARAP-STS-18]', async () => {
+    const bundle = await openBundle(service, 2);
+    const [first, second] = bundle.items as [BundleItem, BundleItem];
+    await service.vote('alice', first, 'approve');
+    await age(first.id, 9 * DAY);
+    await forget();
+    const kept = await bundle.again();
+    expect([kept.status, kept.body.task?.id]).toEqual([202, bundle.id]);
+    expect(kept.body.task.items.map(({ status }: { status: string }) => status)).toEqual(['approved', 'pending']);
+    await service.vote('alice', second, 'deny');
+    await age(second.id, 2 * DAY);
+    await forget();
+    expect(await told(bundle.id)).toEqual([410, `${URN}task_expired`]);
+    expect((await bundle.again()).body.type).toBe(`${URN}invalid_denial_binding`);
+    await age(second.id, DAY);
+    await forget();
+    expect(await told(bundle.id)).toEqual([404, `${URN}unknown_task`]);
+    const left =
+      'SELECT id FROM approvals.access_request WHERE bundle_id = $1 UNION SELECT id FROM approvals.bundle WHERE id = $1';
+    expect((await service.database.pool.query(left, [bundle.id])).rows).toEqual([]);
   });
 
   it('is looked for again in a while, not at once [ARAP-STS-12]', async () => {

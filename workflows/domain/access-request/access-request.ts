@@ -61,6 +61,8 @@ export interface AccessRequest {
   readonly id: string;
   /** The enforcement point that submitted it. */
   readonly clientId: string;
+  /** The bundle that it was submitted in, if any, and which of its items it is, from 1. */
+  readonly bundle?: { readonly id: string; readonly position: number; readonly size: number };
   readonly status: AccessRequestStatus;
   readonly evaluationId: string;
   readonly subject: Subject;

@@ -28,6 +28,19 @@ export function boundParts(request: EvaluationRequest, members: readonly string[
   };
 }
 
+/**
+ * The same for several resources and actions that were denied together: subject and context of all, and each pair in the order
+ * in which it was denied. Takes the questions one by one, of which there has to be one at least; they differ in resource and action alone.
+ * @see ARAP, Binding Token Integrity (ARAP-BLK-03)
+ */
+export function boundBundle(requests: readonly EvaluationRequest[], members: readonly string[]): JsonObject {
+  const [first] = requests;
+  if (first === undefined) throw new RangeError('a bundle has items');
+  const { subject, context } = boundParts(first, members);
+  const items = requests.map(({ resource, action }) => ({ resource: { ...resource }, action: { ...action } }));
+  return { subject: subject ?? null, items, context: context ?? null };
+}
+
 /** `properties` stays, even when `act` was all it held. */
 function withoutActor(subject: Subject): JsonObject {
   // On the wire, a member that is null counts as left out.

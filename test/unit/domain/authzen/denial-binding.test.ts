@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { boundParts, isSameJson } from '../../../../workflows/domain/authzen/denial-binding.ts';
+import { boundBundle, boundParts, isSameJson } from '../../../../workflows/domain/authzen/denial-binding.ts';
 import { canonicalJson } from '../../../../workflows/domain/canonical-json.ts';
 
 const transfer = (context: Record<string, string | number | null> = { agent: 'agent-7', amount: 50_000 }) => ({
@@ -24,6 +24,24 @@ describe('what a denial binds', () => {
     ],
   ])('hashes to the known value with %s [ARAP-BND-10]', (_name, parts, expected) => {
     expect(hash(parts)).toBe(expected);
+  });
+
+  describe('together', () => {
+    const items = [transfer({ agent: 'agent-7' }), { ...transfer(), resource: { type: 'account', id: 'acct-992' } }];
+
+    it('hashes to the known value in the order of the items, and to another in any other [ARAP-BLK-03]', () => {
+      const known = 'ezMK1On_fP4SJX2R-IcQLe9QzNV130c7GvrHUFxeqoA';
+      expect(hash(boundBundle(items, ['agent']))).toBe(known);
+      expect(hash(boundBundle([...items].reverse(), ['agent']))).not.toBe(known);
+      expect(hash(boundBundle([...items, ...items.slice(1)], ['agent']))).not.toBe(known);
+    });
+
+    it('is never what is bound of a single one', () => {
+      expect(boundBundle(items.slice(0, 1), ['agent'])).not.toEqual(
+        boundParts(transfer({ agent: 'agent-7' }), ['agent']),
+      );
+      expect(() => boundBundle([], [])).toThrow('has items');
+    });
   });
 
   it('leaves members out that are not named, and those that a PDP answers [ARAP-GEN-10]', () => {

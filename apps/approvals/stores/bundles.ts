@@ -1,0 +1,98 @@
+import { bundleStatus, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
+import type { CancelOutcome, EndNote } from './ending.ts';
+import { newRow, type NewAccessRequest } from './new-rows.ts';
+import { one, outcomeOf, type Query } from './query.ts';
+
+/** Ids of bundles begin with it, so that nobody looks for one among requests. */
+export const BUNDLE_PREFIX = 'arb_';
+
+/** What a bundle has beside its items. */
+export interface NewBundle {
+  readonly id: string;
+  /** Whether one denial is about all items, in this order; otherwise each has its own, which no other may have. */
+  readonly hasOneDenial: boolean;
+}
+
+type Created =
+  { readonly outcome: 'created' | 'repeated' | 'conflict'; readonly id: string } | { readonly outcome: 'replayed' };
+
+/** Where the callback of a bundle goes, and what it says once all items have ended. */
+interface BundleCallback {
+  readonly endpoint: string;
+  readonly state: string | undefined;
+  readonly status: Exclude<BundleStatus, 'pending'>;
+  readonly endedAt: string;
+  readonly client: string;
+}
+
+/** Access requests that were submitted together. */
+export function bundles(query: Query) {
+  /** The bundle, with no item that is pending past its deadline or that of its stage: these are carried out before it is shown. */
+  const findBundle = async (id: string): Promise<Bundle | undefined> => {
+    const text = `${SELECT_WHOLE} WHERE r.bundle_id = $1 ORDER BY r.position`;
+    const rows = await query<AccessRequestRow>('find-bundle', text, [id]);
+    if (rows.length === 0) return undefined;
+    const overdue = rows.filter((row) => row.overdue);
+    if (overdue.length === 0) return { id, items: rows.map(accessRequestFrom) };
+    // One by one: each commits before the next is locked.
+    for (const row of overdue) await query('expire', 'SELECT approvals.expire_access_request($1)', [row.id]);
+    return findBundle(id);
+  };
+  return {
+    findBundle,
+
+    createBundle: (bundle: NewBundle, requests: readonly NewAccessRequest[]) =>
+      one(query<Created>('create-bundle', 'SELECT * FROM approvals.create_bundle($1)', [rowOf(bundle, requests)])),
+
+    /** Gives up the items that are open. `final`: there were none. */
+    cancelBundle: (id: string, { note, clientId }: { note: EndNote; clientId: string }) =>
+      outcomeOf<CancelOutcome>(query, {
+        name: 'cancel-bundle',
+        text: 'approvals.cancel_bundle($1, $2, $3)',
+        values: [id, clientId, JSON.stringify(note)],
+      }),
+
+    /** Undefined when there is no such bundle, nobody to tell, nothing to tell yet, or nothing that was asked for. */
+    bundleCallback: async (id: string): Promise<BundleCallback | undefined> => {
+      const text = `SELECT submitted_by AS client, callback_endpoint AS endpoint, callback_state AS state, callback_events AS events
+        FROM approvals.bundle WHERE id = $1 AND callback_endpoint IS NOT NULL`;
+      const [row] = await query<{ client: string; endpoint: string; state: string | null; events: string[] | null }>(
+        'bundle-callback',
+        text,
+        [id],
+      );
+      const bundle = row && (await findBundle(id));
+      if (row === undefined || bundle === undefined) return undefined;
+      const status = bundleStatus(bundle.items.map((item) => item.status));
+      const endedAt = bundle.items
+        .flatMap((item) => item.endedAt ?? [])
+        .sort()
+        .at(-1);
+      const isAskedFor = row.events === null || row.events.includes(status);
+      if (status === 'pending' || endedAt === undefined || !isAskedFor) return undefined;
+      return { endpoint: row.endpoint, state: row.state ?? undefined, status, endedAt, client: row.client };
+    },
+  };
+}
+
+/** The key stands in the first item, which keeps it from being used twice, and the callback in the bundle. */
+function rowOf({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequest[]): string {
+  const [first] = requests;
+  if (first === undefined) throw new RangeError('a bundle has items');
+  const items = requests.map((request, at) => {
+    const alone = { ...request, callback: undefined, idempotencyKey: at === 0 ? request.idempotencyKey : undefined };
+    return { ...newRow(alone), position: at + 1, denial_part: hasOneDenial ? at + 1 : 1 };
+  });
+  return JSON.stringify({
+    id,
+    submitted_by: first.submittedBy,
+    client_id: first.clientId,
+    idempotency_key: first.idempotencyKey,
+    body_digest: first.bodyDigest,
+    callback_endpoint: first.callback?.endpoint,
+    callback_state: first.callback?.state,
+    callback_events: first.callback?.events,
+    items,
+  });
+}

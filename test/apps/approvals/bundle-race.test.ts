@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
+import { bundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { openBundle } from '../../support/bundles.ts';
+import { inParallel } from '../../support/regime.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const BUNDLES = 12;
+const AT_ONCE = 3;
+
+interface Shown {
+  readonly status: string;
+  readonly items: readonly { readonly status: AccessRequestStatus; readonly result?: unknown }[];
+}
+
+const service = new ApprovalsUnderTest();
+beforeAll(() => service.start({ approvals: { bulk: {} } }));
+afterAll(() => service.stop());
+
+const shown = async (id: string) => (await service.status(id)).body.task as Shown;
+
+/**
+ * One approves all items, another denies all in the other order, and the client gives the bundle up, at once or as soon as one
+ * vote was counted; meanwhile it is looked at.
+ */
+async function race(isAtOnce: boolean) {
+  const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
+  const { id, items } = await openBundle(service, 3, { callback });
+  const voting = [
+    ...items.map((item) => service.vote('alice', item, 'approve')),
+    ...[...items].reverse().map((item) => service.vote('bob', item, 'deny')),
+  ];
+  const cancel = () => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
+  const [looks, votes, cancelled] = await Promise.all([
+    Promise.all([shown(id), shown(id), shown(id)]),
+    Promise.all(voting),
+    isAtOnce ? cancel() : Promise.race(voting).then(cancel),
+  ]);
+  return {
+    id,
+    looks: [...looks, await shown(id)],
+    answers: votes.map(({ status }) => status),
+    cancelled: cancelled.status,
+  };
+}
+
+it('two approvers and a cancellation at once leave nothing that contradicts itself [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
+  const cancellations: number[] = [];
+  const races: Awaited<ReturnType<typeof race>>[] = [];
+  await inParallel(BUNDLES, AT_ONCE, async (index) => void races.push(await race(index % 3 === 0)));
+  await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
+  for (const { id, looks, answers, cancelled } of races) {
+    cancellations.push(cancelled);
+    for (const { status, items } of looks) {
+      expect(status).toBe(bundleStatus(items.map((item) => item.status)));
+      for (const item of items) expect('result' in item).toBe(item.status === 'approved');
+    }
+    const end = looks.at(-1);
+    expect(end?.status).not.toBe('pending');
+    // Of what was cancelled there was something, and nothing where it came too late.
+    expect(cancelled === 200).toBe(end?.items.some(({ status }) => status === 'cancelled'));
+    expect([200, 409]).toContain(cancelled);
+    expect(answers.filter((status) => status !== 200 && status !== 409)).toEqual([]);
+    const counted = end?.items.filter(({ status }) => status !== 'cancelled').length;
+    expect(answers.filter((status) => status === 200)).toHaveLength(counted ?? -1);
+    const told = service.callbacks
+      .filter(({ body }) => body.includes(id))
+      .map(({ body }) => JSON.parse(body) as unknown);
+    expect(told).toMatchObject([{ task: { id, status: end?.status } }]);
+  }
+  // Some came in time and some too late, or in between: it was a race.
+  expect(new Set(races.map(({ looks }) => looks.at(-1)?.status)).size).toBeGreaterThan(1);
+  expect(cancellations).toContain(200);
+}, 300_000);

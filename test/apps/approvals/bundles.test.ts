@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import {
+  aTransfer,
+  bundleOf,
+  bundleOfDenials,
+  denying,
+  openBundle,
+  type BundleItem,
+  type Item,
+} from '../../support/bundles.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const URN = 'urn:openid:authzen:access-request:error:';
+const [OTHER, NARROW, READER] = [1, 2, 3].map(() => randomBytes(32).toString('base64url')) as [string, string, string];
+
+describe('a bundle', () => {
+  const service = new ApprovalsUnderTest();
+  const rights = ['submit', 'status', 'result', 'cancel'];
+  beforeAll(() =>
+    service.start({
+      approvals: {
+        bulk: {},
+        clients: {
+          other: { token: OTHER, rights },
+          narrow: { token: NARROW, actsFor: 'mcp-gateway', rights, resources: ['acct-a*'] },
+          reader: { token: READER, actsFor: 'mcp-gateway', rights: ['status'] },
+        },
+      },
+    }),
+  );
+  afterAll(() => service.stop());
+
+  const open = (n = 2, more: object = {}) => openBundle(service, n, more);
+  const task = async (id: string) => (await service.status(id)).body.task;
+  const statuses = async (id: string) => (await task(id)).items.map((item: { status: string }) => item.status);
+  const cancel = (id: string, headers: Record<string, string> = {}) =>
+    service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST', headers });
+  const callback = (of: object = {}) => ({
+    callback: { endpoint: `${service.config.urls.gateway}/callbacks/access-requests`, state: 's', ...of },
+  });
+  const received = (id: string) => service.callbacks.filter(({ body }) => body.includes(id));
+
+  it('has every item decided by itself, shows each result, and none for all [ARAP-BLK-05] [ARAP-BLK-06] [ARAP-CPL-02] [ARAP-BLK-08]', async () => {
+    const bundle = await open(3);
+    const [first, second, third] = bundle.items as [BundleItem, BundleItem, BundleItem];
+    await service.vote('alice', second, 'approve');
+    expect(await statuses(bundle.id)).toEqual(['pending', 'approved', 'pending']);
+    expect((await task(bundle.id)).status).toBe('pending');
+    await service.vote('alice', first, 'deny');
+    await service.vote('bob', third, 'approve');
+    const { body } = await service.status(bundle.id);
+    expect(Object.keys(body)).toEqual(['task']);
+    expect(body.task).toMatchObject({ status: 'partial', links: {} });
+    const result = (item: Item | undefined) => ({
+      ...item,
+      status: 'approved',
+      result: {
+        mode: 'reevaluate',
+        approval: {
+          id: expect.any(String),
+          approved_at: expect.any(String),
+          approved_until: expect.any(String),
+          state: expect.any(String),
+        },
+      },
+    });
+    const [a, b, c] = bundle.submitted;
+    expect(body.task.items).toEqual([{ ...a, status: 'denied' }, result(b), result(c)]);
+    const ids = body.task.items.map((item: { result?: { approval: { id: string } } }) => item.result?.approval.id);
+    expect(ids[1]).not.toBe(ids[2]);
+    expect((await service.status(bundle.id)).body).toEqual(body);
+    // Who may read how it stands and no approval reads no approval of an item either.
+    const read = await service.fetch(`/access/v1/requests/${bundle.id}`, {
+      headers: { authorization: `Bearer ${READER}` },
+    });
+    expect(read.body.task.items.map(Object.keys).flat()).not.toContain('result');
+  });
+
+  it('is as its items are where they ended alike, and is answered as ended then [ARAP-BLK-06]', async () => {
+    const bundle = await open();
+    for (const item of bundle.items) await service.vote('alice', item, 'approve');
+    const again = await bundle.again();
+    expect([again.status, again.body.task.id, again.body.task.status]).toEqual([201, bundle.id, 'approved']);
+    expect(again.body).not.toHaveProperty('result');
+  });
+
+  it('is shown to nobody by the id of an item, to no other client, and to none that may not have to do with all of it [ARAP-STS-14]', async () => {
+    const bundle = await open();
+    const unknown = [404, `${URN}unknown_task`];
+    const answer = async (id: string, token = service.secrets.accessRequestToken) => {
+      const { status, body } = await service.fetch(`/access/v1/requests/${id}`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      return [status, body.type];
+    };
+    expect(await answer(bundle.items[0]?.id ?? '')).toEqual(unknown);
+    expect((await cancel(bundle.items[0]?.id ?? '')).status).toBe(404);
+    expect(await answer(bundle.id, OTHER)).toEqual(unknown);
+    expect((await cancel(bundle.id, { authorization: `Bearer ${OTHER}` })).status).toBe(404);
+    expect(await answer(bundle.id, NARROW)).toEqual(unknown);
+    expect(await answer(bundle.id)).toEqual([200, undefined]);
+  });
+
+  it('is cancelled in what is open, and not at all when nothing is [ARAP-CAN-09] [ARAP-CAN-05] [ARAP-CAN-06]', async () => {
+    const bundle = await open(3);
+    const [first] = bundle.items as [BundleItem];
+    await service.vote('alice', first, 'approve');
+    const cancelled = await cancel(bundle.id);
+    expect([cancelled.status, cancelled.body.task.status]).toEqual([200, 'partial']);
+    expect(await statuses(bundle.id)).toEqual(['approved', 'cancelled', 'cancelled']);
+    const again = await cancel(bundle.id);
+    expect([again.status, again.body.type]).toEqual([409, `${URN}invalid_task_state`]);
+    const untouched = await open();
+    expect((await cancel(untouched.id)).body.task.status).toBe('cancelled');
+  });
+
+  it('has an item that an approver takes back, and the others stay open', async () => {
+    const bundle = await open();
+    await service.asPerson('alice', `/requests/${bundle.items[1]?.id ?? ''}/cancel`, { method: 'POST', body: '{}' });
+    expect(await statuses(bundle.id)).toEqual(['pending', 'cancelled']);
+  });
+
+  it('has deadlines that are carried out before it is shown', async () => {
+    const bundle = await open();
+    await service.database.pool.query(
+      `ALTER TABLE approvals.access_request DISABLE TRIGGER USER; UPDATE approvals.access_request SET
+       expires_at = clock_timestamp() WHERE id = '${bundle.items[0]?.id ?? ''}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
+    );
+    expect(await statuses(bundle.id)).toEqual(['expired', 'pending']);
+  });
+
+  it('tells of its end once, when the last item has ended [ARAP-CB-04] [ARAP-CB-05] [ARAP-CB-06]', async () => {
+    const bundle = await open(3, callback());
+    const [first, second, third] = bundle.items as [BundleItem, BundleItem, BundleItem];
+    await service.vote('alice', first, 'approve');
+    await service.vote('alice', second, 'deny');
+    const queued = 'SELECT FROM approvals.outbox WHERE subject_id = ANY ($1)';
+    const ids = [bundle.id, ...bundle.items.map(({ id }) => id)];
+    expect((await service.database.pool.query(queued, [ids])).rowCount).toBe(0);
+    await service.vote('alice', third, 'deny');
+    await waitFor(() => received(bundle.id).length > 0);
+    await waitFor(async () => (await service.database.pool.query(queued, [ids])).rowCount === 0);
+    expect(received(bundle.id).map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+      {
+        state: 's',
+        task: {
+          id: bundle.id,
+          status: 'partial',
+          status_endpoint: `${service.config.urls.accessRequests}/${bundle.id}`,
+        },
+      },
+    ]);
+    for (const { id } of bundle.items) expect(received(id)).toEqual([]);
+  });
+
+  it('tells of the ends that were asked for alone [ARAP-CB-05]', async () => {
+    const quiet = await open(2, callback({ events: ['approved'] }));
+    const told = await open(2, callback({ events: ['cancelled'] }));
+    await cancel(quiet.id);
+    await cancel(told.id);
+    await waitFor(() => received(told.id).length === 1);
+    await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
+    expect(received(quiet.id)).toEqual([]);
+  });
+
+  it('is named to approvers on the page and in the list of each item', async () => {
+    const bundle = await open(3);
+    const browser = await service.signIn('alice');
+    const page = await (await browser.go(`/requests/${bundle.items[1]?.id ?? ''}`)).text();
+    expect(page).toMatch(new RegExp(`Item 2 of 3 of <code><bdi[^>]*>${bundle.id}`));
+    const list = await (await browser.go('/requests')).text();
+    expect(list).toMatch(new RegExp(`item 2 of 3 of <code><bdi[^>]*>${bundle.id}`));
+    const { body } = await service.asPerson('alice', `/requests/${bundle.items[1]?.id ?? ''}`);
+    expect(body.request.bundle).toEqual({ id: bundle.id, position: 2, size: 3 });
+    const single = await service.open();
+    expect((await service.asPerson('alice', `/requests/${single.id}`)).body.request).not.toHaveProperty('bundle');
+  });
+
+  it('cannot be changed once it is there, nor be more or less than it is', async () => {
+    const { id, items: of } = await open();
+    const change = (text: string) => service.database.pool.query(text, [id]);
+    await expect(change(`UPDATE approvals.bundle SET callback_endpoint = 'x' WHERE id = $1`)).rejects.toThrow(
+      'cannot change',
+    );
+    await expect(change('UPDATE approvals.access_request SET position = 7 WHERE bundle_id = $1')).rejects.toThrow(
+      'cannot change',
+    );
+    await expect(change('UPDATE approvals.access_request SET bundle_id = NULL WHERE bundle_id = $1')).rejects.toThrow(
+      'cannot change',
+    );
+    expect(of).toHaveLength(2);
+  });
+
+  it('has all its items or none, when several at once want the same denials', async () => {
+    const { items: denied, ...asked } = await bundleOfDenials(
+      [1, 2, 3, 4].map(() => aTransfer()),
+      denying(service),
+    );
+    const orders = [denied, [...denied].reverse(), denied.slice(1), denied.slice(0, 2)];
+    const answers = await Promise.all(orders.map((order) => service.submit({ ...asked, items: order })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 400, 400, 400]);
+    const opened = answers.find(({ status }) => status === 202);
+    const { rows } = await service.database.pool.query<{ bundle_id: string }>(
+      'SELECT bundle_id FROM approvals.access_request WHERE evaluation_id = ANY ($1)',
+      [denied.map(({ denial }) => denial.evaluation_id)],
+    );
+    expect(rows.map(({ bundle_id }) => bundle_id)).toEqual(opened?.body.task.items.map(() => opened.body.task.id));
+  });
+});
+
+describe('requests of several items', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() => service.start());
+  afterAll(() => service.stop());
+
+  it('are refused unless they are configured, and single ones are taken [PRJ-01] [PRJ-15]', async () => {
+    const body = await bundleOf([aTransfer(), aTransfer()], denying(service));
+    for (const sent of [body, { ...(await service.submission()), items: body.items }, { ...body, items: null }]) {
+      const { status, body: problem } = await service.submit(sent);
+      expect([status, problem.type]).toEqual([400, 'about:blank']);
+      expect(problem.detail).toBe('items: bulk requests are not offered; submit each item by itself');
+    }
+    expect((await service.submit(await service.submission())).status).toBe(202);
+    expect((await service.database.pool.query('SELECT FROM approvals.access_request')).rowCount).toBe(1);
+  });
+
+  it.each([1, 51, 2.5])('cannot be configured with at most %s', (maxItems) => {
+    const parse = () => parseConfig({ approvals: { bulk: { maxItems } } }, { baseDir: '/', stateDir: '/' });
+    expect(parse).toThrow('maxItems');
+  });
+});
