@@ -25,6 +25,7 @@ const taskBody = z.looseObject({
     // A handle has it; of a task that is read, it is known already, and some leave it out (ARAP-CPL-05).
     status_endpoint: z.url().optional(),
     expires_at: instant.optional(),
+    items: z.unknown().optional(),
     links: z
       .looseObject({ cancel: z.url().optional().catch(undefined) })
       .optional()
@@ -173,9 +174,14 @@ function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle
 /** Statuses after which there is nothing to wait for. */
 const TERMINAL: ReadonlySet<string> = new Set(['approved', 'denied', 'expired', 'cancelled', 'failed']);
 
-/** Only `approved` with a complete approval is a grant; a value nobody knows is one more reason to look again. */
+/**
+ * Only `approved` with a complete approval is a grant; a value nobody knows is one more reason to look again. So is a task with
+ * items, which is about something else than the one call that is asked for: neither its status nor a result beside
+ * them says anything about a single one (ARAP-BLK-07, ARAP-BLK-08).
+ */
 function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionStatus {
   const pending: ResolutionStatus = { kind: 'pending', ...(retryAfter !== undefined && { retryAfterMs: retryAfter }) };
+  if (body.task.items !== undefined) return pending;
   switch (body.task.status) {
     case 'approved': {
       const granted = grantedResult.safeParse(body.result);

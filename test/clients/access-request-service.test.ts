@@ -117,6 +117,35 @@ describe('a grant', () => {
   });
 });
 
+describe('a task with items', () => {
+  const given = { mode: 'reevaluate', approval: approval({}) };
+  const approvedItem = { status: 'approved', result: given };
+  const deniedItem = { status: 'denied' };
+
+  it.each<[string, object, unknown]>([
+    ['partial', { status: 'partial', items: [approvedItem, deniedItem] }, undefined],
+    ['partial, with a result', { status: 'partial', items: [approvedItem, deniedItem] }, given],
+    ['approved, with a result that its items have not', { items: [{ status: 'approved' }, deniedItem] }, given],
+    ['approved, with the result of one item', { items: [approvedItem, deniedItem] }, given],
+    ['approved, with the result of its only item', { items: [approvedItem] }, given],
+    ['approved, with results of its items alone', { items: [approvedItem, approvedItem] }, undefined],
+    ['approved, without one item', { items: [] }, given],
+  ])('that is %s grants nothing to one call [ARAP-BLK-07] [ARAP-BLK-08]', async (_case, odd, result) => {
+    answer = { task: task(odd), result };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
+  it('is no end of one call either', async () => {
+    answer = { task: task({ status: 'denied', items: [deniedItem, deniedItem] }) };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+
+  it('is what is partial, so one call that is said to be grants nothing [ARAP-BLK-10] [ARAP-STS-03]', async () => {
+    answer = { task: task({ status: 'partial' }), result: given };
+    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+  });
+});
+
 describe('what a request is called', () => {
   const FLATTERY = {
     id: 'arq_approved',

@@ -1,11 +1,10 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
+import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import { BUNDLE_PREFIX } from '../stores/bundles.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import type { TermsOf } from '../templates.ts';
 import { verifiedAgent } from './actors.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
-import type { Bundle, BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { BUNDLE_PREFIX, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import {
   accessRequestFrom,
@@ -10,7 +10,7 @@ import {
   type AccessRequestRow,
   type AccessRequestSummary,
 } from './access-request.row.ts';
-import { BUNDLE_PREFIX, bundles } from './bundles.ts';
+import { bundles } from './bundles.ts';
 import { ending } from './ending.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';

@@ -4,9 +4,6 @@ import type { CancelOutcome, EndNote } from './ending.ts';
 import { newRow, type NewAccessRequest } from './new-rows.ts';
 import { one, outcomeOf, type Query } from './query.ts';
 
-/** Ids of bundles begin with it, so that nobody looks for one among requests. */
-export const BUNDLE_PREFIX = 'arb_';
-
 /** What a bundle has beside its items. */
 export interface NewBundle {
   readonly id: string;

@@ -10,6 +10,7 @@ import { sha256 } from '../../../activities/sha256.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import type { BundleItem } from '../../support/bundles.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { anEs256Key, DEFAULT_POLICIES, post, presenting } from '../../support/pdp.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -76,7 +77,7 @@ describe('the authority side', () => {
   let other = '';
   beforeAll(async () => {
     const [port, otherPort] = [await freePort(), await freePort()];
-    await service.start({ pdp: { url: `http://127.0.0.1:${port}` } });
+    await service.start({ pdp: { url: `http://127.0.0.1:${port}` }, approvals: { bulk: {} } });
     other = `http://127.0.0.1:${otherPort}`;
     databases = [await createTestDatabase(), await createTestDatabase()];
     const start = (at: number, of: TestDatabase | undefined) =>
@@ -152,6 +153,36 @@ describe('the authority side', () => {
       { ...request, context: { ...request.context, agent: 'agent-8' } },
     ];
     for (const one of changed) expect(await ask(presenting(one, approval))).toMatchObject({ decision: false });
+  });
+
+  it('permits each item of a bundle with its own approval, and no other item with it [ARAP-SCP-06] [ARAP-BLK-04]', async () => {
+    const { subject, action, context } = aCall();
+    const { call_digest: _digest, ...shared } = context;
+    const questions = ['files__write_file', 'files__edit_file'].map((id) => ({
+      ...{ subject, action, context: shared },
+      resource: { type: 'tool', id },
+    }));
+    const items = await Promise.all(
+      questions.map(async (question) => {
+        const { evaluation_id, access_request } = await denied(question);
+        const { expires_at, binding_token } = access_request;
+        return { resource: question.resource, action, denial: { evaluation_id, expires_at, binding_token } };
+      }),
+    );
+    const { body } = await service.submit({ subject, context: shared, items });
+    const listed = (await service.asPerson('alice', '/requests')).body.requests as BundleItem[];
+    const ofBundle = listed.filter(({ bundle }) => bundle?.id === body.task.id);
+    const inOrder = [1, 2].flatMap((position) => ofBundle.filter(({ bundle }) => bundle?.position === position));
+    for (const [at, item] of inOrder.entries()) {
+      await service.vote('alice', item, 'approve');
+      const shown = (await service.status(body.task.id)).body.task.items as { result?: { approval: object } }[];
+      const decisions = await Promise.all(
+        questions.map(async (question) => (await ask(presenting(question, shown[at]?.result?.approval))).decision),
+      );
+      expect(decisions).toEqual([at === 0, at === 1]);
+      expect(shown.map((one) => one.result !== undefined)).toEqual([true, at === 1]);
+    }
+    expect(inOrder).toHaveLength(2);
   });
 
   it('takes a denial by its evaluation alone, and lets nobody else look it up [ARAP-SUB-12] [ARAP-BND-19] [ARAP-DEN-07]', async () => {

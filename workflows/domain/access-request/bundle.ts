@@ -1,5 +1,8 @@
 import { isEnded, type AccessRequest, type AccessRequestStatus } from './access-request.ts';
 
+/** Ids of bundles begin with it, so that nobody looks for one among requests. */
+export const BUNDLE_PREFIX = 'arb_';
+
 /**
  * Access requests that were submitted together. Approvers decide each by itself, and each approval is good for its item
  * alone; whoever submitted them has one task for all. In the order of the submission, and never empty.
