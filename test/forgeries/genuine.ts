@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { signedHeaders } from '../../apps/shared/http/webhook-signature.ts';
+import { aTransfer, bundleOf, bundleOfDenials } from '../support/bundles.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aQuestion, type Approval, type Denial, type Ground, type Post, type Question } from './ground.ts';
 
@@ -8,6 +9,11 @@ import { aQuestion, type Approval, type Denial, type Ground, type Post, type Que
 export interface Genuine {
   readonly denied: { readonly question: Question; readonly denial: Denial };
   readonly approved: { readonly question: Question; readonly approval: Approval };
+  /** Denials of several things: one about all, and one for each. The key of the PDP has signed them. */
+  readonly bundles: {
+    readonly whole: Awaited<ReturnType<typeof bundleOf>>;
+    readonly each: Awaited<ReturnType<typeof bundleOfDenials>>;
+  };
   readonly callback: Message;
   readonly decision: Message;
 }
@@ -47,10 +53,16 @@ export function sending(ground: Ground, message: Message, of: { secret?: string;
 
 /** Has everything made by those who may make it. */
 export async function makeGenuine(ground: Ground): Promise<Genuine> {
-  const [denied, approved, undecided] = await Promise.all([deny(ground), approve(ground), open(ground)]);
+  const signed = { urls: ground.config.urls, key: ground.secrets.pdpSigningKey };
+  const three = () => [aTransfer(), aTransfer(), aTransfer()];
+  const [denied, approved, undecided, whole, each] = await Promise.all([
+    ...([deny(ground), approve(ground), open(ground)] as const),
+    ...([bundleOf(three(), signed), bundleOfDenials(three(), signed)] as const),
+  ]);
   return {
     denied,
     approved,
+    bundles: { whole, each },
     callback: {
       to: 'callback',
       id: `msg_${randomUUID()}`,
@@ -62,12 +74,14 @@ export async function makeGenuine(ground: Ground): Promise<Genuine> {
 
 /** Shows that each is taken for genuine; throws when one is not, since then no refusal would show anything. */
 export async function useGenuine(ground: Ground, genuine: Genuine): Promise<void> {
-  const { denied, approved, callback, decision } = genuine;
+  const { denied, approved, bundles, callback, decision } = genuine;
   await Promise.all([
     mustAccept(ground, submitting(ground, { ...denied.question, denial: denied.denial })),
     mustAccept(ground, asking(ground, approved.question, approved.approval)),
     mustAccept(ground, sending(ground, callback)),
     mustAccept(ground, sending(ground, decision)),
+    mustAccept(ground, submitting(ground, bundles.whole)),
+    mustAccept(ground, submitting(ground, bundles.each)),
   ]);
 }
 

@@ -80,7 +80,13 @@ export function aQuestion(args: Readonly<Record<string, string>> = { path: `/srv
 export async function startGround(): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'forgeries-'));
   const { secrets } = await loadDevelopmentSecrets(folder);
-  const config = await testConfig({ baseDir: folder, stateDir: folder }, { pdp: { policies: DEFAULT_POLICIES } });
+  const config = await testConfig(
+    { baseDir: folder, stateDir: folder },
+    {
+      pdp: { policies: DEFAULT_POLICIES },
+      approvals: { bulk: {} },
+    },
+  );
   const database = await createTestDatabase();
   const lines: string[] = [];
   const write = (line: string) => void lines.splice(0, Math.max(0, lines.push(line) - COMPLAINTS));

@@ -1,6 +1,7 @@
 import type { Chance } from '../histories/chance.ts';
 import { createChance } from '../histories/chance.ts';
 import { startAttacker, type Attacker, type Target } from './attacker.ts';
+import { BUNDLE_ATTACKS } from './bundle-attacks.ts';
 import { asking, makeGenuine, submitting, useGenuine, type Genuine } from './genuine.ts';
 import type { Ground, Post } from './ground.ts';
 import { MESSAGE_ATTACKS } from './message-attacks.ts';
@@ -41,7 +42,7 @@ export interface ForgeryFigures {
   readonly attacks: Readonly<Record<string, number>>;
   /** How often each status was the answer to a forgery. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Genuine things that were taken for genuine, four in each round. */
+  /** Genuine things that were taken for genuine, six in each round. */
   readonly controls: number;
   /** What was taken for genuine and is not, or was answered as it must not be; empty when all is well. */
   readonly faults: readonly string[];
@@ -61,7 +62,7 @@ export async function runForgeries(
   const before = await ground.stored();
   let [tried, rounds] = [0, 1];
   const figures = (): ForgeryFigures => ({
-    ...{ seed, tried, seconds: (performance.now() - began) / 1_000, controls: rounds * 4, faults: tally.faults },
+    ...{ seed, tried, seconds: (performance.now() - began) / 1_000, controls: rounds * 6, faults: tally.faults },
     ...{ attacks: Object.fromEntries(tally.attacks), answers: Object.fromEntries(tally.answers) },
   });
   try {
@@ -114,14 +115,14 @@ async function tryOne({ name, make }: Attack, of: Made, { attacks, answers, faul
   );
 }
 
-/** Each round opened three requests, two by way of another control; voted twice; and had one callback. Nothing else may be there. */
+/** Each round opened nine requests, two by way of another control and six in bundles; voted twice; and had one callback. Nothing else may be there. */
 async function leftovers(
   ground: Ground,
   { before, rounds, attacker }: { before: Awaited<ReturnType<Ground['stored']>>; rounds: number; attacker: Attacker },
 ): Promise<string[]> {
   const after = await ground.stored();
   const expected = {
-    requests: before.requests + 3 * rounds,
+    requests: before.requests + 9 * rounds,
     votes: before.votes + 2 * rounds,
     callbacks: before.callbacks + rounds,
   };
@@ -176,7 +177,7 @@ const messageAttacks = (): Attack[] =>
 const ATTACKS: readonly Attack[] = [
   ...tokenAttacks(),
   ...messageAttacks(),
-  ...Object.entries(USE_ATTACKS).map(([name, make]) => ({ name, make })),
+  ...Object.entries({ ...USE_ATTACKS, ...BUNDLE_ATTACKS }).map(([name, make]) => ({ name, make })),
 ];
 
 export const ATTACK_NAMES: readonly string[] = ATTACKS.map(({ name }) => name);

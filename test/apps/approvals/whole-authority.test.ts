@@ -165,8 +165,7 @@ describe('the authority side', () => {
     const items = await Promise.all(
       questions.map(async (question) => {
         const { evaluation_id, access_request } = await denied(question);
-        const { expires_at, binding_token } = access_request;
-        return { resource: question.resource, action, denial: { evaluation_id, expires_at, binding_token } };
+        return { resource: question.resource, action, denial: { ...access_request, evaluation_id } };
       }),
     );
     const { body } = await service.submit({ subject, context: shared, items });
