@@ -73,3 +73,29 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
   expect(new Set(races.map(({ looks }) => looks.at(-1)?.status)).size).toBeGreaterThan(1);
   expect(cancellations).toContain(200);
 }, 300_000);
+
+it('the last two items that end in the same moment tell of it once [ARAP-CB-05]', async () => {
+  const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
+  const { id, items } = await openBundle(service, 2, { callback });
+  const [one, other] = await Promise.all([service.database.pool.connect(), service.database.pool.connect()]);
+  const end = (client: typeof one, at: number) =>
+    client.query('SELECT approvals.cancel_access_request($1, NULL, $2)', [items[at]?.id, '{}']);
+  try {
+    await Promise.all([one.query('BEGIN'), other.query('BEGIN')]);
+    await end(one, 0);
+    let isOver = false;
+    const second = end(other, 1).finally(() => (isOver = true));
+    // It waits for the first, or it never will.
+    await waitFor(
+      async () => isOver || (await service.database.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
+    );
+    await one.query('COMMIT');
+    await second;
+    await other.query('COMMIT');
+  } finally {
+    one.release();
+    other.release();
+  }
+  await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
+  expect(service.callbacks.filter(({ body }) => body.includes(id))).toHaveLength(1);
+});
