@@ -40,6 +40,9 @@ export const askerOf = ({ subject = 'agent', context = { agent: 'agent' } }: Pic
   context,
 });
 
+/** What of a denial is in its token. */
+export const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
+
 /** The denial of one thing, or of several together, as a PDP signs it. */
 export async function denialOf(items: readonly Item[] | Item, of: Denying) {
   const { subject, context } = askerOf(of);
@@ -63,7 +66,7 @@ export async function denialOf(items: readonly Item[] | Item, of: Denying) {
     denial_expires_at: expiresAt.toISOString(),
     requester: 'mcp-gateway',
     binding_context_members: members,
-    binding_hash: createHash('sha256').update(canonicalJson(parts)).digest('base64url'),
+    binding_hash: hashOf(parts),
     ...of.claims,
   };
   const token = await new SignJWT(JSON.parse(JSON.stringify(claims)) as Record<string, unknown>)

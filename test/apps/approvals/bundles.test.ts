@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decodeJwt } from 'jose';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
+import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import {
+  askerOf,
   aTransfer,
   bundleOf,
   bundleOfDenials,
   denying,
+  hashOf,
   openBundle,
   type BundleItem,
   type Item,
@@ -77,6 +81,16 @@ describe('a bundle', () => {
       headers: { authorization: `Bearer ${READER}` },
     });
     expect(read.body.task.items.map(Object.keys).flat()).not.toContain('result');
+  });
+
+  it('has approvals that are bound to their item alone, and to its one task [ARAP-SCP-06] [PRJ-05]', async () => {
+    const bundle = await open();
+    for (const item of bundle.items) await service.vote('alice', item, 'approve');
+    const shown = (await task(bundle.id)).items as { result: { approval: { state: string } } }[];
+    const claims = shown.map(({ result }) => decodeJwt(result.approval.state));
+    const bound = bundle.submitted.map((item) => hashOf(boundParts({ ...item, ...askerOf({}) }, ['agent'])));
+    expect(claims.map(({ binding_hash }) => binding_hash)).toEqual(bound);
+    expect(claims.map(({ task_id }) => task_id)).toEqual([bundle.id, bundle.id]);
   });
 
   it('is as its items are where they ended alike, and is answered as ended then [ARAP-BLK-06]', async () => {
