@@ -18,7 +18,7 @@ export interface RecordedDenials {
 
 /**
  * What is on record of a requestable denial, for an access request service that was given nothing but the id of the
- * evaluation: its binding token, signed anew, without the inline copies, which are not kept.
+ * evaluation: its binding token, signed anew, without an inline copy of the context, which is not kept.
  * @see ARAP-SUB-13, ARAP-BND-19
  */
 export function recordedDenialsRouter({ evaluations, signBindingToken, reader, url }: RecordedDenials): Router {

@@ -78,7 +78,7 @@ async function clientOf(name: string, settings: Settings): Promise<AccessRequest
 }
 
 /** A pattern is an id, or the beginning of ids with `*` after it. No patterns leave it open. */
-function matches(patterns: readonly string[] | undefined, id: string): boolean {
+export function matches(patterns: readonly string[] | undefined, id: string): boolean {
   if (patterns === undefined) return true;
   return patterns.some((one) => (one.endsWith('*') ? id.startsWith(one.slice(0, -1)) : id === one));
 }

@@ -5,6 +5,10 @@ import type { Config } from '../../shared/config/config.ts';
 import { createServiceToken } from '../../shared/auth/service-token.ts';
 import { createSigner, publicKey, type SignClaims } from '../../shared/auth/signing-key.ts';
 import { createRateLimit } from '../../shared/http/rate-limit.ts';
+import type { DirectorySource } from '../../shared/directory/source.ts';
+import { createSealedPages } from '../../shared/http/page-token.ts';
+import { createCatalogs, type Catalogs } from '../catalogs/catalogs.ts';
+import { catalogEndpoint } from '../catalogs/endpoint.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState } from './approval-state.ts';
 import type { TermsOf } from '../templates.ts';
@@ -25,6 +29,7 @@ interface Parts {
   readonly store: AccessRequestStore;
   readonly clients: readonly AccessRequestClient[];
   readonly termsOf: TermsOf;
+  readonly people: DirectorySource;
   readonly log: Logger;
 }
 
@@ -32,20 +37,24 @@ interface Parts {
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, log }: Parts,
+  { store, clients, termsOf, people, log }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
   const maxBodyBytes = gateway.maxBodyBytes + ENVELOPE_BYTES;
+  const trust = denialTrust(config, sign);
+  const catalogs = configuredCatalogs(config, key, { people, log });
   return accessRequestRouter({
     store,
     submit: createSubmit({
       store,
-      trust: denialTrust(config, sign),
+      trust,
       termsOf,
+      catalogs,
       keepMs: approvals.retentionSeconds * 1_000,
     }),
+    catalog: catalogs && catalogEndpoint({ catalogs, trust }),
     approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
     revocations: createRevocationList({ sign, issuer, store }),
     keys: { keys: [key, ...approvals.publishedKeys].map(publicKey) },
@@ -56,6 +65,16 @@ export async function createAccessRequests(
     bundles: approvals.bulk && { ...approvals.bulk, maxShared: maxBodyBytes },
     log,
   });
+}
+
+/** Undefined where the configuration has none. Throws `ERR_CONFIG_INVALID` for a file that cannot be used. */
+function configuredCatalogs(
+  { approvals: { catalogs } }: Config,
+  key: JWK,
+  { people, log }: Pick<Parts, 'people' | 'log'>,
+): Catalogs | undefined {
+  if (Object.keys(catalogs).length === 0) return undefined;
+  return createCatalogs(catalogs, { people, pages: createSealedPages(key.d ?? '', 'countersign catalog page'), log });
 }
 
 /** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */

@@ -137,6 +137,27 @@ function denialOf(
   };
 }
 
+const questionSchema = z.looseObject({
+  subject: z.looseObject({ type: z.string(), id: z.string() }),
+  action: z.looseObject({ name: z.string() }),
+  resource: z.looseObject({ type: z.string(), id: z.string() }),
+});
+
+/**
+ * What was asked and denied in this evaluation, as the PDP has it on record, and whom the denial was given to: what somebody may see
+ * who could submit a request for it, and does not yet. Throws a `Problem`, as for a submission.
+ */
+export async function recallDenial(evaluationId: string, trust: DenialTrust) {
+  const payload = await verifyToken(await tokenOnRecord(evaluationId, trust), trust);
+  const claims = claimsSchema.safeParse(payload).data;
+  const question = questionSchema.safeParse(payload).data;
+  if (claims === undefined || question === undefined) throw invalid('the token does not say who asked for what');
+  if (claims.evaluation_id !== evaluationId) throw invalid('what is on record is of another evaluation');
+  checkFreshness(undefined, claims, trust.now());
+  const { subject, action, resource } = question as Pick<EvaluationRequest, 'subject' | 'action' | 'resource'>;
+  return { subject, action, resource, template: claims.template, requester: claims.requester };
+}
+
 async function tokenOnRecord(evaluationId: string | undefined, { recorded }: DenialTrust): Promise<string> {
   if (evaluationId === undefined) throw invalid('denial has neither binding_token nor evaluation_id');
   const token = await recorded(evaluationId);

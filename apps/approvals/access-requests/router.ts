@@ -15,6 +15,7 @@ import { bearerAmong, bearerHolderOf } from '../../shared/http/bearer.ts';
 import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
 import { noStore } from '../../shared/http/page-headers.ts';
 import type { RateLimit } from '../../shared/http/rate-limit.ts';
+import { CATALOGS_PATH } from '../catalogs/endpoint.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { ApprovalStateOf } from './approval-state.ts';
 import { readCancellation } from './cancellation.ts';
@@ -33,6 +34,8 @@ export interface AccessRequestHttp {
   readonly keys: JSONWebKeySet;
   /** The signed list of approvals that were taken back. */
   readonly revocations: () => Promise<string>;
+  /** One page of a catalog; undefined where there are none. */
+  readonly catalog: RequestHandler | undefined;
   readonly urls: TaskUrls;
   readonly clients: readonly AccessRequestClient[];
   /** How many requests one client may make in a second. */
@@ -57,17 +60,20 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
   router.get('/revocations', noStore, async (_request, response) => {
     response.type(REVOCATIONS_TYPE).send(await http.revocations());
   });
-  router.use('/requests', authenticate(http), noStore, limitRate(http));
+  router.use(['/requests', '/catalogs'], authenticate(http), noStore, limitRate(http));
   const body = (limit: number | string) => [requireJson, express.json({ limit, inflate: false })];
   router.post(api.base, mayDo('submit'), body(http.maxBodyBytes), submit(http));
   router.get(api.one, mayDo('status'), show(http));
   router.post(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   router.delete(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
-  router.all([api.base, api.one, api.cancel], (_request, _response, next) => next(new Problem(405)));
+  if (http.catalog) router.get(CATALOGS_PATH, mayDo('submit'), http.catalog).all(CATALOGS_PATH, wrongMethod);
+  router.all([api.base, api.one, api.cancel], wrongMethod);
   router.use((_request, _response, next) => next(new Problem(404)));
   router.use(asProblem(http.log));
   return router;
 }
+
+const wrongMethod: RequestHandler = (_request, _response, next) => next(new Problem(405));
 
 function submit(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {

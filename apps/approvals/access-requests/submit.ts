@@ -6,6 +6,7 @@ import { canonicalJson, type Json, type JsonObject } from '../../../workflows/do
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
+import type { Catalogs } from '../catalogs/catalogs.ts';
 import type { TermsOf } from '../templates.ts';
 import { verifiedAgent } from './actors.ts';
 import type { AccessRequestClient } from './clients.ts';
@@ -19,6 +20,8 @@ export interface SubmitOptions {
   readonly store: AccessRequestStore;
   readonly trust: DenialTrust;
   readonly termsOf: TermsOf;
+  /** Undefined where nothing is chosen from catalogs. */
+  readonly catalogs: Pick<Catalogs, 'check'> | undefined;
   /** How long a request can be read after its end. */
   readonly keepMs: number;
 }
@@ -81,14 +84,22 @@ interface Verified extends DeniedItem {
   readonly agent: string | undefined;
 }
 
-/** The denials, then their first use, then who submits them (PRJ-09). The first use is fenced by the rows that are created. */
+/**
+ * The denials, then their first use, then who submits them, then what was chosen (PRJ-09). The first use is fenced by the rows
+ * that are created.
+ */
 async function verify(
   submitted: AuthenticSubmission,
-  { store, trust }: Pick<SubmitOptions, 'store' | 'trust'>,
+  { store, trust, catalogs }: Pick<SubmitOptions, 'store' | 'trust' | 'catalogs'>,
 ): Promise<Verified[]> {
   const denied = await verifyDenials(submitted, trust);
   try {
-    return denied.map((one) => ({ ...one, agent: authorized(one, submitted.client) }));
+    return denied.map((one) => {
+      const agent = authorized(one, submitted.client);
+      const asked = { ...(one.submission as unknown as EvaluationRequest), template: one.denial.template };
+      catalogs?.check(one.submission, asked);
+      return { ...one, agent };
+    });
   } catch (refused) {
     for (const { denial } of denied) if (await store.isUsed(denial)) throw usedBefore();
     throw refused;

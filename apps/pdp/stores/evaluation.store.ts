@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
 import { errorCode } from '../../shared/error-code.ts';
+import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { BoundDenial, SignedDenial } from '../binding-token.ts';
 import { together } from './together.ts';
 
@@ -13,7 +15,7 @@ export interface EvaluationStore {
   forget(keepMs: number, limit: number): Promise<number>;
 }
 
-interface EvaluationRow {
+interface EvaluationRow extends Pick<EvaluationRequest, 'subject' | 'action' | 'resource'> {
   readonly token_id: string;
   readonly requester: string;
   readonly binding_context_members: string[];
@@ -26,7 +28,8 @@ interface EvaluationRow {
 }
 
 const SELECT = `
-  SELECT token_id, requester, binding_context_members, binding_hash, template, reason, policies, evaluated_at, expires_at
+  SELECT token_id, requester, subject, action, resource, binding_context_members, binding_hash, template, reason, policies, evaluated_at,
+    expires_at
   FROM pdp.evaluation WHERE evaluation_id = $1`;
 
 const INSERT = `
@@ -90,13 +93,14 @@ const rowOf = ({ request, offer, ...denial }: BoundDenial) => ({
 
 function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
   const { template, reason, policies } = row;
+  const { context: _none, ...inline } = boundParts({ ...row, context: {} }, []);
   return {
     evaluationId,
     tokenId: row.token_id,
     requester: row.requester,
     members: row.binding_context_members,
     bindingHash: row.binding_hash,
-    inline: undefined,
+    inline,
     offer: { kind: 'requestable', template, reason, policies },
     evaluatedAt: row.evaluated_at,
     expiresAt: row.expires_at,

@@ -5,6 +5,7 @@ import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings } from './access-request-settings.ts';
 import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
+import { catalogSettings, withAbsoluteCatalogs } from './catalog-settings.ts';
 import { withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
 import { obligationSettings } from './obligation-settings.ts';
@@ -79,6 +80,7 @@ export const configSchema = z.strictObject({
       breakGlass: breakGlassSettings,
       notifications: notificationSettings,
       resolvers: resolverSettings,
+      catalogs: catalogSettings,
     })
     .superRefine(checkResolvers)
     .prefault({}),
@@ -184,6 +186,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       clients: withAbsoluteFiles(file.approvals.clients, at.baseDir),
       notifications: withAbsoluteFiles(file.approvals.notifications, at.baseDir),
       resolvers: withAbsoluteFiles(file.approvals.resolvers, at.baseDir),
+      catalogs: withAbsoluteCatalogs(file.approvals.catalogs, at.baseDir),
     },
     keyUrls: {
       pdp: file.pdp.jwksUrl ?? `${trimSlash(pdp)}/access/v1/jwks`,

@@ -170,6 +170,13 @@ describe('a client that asks too often', () => {
   );
   afterAll(() => service.stop());
 
+  it('is told to wait, whatever it asks for [ARAP-CAT-18]', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => service.asGateway('/access/v1/catalogs/centers?evaluation_id=guessed')),
+    );
+    expect(answers.map(({ status }) => status)).toContain(429);
+  });
+
   it('is told to wait, and no other one with it [ARAP-STS-21] [PRJ-11]', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => service.status('arq_none')));
     const refused = answers.filter(({ status }) => status === 429);

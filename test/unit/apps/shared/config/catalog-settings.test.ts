@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { readItems } from '../../../../../apps/approvals/catalogs/items.ts';
+import { parseConfig } from '../../../../../apps/shared/config/config.ts';
+
+const parse = (catalogs: object) =>
+  parseConfig({ approvals: { catalogs } }, { baseDir: '/etc/countersign', stateDir: '/' }).approvals.catalogs;
+const FIELD = { template: 'payment', field: '/context/cost_center', scope: { app: '/context/app' } };
+const CATALOG = { file: 'centers.json', fields: [FIELD] };
+
+describe('the settings of catalogs', () => {
+  it('name none by default, and files beside the configuration', () => {
+    expect(parseConfig({}, { baseDir: '/', stateDir: '/' }).approvals.catalogs).toEqual({});
+    expect(parse({ centers: CATALOG })['centers']?.file).toBe('/etc/countersign/centers.json');
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['a name that is no part of an address', { '../centers': CATALOG }, /lower-case letters/],
+    [
+      'a field that is nowhere in a submission',
+      { centers: { ...CATALOG, fields: [{ ...FIELD, field: '/denial/x' }] } },
+      /JSON Pointer/,
+    ],
+    [
+      'a source that is nowhere',
+      { centers: { ...CATALOG, fields: [{ ...FIELD, scope: { app: 'context.app' } }] } },
+      /JSON Pointer/,
+    ],
+    [
+      'a parameter that means something else',
+      { centers: { ...CATALOG, fields: [{ ...FIELD, scope: { cursor: '/context/app' } }] } },
+      /mean something else/,
+    ],
+    ['two catalogs for one field', { centers: CATALOG, others: CATALOG }, /has a catalog already/],
+    ['no field', { centers: { ...CATALOG, fields: [] } }, /fields/],
+  ])('refuse %s', (_case, catalogs, message) => {
+    expect(() => parse(catalogs)).toThrow(message);
+  });
+});
+
+describe('a catalog file', () => {
+  const item = { value: 'cc-1', label: 'Research' };
+  const read = (...items: object[]) => readItems(JSON.stringify(items), 'centers.json');
+
+  it('may have a value once for each scope', () => {
+    expect(read({ ...item, scope: { app: 'a' } }, { ...item, scope: { app: 'b' } })).toHaveLength(2);
+    expect(() => read(item, item)).toThrow('centers.json: "cc-1" is there twice for one scope');
+  });
+
+  it.each<[string, object]>([
+    ['has no label', { label: undefined }],
+    ['has a rule of visibility that nobody knows', { visible: { roles: ['admin'] } }],
+    ['is shown otherwise than it is sent', { value: 'cc\u200b-1' }],
+    ['is no text', { value: 7 }],
+  ])('is refused with an item that %s', (_case, change) => {
+    expect(() => read({ ...item, ...change })).toThrow(/^centers\.json: /);
+  });
+
+  it('is refused when it is no JSON', () => {
+    expect(() => readItems('[', 'centers.json')).toThrow('it is no JSON');
+  });
+});
