@@ -38,6 +38,8 @@ export interface DecideWith {
   readonly accessRequests: string;
   /** Where it says what a request of this template needs beside the call; undefined when it needs nothing. */
   readonly requestSchemaUrl: (template: string) => string | undefined;
+  /** Where it says from which catalogs values are chosen; undefined when none are. Of no use without the schema. */
+  readonly requestCatalogsUrl: (template: string, evaluationId: string) => string | undefined;
   readonly denialTtlSeconds: number;
   readonly log: Logger;
   /** Told of every evaluation, before it is answered; may neither throw nor wait. */
@@ -153,6 +155,7 @@ async function makeOffer(
       ...(answer.description && { description: answer.description }),
     };
     const schemaUrl = deps.requestSchemaUrl(answer.template);
+    const catalogsUrl = schemaUrl && deps.requestCatalogsUrl(answer.template, denial.evaluationId);
     return {
       evaluation_id: denial.evaluationId,
       evaluated_at: denial.evaluatedAt.toISOString(),
@@ -162,6 +165,7 @@ async function makeOffer(
         expires_at: denial.expiresAt.toISOString(),
         binding_token: bindingToken,
         ...(schemaUrl !== undefined && { request_schema_url: schemaUrl }),
+        ...(catalogsUrl !== undefined && { request_catalogs_url: catalogsUrl }),
         ...(Object.keys(display).length > 0 && { display }),
       },
     };

@@ -18,6 +18,7 @@ import type { EnforcementPoint } from './enforcement-points.ts';
 import { TooMany, type Limits } from './limits.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
 import { RECORDED_DENIALS_PATH } from './recorded-denials.ts';
+import { REQUEST_CATALOGS_PATH, type RequestCatalogs } from './request-catalogs.ts';
 import { REQUEST_SCHEMAS_PATH, type RequestSchemas } from './request-schemas.ts';
 import { BadRequest, readBatch, readEvaluation } from './requests.ts';
 import { readSearch, SEARCH_KINDS } from './search/search-requests.ts';
@@ -31,6 +32,7 @@ export interface PdpHttp {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
   readonly requestSchemas: Pick<RequestSchemas, 'find'>;
+  readonly requestCatalogs: Pick<RequestCatalogs, 'find'>;
   /** What is on record of denials, for the access request service. */
   readonly recordedDenials?: express.Router;
   /** The PDP's identifier, which is also the realm of its credentials. */
@@ -70,6 +72,11 @@ function createDocuments(http: PdpHttp): express.Router {
     const schema = http.requestSchemas.find(request.params.name);
     if (schema === undefined) return next();
     response.set('Cache-Control', PUBLIC_DOCUMENT).type('application/schema+json').send(schema);
+  });
+  documents.get(`${REQUEST_CATALOGS_PATH}/:template/:evaluation`, ({ params }, response, next) => {
+    const document = http.requestCatalogs.find(params.template, params.evaluation);
+    if (document === undefined) return next();
+    response.set('Cache-Control', PUBLIC_DOCUMENT).json(document);
   });
   if (http.recordedDenials) documents.use(RECORDED_DENIALS_PATH, http.recordedDenials);
   return documents;

@@ -17,6 +17,7 @@ import { createPdpApp } from './http.ts';
 import { createLimits } from './limits.ts';
 import { pdpMetadata, publicKey, publishedKeys, withSignature } from './metadata.ts';
 import { recordedDenialsRouter } from './recorded-denials.ts';
+import { requestCatalogs } from './request-catalogs.ts';
 import { createRevokedApprovals } from './revocations.ts';
 import { createPageTokens } from './search/page-token.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
@@ -83,6 +84,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
   const remoteKeys = approvalKeys(config.keyUrls);
   const reader = { issuer: urls.accessRequests, keys: remoteKeys };
   const limits = createLimits(pdp);
+  const catalogs = requestCatalogs(config.approvals.catalogs, urls);
   const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
   return createPdpApp({
     withPolicies: source.inForce({
@@ -90,6 +92,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
       signBindingToken,
       evaluations,
       accessRequests: urls.accessRequests,
+      requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
       denialTtlSeconds: pdp.denialTtlSeconds,
       url: urls.pdp,
       decisionLog,
@@ -100,6 +103,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
     metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
+    requestCatalogs: catalogs,
     recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
@@ -138,8 +142,10 @@ export async function startPdp(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** What decides: our own policies, or a PDP of somebody else's. Throws `ERR_CONFIG_INVALID` when the policies do not fit together. */
-async function openDeciding({ pdp: { policies: folder, engine }, directory }: Config, log: Logger): Promise<Deciding> {
-  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory }, { log }));
+async function openDeciding({ pdp, directory, approvals }: Config, log: Logger): Promise<Deciding> {
+  const { policies: folder, engine } = pdp;
+  const { catalogs } = approvals;
+  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory, catalogs }, { log }));
   const { authzen } = engine;
   log.info({ url: authzen.url }, 'another policy decision point decides');
   return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, log) });

@@ -14,6 +14,8 @@ export interface RequestSchemas {
   pathFor(template: string): string | undefined;
   /** The schema's text by the last part of its path. */
   find(name: string): string | undefined;
+  /** The schema's text by its template. */
+  textFor(template: string): string | undefined;
   /** All of them, by name. */
   readonly texts: ReadonlyMap<string, string>;
 }
@@ -40,6 +42,7 @@ export function readRequestSchemas(files: PolicyFiles['requestSchemas'], policie
       return name === undefined ? undefined : `${REQUEST_SCHEMAS_PATH}/${name}`;
     },
     find: (name) => byName.get(name),
+    textFor: (template) => byName.get(names.get(template) ?? ''),
     texts: byName,
   };
 }

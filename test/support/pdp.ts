@@ -17,9 +17,11 @@ import type { EnforcementPoint } from '../../apps/pdp/enforcement-points.ts';
 import { createPdpApp } from '../../apps/pdp/http.ts';
 import { createLimits } from '../../apps/pdp/limits.ts';
 import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/metadata.ts';
+import { requestCatalogs } from '../../apps/pdp/request-catalogs.ts';
 import { readRequestSchemas, schemaUrls } from '../../apps/pdp/request-schemas.ts';
 import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
 import { createSearch } from '../../apps/pdp/search/search.ts';
+import type { CatalogSettings } from '../../apps/shared/config/catalog-settings.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { serve } from './serve.ts';
@@ -85,6 +87,7 @@ export async function startTestPdp(
     approvals?: Partial<ApprovalTrust>;
     keys?: JWTVerifyGetKey;
     requestSchemas?: Parameters<typeof readRequestSchemas>[0];
+    catalogs?: CatalogSettings;
     limits?: Partial<Parameters<typeof createLimits>[0]>;
     enforcementPoints?: readonly EnforcementPoint[];
     signMetadata?: boolean;
@@ -93,6 +96,7 @@ export async function startTestPdp(
   const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
   const url = of.url ?? PDP_URL;
   const schemas = readRequestSchemas(of.requestSchemas ?? [], engine.policies);
+  const catalogs = requestCatalogs(of.catalogs ?? {}, { pdp: url, accessRequests: ACCESS_REQUESTS });
   const [pdpKey, arsKey] = await Promise.all([anEs256Key('pdp-1'), anEs256Key('ars-1')]);
   const { lines, log } = recordingLog();
   const recorded: BoundDenial[] = [];
@@ -110,6 +114,7 @@ export async function startTestPdp(
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
     accessRequests: ACCESS_REQUESTS,
     requestSchemaUrl: schemaUrls(schemas, url),
+    requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
     denialTtlSeconds: 600,
     log,
     ...of.decide,
@@ -127,6 +132,7 @@ export async function startTestPdp(
     metadata: of.signMetadata ? await withSignature(metadata, pdpKey) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
     requestSchemas: schemas,
+    requestCatalogs: catalogs,
     url,
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
     limits,

@@ -87,6 +87,7 @@ export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standi
     signBindingToken: () => Promise.resolve('unsigned'),
     evaluations: { record: () => Promise.resolve() },
     accessRequests: ACCESS_REQUESTS,
+    requestCatalogsUrl: () => undefined,
     denialTtlSeconds: 600,
     url: PDP_URL,
     decisionLog: undefined,

@@ -76,6 +76,7 @@ function deciding(engine: Engine, approval: AssumedApproval | undefined) {
     evaluations: { record: () => Promise.resolve() },
     accessRequests: 'urn:countersign:no-access-requests',
     requestSchemaUrl: () => undefined,
+    requestCatalogsUrl: () => undefined,
     denialTtlSeconds: 600,
     log: pino({ enabled: false }),
   });

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { CatalogSettings } from '../../shared/config/catalog-settings.ts';
 import { readDirectory, type Directory } from '../../shared/directory/directory.ts';
 import type { DirectorySettings } from '../../shared/directory/source.ts';
 import { createEngineMeanwhile, type Engine } from '../cedar/engine.ts';
 import { readPolicyFiles, type PolicyFiles } from '../cedar/policy-files.ts';
 import { InvalidPolicies, type Problem } from '../cedar/problems.ts';
+import { checkRequestCatalogs } from '../request-catalogs.ts';
 import { readRequestSchemas, type RequestSchemas } from '../request-schemas.ts';
 
 /** Where everything is that decisions are made from. */
@@ -13,6 +15,8 @@ export interface PolicyPlaces {
   /** Absolute path of the policy folder. */
   readonly folder: string;
   readonly directory: DirectorySettings;
+  /** From which values of access requests are chosen. Default: none. */
+  readonly catalogs?: CatalogSettings;
 }
 
 /** Everything that decisions are made from, as it was written at one moment. */
@@ -44,12 +48,13 @@ export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Prom
 /** Checks everything, and loads it in steps between which the process can answer requests. Throws `InvalidPolicies`. */
 export async function loadVersion(
   { id, files, directory: people }: PolicyTexts,
-  { directory: { subjectAttribute } }: PolicyPlaces,
+  { directory: { subjectAttribute }, catalogs = {} }: PolicyPlaces,
 ): Promise<PolicyVersion> {
   const directory = people && parseDirectory(people, subjectAttribute);
   const engine = await createEngineMeanwhile({ ...files, directory });
   try {
     const requestSchemas = readRequestSchemas(files.requestSchemas, engine.policies);
+    checkRequestCatalogs(catalogs, requestSchemas);
     return { id, engine, requestSchemas, warnings: engine.warnings, people: directory?.people.length ?? 0 };
   } catch (error) {
     engine.release();

@@ -8,7 +8,11 @@ import { visible } from '../../output.ts';
 /** The policies that a command is about: those of a folder, else the configured ones. People are always the configured ones. */
 export function policyPlaces(io: Io, command: Command, folder?: string): PolicyPlaces {
   const { config } = readConfig(io, command);
-  return { folder: folder === undefined ? config.pdp.policies : resolve(io.cwd, folder), directory: config.directory };
+  return {
+    folder: folder === undefined ? config.pdp.policies : resolve(io.cwd, folder),
+    directory: config.directory,
+    catalogs: config.approvals.catalogs,
+  };
 }
 
 /** The file as a terminal or an editor finds it from where the command was given. */
