@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../workflows/domain/errors.ts';
-import type { AccessRequestService, PolicyDecisionPoint } from '../workflows/domain/ports.ts';
+import type { AccessRequestService, PolicyDecisionPoint, RequestCatalogs } from '../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './clients/access-request-service.ts';
 import { createCredential, type CredentialSettings } from './clients/credential.ts';
 import { checkPolicyDecisionPoint, type Problem } from './clients/pdp-check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './clients/pdp-metadata.ts';
 import { createPolicyDecisionPoint } from './clients/pdp.ts';
+import { createRequestCatalogs } from './clients/request-catalogs.ts';
 import { readServiceClock } from './clients/service-clock.ts';
 import { trustedOrigins } from './clients/trusted-origins.ts';
 import { createObligingPdp, type ObligingPdpOptions } from './obliging-pdp.ts';
@@ -31,6 +32,7 @@ export interface Authority {
   /** Delivers obligations that are queued, by their ids. */
   readonly deliverObligation: (id: string) => Promise<void>;
   readonly accessRequests: AccessRequestService;
+  readonly requestCatalogs: RequestCatalogs;
   /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when nobody answers. */
   readonly accessRequestsClock: () => Promise<number | undefined>;
   /** What keeps the PDP from being used as it is meant; empty when nothing does. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
@@ -44,12 +46,12 @@ export function connectAuthority(
   obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'>,
 ): Authority {
   const reached = reach(settings, secrets.pdpToken, obliging.log);
+  const { isTrusted, log } = reached.options;
+  const credential = createCredential(secrets.accessRequestToken, settings.accessRequests.credential);
   return {
     ...createObligingPdp({ ...reached.options, ...obliging }),
-    accessRequests: createAccessRequestClient({
-      credential: createCredential(secrets.accessRequestToken, settings.accessRequests.credential),
-      isTrusted: reached.options.isTrusted,
-    }),
+    accessRequests: createAccessRequestClient({ credential, isTrusted }),
+    requestCatalogs: createRequestCatalogs({ credential, isTrusted, log }),
     ...reached.examine,
   };
 }

@@ -26,11 +26,14 @@ interface Given {
  */
 export function createFurtherInput({ store, requestForms, settings }: ActivityDeps) {
   return async (call: StoredCall, offer: AccessRequestOffer): Promise<Given | Wait | Ended> => {
-    const { requestSchemaUrl: schemaUrl } = offer;
+    const { requestSchemaUrl: schemaUrl, requestCatalogsUrl: catalogsUrl } = offer;
     const { input } = call.binding;
     if (schemaUrl === undefined) return { kind: 'given', additions: undefined };
-    if (schemaUrl === input?.schemaUrl) return { kind: 'given', additions: input.additions };
-    const form = await requestForms.at(schemaUrl);
+    // What was never held against a catalog is no value of one; what was, is by the service once more.
+    const isChosen = catalogsUrl === undefined || input?.isFromCatalogs === true;
+    if (schemaUrl === input?.schemaUrl && isChosen) return { kind: 'given', additions: input.additions };
+    // Within a task there is one form for everything, and a choice takes several.
+    const form = catalogsUrl === undefined ? await requestForms.at(schemaUrl) : undefined;
     if (form === undefined) {
       await store.end(call.gatedCallId, 'denied', 'input_missing', 're-evaluation');
       return { kind: 'ended' };

@@ -23,7 +23,7 @@ const offerBody = z.looseObject({
   expires_at: instant,
   binding_token: z.string().min(1).optional(),
   request_schema_url: z.string().optional(),
-  request_catalogs_url: z.unknown().optional(),
+  request_catalogs_url: z.string().optional(),
 });
 const allowContext = z.looseObject({
   evaluation_id: z.string().min(1).optional().catch(undefined),
@@ -125,24 +125,28 @@ type Addresses = Pick<Question, 'accessRequests' | 'isTrusted'>;
 /**
  * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and
  * no address but trusted ones, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as they came,
- * because the submission has to repeat them exactly (PRJ-08). Values that have to be chosen from catalogs are none that could
- * be asked for here, so an offer with catalogs cannot be taken up (ARAP-FRM-05).
+ * because the submission has to repeat them exactly (PRJ-08). Catalogs without a schema have no fields, and cannot be
+ * kept to (ARAP-DEN-17, ARAP-FRM-05).
  */
 function readOffer(context: DenialContext, addresses: Addresses): AccessRequestOffer | undefined {
   const parsed = offerBody.safeParse(context.access_request);
   if (!parsed.success) return undefined;
   const { template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
   const { endpoint = addresses.accessRequests, request_schema_url: requestSchemaUrl } = parsed.data;
+  const { request_catalogs_url: requestCatalogsUrl } = parsed.data;
   if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
   if (endpoint === undefined || !addresses.isTrusted(endpoint)) return undefined;
-  if (parsed.data.request_catalogs_url !== undefined) return undefined;
   if (requestSchemaUrl !== undefined && !addresses.isTrusted(requestSchemaUrl)) return undefined;
+  if (requestCatalogsUrl !== undefined && !(requestSchemaUrl && addresses.isTrusted(requestCatalogsUrl))) {
+    return undefined;
+  }
   return {
     expiresAt,
     endpoint,
     ...(template !== undefined && { template }),
     ...(bindingToken !== undefined && { bindingToken }),
     ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
+    ...(requestCatalogsUrl !== undefined && { requestCatalogsUrl }),
   };
 }
 
@@ -152,7 +156,9 @@ export function foreignAddressIn(body: unknown, addresses: Addresses): Record<st
   const offer = context?.access_request;
   if (typeof offer !== 'object' || offer === null) return undefined;
   const { endpoint = addresses.accessRequests, request_schema_url: schema } = offer;
+  const { request_catalogs_url: catalogs } = offer;
   const isForeign = (url: unknown) => typeof url !== 'string' || !addresses.isTrusted(url);
   if (isForeign(endpoint)) return { endpoint: endpoint ?? 'none' };
-  return schema !== undefined && isForeign(schema) ? { schema } : undefined;
+  if (schema !== undefined && isForeign(schema)) return { schema };
+  return catalogs !== undefined && isForeign(catalogs) ? { catalogs } : undefined;
 }

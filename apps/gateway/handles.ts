@@ -1,6 +1,7 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt, type JWTPayload } from 'jose';
 import * as z from 'zod';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Redemption } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
@@ -21,6 +22,8 @@ const content = z.discriminatedUnion('kind', [
     form: z.string(),
     /** From 1. */
     round: z.number().int().positive(),
+    /** What was said in the rounds before. */
+    given: z.custom<JsonObject>((value) => typeof value === 'object' && value !== null).optional(),
   }),
   /** A round of questions that an upstream asks, with its own state, if it gave one. */
   z.object({ kind: z.literal('relayed_round'), state: z.string().optional() }),

@@ -22,7 +22,10 @@ import type { ReadDocument } from './signature/document.ts';
 import type { Signature } from './signature/signature.ts';
 
 /** What the MCP endpoint is served from. */
-export interface ProtocolPorts extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'handles'> {
+export interface ProtocolPorts extends Pick<
+  EnforcementDeps,
+  'requirements' | 'requestForms' | 'requestCatalogs' | 'handles'
+> {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
+import type { RequesterInput } from '../../workflows/domain/gated-call/call-binding.ts';
 import { requestForm, type RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { aForm, askedCalls } from '../support/asked-calls.ts';
 import { anOpening, CALLER } from '../support/gated-calls.ts';
@@ -8,7 +9,7 @@ import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 
 const SCHEMA = 'https://ars.test/second.json';
-const wants = (requestSchemaUrl?: string) =>
+const wants = (requestSchemaUrl?: string, requestCatalogsUrl?: string) =>
   ({
     kind: 'requestable',
     evaluationId: `eval_${crypto.randomUUID()}`,
@@ -17,6 +18,7 @@ const wants = (requestSchemaUrl?: string) =>
       expiresAt: '2999-01-01T00:00:00Z',
       bindingToken: crypto.randomUUID(),
       ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
+      ...(requestCatalogsUrl !== undefined && { requestCatalogsUrl }),
     },
   }) as const satisfies World['decision'];
 
@@ -104,6 +106,26 @@ describe('a further request that needs input', () => {
     });
     expect(step.submitted).toHaveLength(1);
     expect(step.submitted[0]?.idempotencyKey).not.toBe(first.idempotencyKey);
+  });
+
+  it('whose values are those of catalogs is not made of what was typed: the call is denied [ARAP-FRM-05] [ARAP-CAT-14]', async () => {
+    const catalogs = 'https://ars.test/catalogs';
+    const granted = (input?: RequesterInput) => {
+      const opening = anOpening({ takesInput: true });
+      return own.fixture.granted({ ...opening, binding: { ...opening.binding, ...(input && { input }) } });
+    };
+    const typed = { schemaUrl: SCHEMA, additions: { context: { requester_input: { ticket: 'CHG-1' } } } };
+    for (const input of [undefined, typed]) {
+      const call = await granted(input);
+      const step = stepsWith(aForm('ticket'), { decision: wants(SCHEMA, catalogs) });
+      await step.claimExecution(call);
+      expect(await own.fixture.lifecycle.load(call.gatedCallId)).toMatchObject({ state: 'denied', generation: 1 });
+      expect(step.submitted).toEqual([]);
+    }
+    const chosen = await granted({ ...typed, isFromCatalogs: true });
+    const step = stepsWith(aForm('ticket'), { decision: wants(SCHEMA, catalogs) });
+    await step.claimExecution(chosen);
+    expect(await bodyOf(chosen)).toMatchObject({ context: typed.additions.context });
   });
 
   it('asks one question for each part of its form in which something has to be said, and puts the answers where they belong', async () => {

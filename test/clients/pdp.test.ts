@@ -169,7 +169,7 @@ describe('a denial', () => {
     ['it names a foreign address', { access_request: { ...OFFER, endpoint: 'https://evil.test/access/v1/requests' } }],
     ['its schema is on a foreign host', { access_request: { ...OFFER, request_schema_url: 'https://evil.test/x' } }],
     ['its schema has no address', { access_request: { ...OFFER, request_schema_url: 'x.json' } }],
-    ['values have to be chosen from catalogs', { access_request: { ...OFFER, request_catalogs_url: ACCESS_REQUESTS } }],
+    ['it has catalogs and no schema', { access_request: { ...OFFER, request_catalogs_url: ACCESS_REQUESTS } }],
     [
       'its address only begins like ours',
       { access_request: { ...OFFER, endpoint: 'https://approvals.test.evil.test/' } },

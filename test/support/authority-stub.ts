@@ -32,6 +32,8 @@ export async function anAuthority() {
     accept: (): Answer | Promise<Answer> => ({ status: 503, body: {} }),
     /** What an access request has to be given beside the call. */
     schema: (): Answer => ({ status: 404, body: {} }),
+    /** Everything else that is fetched from it. */
+    other: (_url: URL): Answer | Promise<Answer> | undefined => undefined,
     async token(claims: JWTPayload = {}, forged = false): Promise<string> {
       const now = Math.floor(Date.now() / 1_000);
       return new SignJWT({
@@ -63,7 +65,8 @@ export async function anAuthority() {
     void text(request).then(async (received) => {
       const path = request.url ?? '';
       seen.push({ path, headers: request.headers, body: received });
-      const { status, body } = (await answers[path.split('?')[0] ?? '']?.()) ?? { status: 404, body: {} };
+      const { status, body } = (await answers[path.split('?')[0] ?? '']?.()) ??
+        (await authority.other(new URL(path, authority.url))) ?? { status: 404, body: {} };
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });

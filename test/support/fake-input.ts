@@ -1,5 +1,5 @@
 import { createHandles } from '../../apps/gateway/handles.ts';
-import type { RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
+import type { RequestCatalogs, RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
 
@@ -11,6 +11,7 @@ export class FakeInput {
   joined: ({ taskId: string } & ToSubmit) | undefined;
   readonly ports = {
     requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
+    requestCatalogs: { at: async () => undefined, look: async () => undefined } satisfies RequestCatalogs,
     handles: createHandles(SEALING_SECRETS.sealingKeys),
   };
 }

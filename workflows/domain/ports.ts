@@ -3,6 +3,7 @@ import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
+import type { CataloguedForm, CatalogReference } from './submission-input/catalogs.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 
 /**
@@ -42,6 +43,26 @@ export interface RequestForms {
    * `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when that cannot be told now.
    */
   at(schemaUrl: string): Promise<RequestForm | undefined>;
+}
+
+/** A value that can be chosen, with the words that a form shows for it. */
+export interface CatalogOption {
+  readonly const: string;
+  readonly title: string;
+}
+
+/**
+ * Catalogs that values of access requests are chosen from. Both answer `undefined` for what cannot be used, and throw
+ * `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when that cannot be told now.
+ */
+export interface RequestCatalogs {
+  /** The form with the catalogs that the document at this address has for its fields, all of them beside the submission URL. */
+  at(catalogsUrl: string, form: RequestForm, submissionUrl: string): Promise<CataloguedForm | undefined>;
+  /** What a catalog has for these values of its scope parameters, as it is now; `too_many` where a person would not read through it. */
+  look(
+    reference: CatalogReference,
+    of: { readonly search: string | undefined; readonly scope: ReadonlyMap<string, string> },
+  ): Promise<readonly CatalogOption[] | 'too_many' | undefined>;
 }
 
 /** Names one round of questions, whose answers count once. */

@@ -1,23 +1,29 @@
+import type { AccessRequestOffer } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { RequestForms } from '../../../workflows/domain/ports.ts';
-import { additionsOf, type Additions } from '../../../workflows/domain/submission-input/answers.ts';
-import { formDigest, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/ports.ts';
+import { additionsOf } from '../../../workflows/domain/submission-input/answers.ts';
+import type { CataloguedForm } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { randomText } from '../../shared/random-text.ts';
-import { sha256 } from '../../shared/sha256.ts';
 import { joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type OpenedRound } from '../relay/rounds.ts';
 import type { Handles } from '../handles.ts';
+import { nextQuestions, questionDigest, withAnswers, type Next } from './questions.ts';
 
 /** A client that answers badly five times is not asked a sixth time. */
 const MAX_ROUNDS = 5;
+/** Beside these: a search that finds too much, one that finds something, and the choice. */
+const ROUNDS_OF_A_CATALOG = 3;
 const KEY_BYTES = 8;
+/** Of answers that a client keeps for us from one round to the next. */
+const MAX_GIVEN_BYTES = 100_000;
 
 export interface ApprovalRequestDeps extends TaskOpeningDeps {
   readonly requestForms: RequestForms;
+  readonly requestCatalogs: RequestCatalogs;
   readonly handles: Handles;
 }
 
@@ -48,46 +54,78 @@ export async function requestApproval(
   // Who repeats a call that is open already has answered before.
   const open = asked === undefined ? await deps.gatedCalls.findOpen(binding) : undefined;
   if (open !== undefined) return joinTask(deps, binding, open);
-  const form = await deps.requestForms.at(schemaUrl);
+  const form = await catalogued(deps, decision.offer);
   if (form === undefined) return { kind: 'denied' };
-  const given = inputOf(call, form, asked);
-  if (given === 'refused') return { kind: 'not_requested' };
-  if (given === undefined) return ask(deps, call, { binding, form, asked });
-  const bound = { ...binding, input: { schemaUrl, additions: given } };
-  return openTask(deps, call, { binding: bound, decision, ...(asked !== undefined && { redemption: asked }) });
+  if (form === 'unusable') return { kind: 'not_requested', why: 'nothing_to_choose' };
+  const next = await nextStep(deps, call, { form, asked });
+  if (next.kind === 'ask') return ask(deps, call, { binding, form, next, asked });
+  if (next.kind === 'unusable') return { kind: 'not_requested', why: 'nothing_to_choose' };
+  if (next.kind === 'refused') return { kind: 'not_requested', why: 'not_given' };
+  const input = {
+    schemaUrl,
+    additions: next.additions,
+    ...(form.references.size > 0 && { isFromCatalogs: true as const }),
+  };
+  const redemption = asked !== undefined && { redemption: asked };
+  return openTask(deps, call, { binding: { ...binding, input }, decision, ...redemption });
+}
+
+/** The form for the schema of an offer, with the catalogs that it names; `undefined` when it cannot be kept to, `unusable` when these cannot. @see ARAP-FRM-05, ARAP-CAT-21 */
+async function catalogued(
+  { requestForms, requestCatalogs }: Pick<ApprovalRequestDeps, 'requestForms' | 'requestCatalogs'>,
+  { requestSchemaUrl: schemaUrl = '', requestCatalogsUrl: catalogsUrl, endpoint }: AccessRequestOffer,
+): Promise<CataloguedForm | 'unusable' | undefined> {
+  const form = await requestForms.at(schemaUrl);
+  if (form === undefined || catalogsUrl === undefined) return form && { form, references: new Map() };
+  return (await requestCatalogs.at(catalogsUrl, form, endpoint)) ?? 'unusable';
 }
 
 /**
- * What the requester said; `undefined` when that is still to be asked. Whoever cannot be asked says nothing, where nothing has
- * to be said. An answer counts for the form that it was given to.
+ * What follows from what the requester said: more to ask, or what to submit. Whoever cannot be asked says nothing, where nothing
+ * has to be said. An answer counts for the questions that it was given to, and these are put together anew, so that
+ * only what a catalog has now can be chosen (ARAP-CAT-13, ARAP-CAT-14).
  */
-function inputOf(call: ToolCall, form: RequestForm, asked: AskedRound | undefined): Additions | 'refused' | undefined {
+async function nextStep(
+  { requestCatalogs }: Pick<ApprovalRequestDeps, 'requestCatalogs'>,
+  call: ToolCall,
+  { form, asked }: { form: CataloguedForm; asked: AskedRound | undefined },
+): Promise<Next | { kind: 'refused' }> {
   if (asked === undefined || !call.inputResponses.has(asked.key)) {
-    return form.fields.length === 0 || !call.acceptsForm ? additionsOf(form, {}) : undefined;
+    const silent = call.acceptsForm ? undefined : additionsOf(form.form, {});
+    return silent ? { kind: 'complete', additions: silent } : nextQuestions(requestCatalogs, form, {});
   }
   const answer = inputResponse.safeParse(call.inputResponses.get(asked.key));
   if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a question has another form');
-  if (answer.data.action !== 'accept') return 'refused';
-  return asked.form === digestOf(form) ? additionsOf(form, (answer.data.content ?? {}) as JsonObject) : undefined;
+  if (answer.data.action !== 'accept') return { kind: 'refused' };
+  const before = await nextQuestions(requestCatalogs, form, asked.given ?? {});
+  if (before.kind !== 'ask') return before;
+  if (asked.form !== questionDigest(form, before.form)) return nextQuestions(requestCatalogs, form, {});
+  const given = withAnswers(before.form, before.given, (answer.data.content ?? {}) as JsonObject);
+  return given === undefined ? before : nextQuestions(requestCatalogs, form, given);
+}
+
+interface Asking {
+  readonly binding: CallBinding;
+  readonly form: CataloguedForm;
+  readonly next: Extract<Next, { kind: 'ask' }>;
+  readonly asked: AskedRound | undefined;
 }
 
 async function ask(
   { handles }: Pick<ApprovalRequestDeps, 'handles'>,
   { acceptsForm }: ToolCall,
-  { binding, form, asked }: { binding: CallBinding; form: RequestForm; asked: AskedRound | undefined },
+  { binding, form, next, asked }: Asking,
 ): Promise<ToolCallAnswer> {
   if (!acceptsForm) return { kind: 'needs_forms' };
   const round = (asked?.round ?? 0) + 1;
-  if (round > MAX_ROUNDS) return { kind: 'not_requested' };
+  if (round > MAX_ROUNDS + ROUNDS_OF_A_CATALOG * form.references.size)
+    return { kind: 'not_requested', why: 'not_given' };
   // Another one each time: no key ever stands for two questions.
   const key = `request-${round}-${randomText(KEY_BYTES)}`;
-  const requestState = await sealRound(handles, callScope(binding), {
-    kind: 'question',
-    key,
-    form: digestOf(form),
-    round,
-  });
-  return { kind: 'input_required', key, form, requestState };
+  const { form: asking, given } = next;
+  // What a client could not bring back.
+  if (Buffer.byteLength(JSON.stringify(given)) > MAX_GIVEN_BYTES) return { kind: 'not_requested', why: 'not_given' };
+  const about = { key, form: questionDigest(form, asking), round, given };
+  const requestState = await sealRound(handles, callScope(binding), { kind: 'question', ...about });
+  return { kind: 'input_required', key, form: asking, requestState };
 }
-
-const digestOf = (form: RequestForm): string => formDigest(form, sha256);

@@ -73,8 +73,8 @@ export type ToolCallAnswer =
   | { readonly kind: 'needs_forms' }
   /** Somebody has to be asked first. Nothing was opened. */
   | ({ readonly kind: 'input_required' } & Question)
-  /** What was asked for was not given. Nothing was opened. */
-  | { readonly kind: 'not_requested' }
+  /** What was asked for was not given, or is chosen from catalogs that cannot be used. Nothing was opened. */
+  | { readonly kind: 'not_requested'; readonly why: 'not_given' | 'nothing_to_choose' }
   /** The upstream asks. The call is allowed, and has not ended. */
   | RelayedRound
   /** The upstream opened a task, which its owner knows by this id. */

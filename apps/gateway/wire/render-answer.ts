@@ -57,7 +57,7 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'input_required':
       return renderQuestion(answer, rendering);
     case 'not_requested':
-      return renderNotRequested(rendering);
+      return renderNotRequested(answer.why, rendering);
     case 'relayed_round':
       return renderRelayedRound(answer);
     case 'relayed_task':

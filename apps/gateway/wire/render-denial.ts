@@ -99,10 +99,16 @@ export function renderNeedsForms(rendering: Rendering): CallToolResult {
   );
 }
 
-/** Whoever was asked for input declined, or gave none that could be used. */
-export function renderNotRequested(rendering: Rendering): CallToolResult {
+/**
+ * Whoever was asked for input declined, or gave none that could be used; or it cannot be chosen, whoever is asked. Why is in the log then,
+ * for those who can mend it (ARAP-FRM-05).
+ */
+export function renderNotRequested(why: 'not_given' | 'nothing_to_choose', rendering: Rendering): CallToolResult {
   return refusal(
-    'The tool did not run. It needs an approval, and what the request for one needs was not given. Nothing was requested.',
+    why === 'not_given'
+      ? 'The tool did not run. It needs an approval, and what the request for one needs was not given. Nothing was requested.'
+      : 'The tool did not run. It needs an approval, and what the request for one needs cannot be chosen at the moment. Nothing was ' +
+          'requested. Next step, for the operator of this gateway: look for `catalog_unusable` in its log.',
     authorizationMeta('final', rendering),
   );
 }

@@ -18,7 +18,7 @@ const ITEMS = [
   { value: 'cc-5', label: 'Listing', visible: { actions: ['tools/list'] } },
   { value: 'cc-6', label: 'Closed', requestable: false },
 ];
-const EVERYBODYS = ['cc-7', 'cc-8'];
+const FOR_ALL = ['cc-7', 'cc-8'];
 const TEMPLATE = 'operator_approval';
 
 const folder = mkdtempSync(join(tmpdir(), 'catalogs-'));
@@ -75,19 +75,19 @@ describe('a catalog', () => {
   });
 
   it('shows two callers what each could ask for, and nothing else [ARAP-CAT-08] [ARAP-CAT-09]', async () => {
-    expect(await ask({})).toEqual(EVERYBODYS);
-    expect(await ask({ subject: 'pat' })).toEqual(['cc-2', ...EVERYBODYS]);
-    expect(await ask({ subject: 'gone' })).toEqual(EVERYBODYS);
-    expect(await ask({ subject: 'bobby' })).toEqual(['cc-3', ...EVERYBODYS]);
-    expect(await ask({ tool: 'files__read_file' })).toEqual(['cc-4', ...EVERYBODYS]);
+    expect(await ask({})).toEqual(FOR_ALL);
+    expect(await ask({ subject: 'pat' })).toEqual(['cc-2', ...FOR_ALL]);
+    expect(await ask({ subject: 'gone' })).toEqual(FOR_ALL);
+    expect(await ask({ subject: 'bobby' })).toEqual(['cc-3', ...FOR_ALL]);
+    expect(await ask({ tool: 'files__read_file' })).toEqual(['cc-4', ...FOR_ALL]);
     const mapped = { action: { name: 'tools/list' }, resource: { type: 'tool', id: 'files' } };
-    expect(await ask({ mapped })).toEqual(['cc-5', ...EVERYBODYS]);
+    expect(await ask({ mapped })).toEqual(['cc-5', ...FOR_ALL]);
   });
 
   it('is narrowed down by scope and search, and ignores what it does not know [ARAP-CAT-05]', async () => {
-    expect(await ask({}, { app: 'a1' })).toEqual(['cc-1', ...EVERYBODYS]);
-    expect(await ask({}, { app: 'a2', colour: 'red' })).toEqual(EVERYBODYS);
-    expect(await ask({}, { q: 'FACIL' })).toEqual(['cc-8']);
+    expect(await ask({}, { app: 'a1' })).toEqual(['cc-1', ...FOR_ALL]);
+    expect(await ask({}, { app: 'a2', colour: 'red' })).toEqual(FOR_ALL);
+    expect(await ask({}, { q: 'FACILITIES' })).toEqual(['cc-8']);
     expect(await ask({}, { q: 'CC-7' })).toEqual(['cc-7']);
     // A search finds nothing that is not there without it.
     expect(await ask({}, { q: 'Payroll' })).toEqual([]);
@@ -194,6 +194,6 @@ describe('a submission', () => {
     await waitFor(async () => (await ask({})).includes('cc-8'));
     writeFileSync(String(centers), '[{"value": "cc-9"}]');
     await waitFor(async () => (await ask({})).length > 0 && service.log.includes('catalog_invalid'));
-    expect(await ask({})).toEqual(EVERYBODYS);
+    expect(await ask({})).toEqual(FOR_ALL);
   });
 });

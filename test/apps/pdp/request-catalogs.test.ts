@@ -55,7 +55,7 @@ describe('a denial of a template whose requests have catalogs', () => {
   });
 });
 
-it('a denial names no catalogs where none are configured [PRJ-01]', async () => {
+it('a denial names no catalogs where none are configured', async () => {
   const file = 'treasury_approval.request.json';
   const pdp = await startTestPdp({ requestSchemas: [{ file, template: 'treasury_approval', text: TEXT }] });
   const { context } = (await pdp.post(aTransfer())).body;

@@ -35,6 +35,8 @@ export interface AccessRequestOffer {
   readonly bindingToken?: string;
   /** Where it says what a submission has to be given beside the call. */
   readonly requestSchemaUrl?: string;
+  /** Where it says from which catalogs values of that are chosen. Never without the schema. */
+  readonly requestCatalogsUrl?: string;
 }
 
 /**

@@ -34,6 +34,8 @@ export interface CallBinding {
 export interface RequesterInput {
   readonly schemaUrl: string;
   readonly additions: Additions;
+  /** Whether values of it were chosen from catalogs. */
+  readonly isFromCatalogs?: true;
 }
 
 /** SHA-256 of UTF-8 text, in lower-case hex. Handed in because the domain has no cryptography of its own. */

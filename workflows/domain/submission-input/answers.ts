@@ -54,7 +54,8 @@ const written = (text: string, { schema }: FormField): string | undefined => {
   return 'oneOf' in schema ? text : writtenText(text);
 };
 
-function fits(schema: FieldSchema, value: Json): boolean {
+/** Whether a value is one that the field takes. */
+export function fits(schema: FieldSchema, value: Json): boolean {
   switch (schema.type) {
     case 'boolean':
       return typeof value === 'boolean';

@@ -29,10 +29,11 @@ export type FieldSchema = { readonly title?: string; readonly description?: stri
     }
 );
 
-const MAX_TITLE = 100;
+/** In characters. */
+export const MAX_TITLE = 100;
 const MAX_DESCRIPTION = 500;
 const MAX_OPTIONS = 100;
-const MAX_OPTION = 200;
+export const MAX_OPTION = 200;
 /** In characters: what approvers read has an end. */
 const MAX_TEXT = 4_000;
 
