@@ -98,8 +98,10 @@ async function nextStep(
   if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a question has another form');
   if (answer.data.action !== 'accept') return { kind: 'refused' };
   const before = await nextQuestions(requestCatalogs, form, asked.given ?? {});
-  if (before.kind !== 'ask') return before;
-  if (asked.form !== questionDigest(form, before.form)) return nextQuestions(requestCatalogs, form, {});
+  if (before.kind === 'unusable') return before;
+  // Where nothing is left to ask, schema or catalogs are others by now: what was typed may be a choice in them.
+  const isSame = before.kind === 'ask' && asked.form === questionDigest(form, before.form);
+  if (!isSame) return nextQuestions(requestCatalogs, form, {});
   const given = withAnswers(before.form, before.given, (answer.data.content ?? {}) as JsonObject);
   return given === undefined ? before : nextQuestions(requestCatalogs, form, given);
 }

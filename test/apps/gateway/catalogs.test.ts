@@ -80,6 +80,19 @@ describe('a field with a catalog', () => {
     expect(world.submitted()).toEqual([{ justification: WHY, app: 'a1', center: 'cc-7' }]);
   });
 
+  it('that was none when its value was typed is asked for anew [ARAP-CAT-14]', async () => {
+    world.needs(schemaOf({ app: text, center: text }));
+    world.document = () => ({ fields: { [`${AT}/center`]: world.reference({ scope_params: { app: `${AT}/app` } }) } });
+    const call = world.aCall();
+    await call();
+    await call({ app: 'typed' });
+    world.document = () => ({ fields: { [`${AT}/app`]: world.reference() } });
+    world.needs(schemaOf({ app: text }));
+    const anew = await call({ center: 'cc-7' });
+    expect(shownBy(anew).properties['app']?.oneOf).toHaveLength(2);
+    expect(world.submitted()).toEqual([]);
+  });
+
   it('is left out with what it depends on, where it may be, and nobody asks its catalog [ARAP-CAT-04]', async () => {
     world.needs(schemaOf({ justification: text, app: text, center: text }, ['justification']));
     world.document = () => ({ fields: { [`${AT}/center`]: world.reference({ scope_params: { app: `${AT}/app` } }) } });
