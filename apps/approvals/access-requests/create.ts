@@ -13,7 +13,7 @@ import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createApprovalState } from './approval-state.ts';
 import type { TermsOf } from '../templates.ts';
 import type { AccessRequestClient } from './clients.ts';
-import type { DenialTrust } from './denial-binding.ts';
+import type { DenialTrust } from './denial-token.ts';
 import { createRecordedDenials } from './recorded-denials.ts';
 import { createRevocationList } from './revocations.ts';
 import { accessRequestRouter } from './router.ts';

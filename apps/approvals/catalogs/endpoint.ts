@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
-import { recallDenial, type DenialTrust } from '../access-requests/denial-binding.ts';
+import { recallDenial, type DenialTrust } from '../access-requests/denial-token.ts';
 import { Problem } from '../access-requests/problem.ts';
 import { bearerHolderOf } from '../../shared/http/bearer.ts';
 import type { Catalogs, Denied } from './catalogs.ts';
