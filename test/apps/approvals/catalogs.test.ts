@@ -197,3 +197,15 @@ describe('a submission', () => {
     expect(await ask({})).toEqual(FOR_ALL);
   });
 });
+
+describe('catalogs that are not configured', () => {
+  const without = new ApprovalsUnderTest();
+  beforeAll(() => without.start());
+  afterAll(() => without.stop());
+
+  it('are not there, and whatever was submitted is taken as it is [PRJ-01]', async () => {
+    expect((await without.asGateway('/access/v1/catalogs/centers?evaluation_id=e')).status).toBe(404);
+    const body = await without.submission({ context: { cost_center: 'anything' } });
+    expect((await without.submit(body)).status).toBe(202);
+  });
+});
