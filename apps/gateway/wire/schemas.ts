@@ -3,7 +3,12 @@ import * as z from 'zod';
 import { TASKS_EXTENSION } from './identifiers.ts';
 
 /** One of an upstream's tasks is a sealed text, with names in it that others chose. */
-const taskId = z.string().min(1).max(4_096);
+const taskId = z
+  .string()
+  .min(1)
+  .max(4_096)
+  // No id of ours has it, and no column holds it.
+  .regex(/^[^\0]*$/);
 
 /** Parameters of `tasks/get`, `tasks/update` and `tasks/cancel`. */
 export const taskParams = z.looseObject({ taskId });

@@ -196,7 +196,7 @@ describe('a subscription is refused', () => {
 
   it.each([
     ['no list', 'tsk'],
-    ['no texts', [5]],
+    ['nothing that a column holds', ['tsk_\0']],
     ['too many', Array.from({ length: 101 }, (_, n) => `tsk_${n}`)],
   ])('whose task ids are %s', async (_case, taskIds) => {
     expect((await refused({ taskIds })).error?.code).toBe(-32_602);
