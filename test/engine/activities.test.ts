@@ -6,7 +6,8 @@ import { engineForOperators, giveTenAttempts, runningStep } from '../support/ope
 import { waitFor } from '../support/wait-for.ts';
 
 let engine!: Engine;
-engineForOperators((started) => (engine = started));
+// Some of them wait for the end of it; the others need it not to come before they are done.
+engineForOperators((started) => (engine = started), { executionTimeoutMs: 15_000 });
 
 const service = () => engine.client.workflowService;
 describe('the invocation of a tool', () => {

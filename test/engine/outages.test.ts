@@ -24,7 +24,7 @@ let engine!: Engine;
 beforeAll(async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
   proxy = await WireProxy.start(server.address);
-  const world = { requestTtlMs: 3_600_000, executionTimeoutMs: 20_000, firstLookMs: 500 };
+  const world = { requestTtlMs: 3_600_000, firstLookMs: 500 };
   engine = await startEngine({ address: server.address, reachedAt: proxy.address, reconcileMs: 15_000, world });
   await engine.startWorker();
   await engine.startMaintenance();

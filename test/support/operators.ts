@@ -5,15 +5,15 @@ import { startEngine, type Engine } from './engine.ts';
 import { testTemporal } from './temporal.ts';
 
 /**
- * Gives the tests of a file an engine with a worker, and maintenance that each of them gets anew. Executions end after
- * eight seconds. Call it outside of any test; `use` is told the engine before the first one.
+ * Gives the tests of a file an engine with a worker, and maintenance that each of them gets anew. Call it outside of any
+ * test; `use` is told the engine before the first one.
  */
-export function engineForOperators(use: (engine: Engine) => void): void {
+export function engineForOperators(use: (engine: Engine) => void, of: { executionTimeoutMs?: number } = {}): void {
   let engine: Engine | undefined;
   let maintenance: Running | undefined;
   beforeAll(async () => {
     const { address } = await testTemporal();
-    engine = await startEngine({ address, world: { executionTimeoutMs: 8_000, firstLookMs: 500 } });
+    engine = await startEngine({ address, world: { ...of, firstLookMs: 500 } });
     use(engine);
     await engine.startWorker();
   }, 180_000);
