@@ -53,8 +53,8 @@ describe.each([
 
   it('the worker raises an alarm that says by how much', async () => {
     const alarm = await waitFor(() => alarms().find((line) => line.accessRequestsAheadMs !== undefined));
-    expect(Math.abs((alarm.databaseAheadMs ?? 0) + workerMs)).toBeLessThan(5_000);
-    expect(Math.abs((alarm.accessRequestsAheadMs ?? 0) + workerMs)).toBeLessThan(5_000);
+    expect(Math.abs((alarm.databaseAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
+    expect(Math.abs((alarm.accessRequestsAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
   });
 
   it('an approval that is over by the clock of the database is over', async () => {

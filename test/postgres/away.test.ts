@@ -136,16 +136,12 @@ describe('a server without a connection left', () => {
         for (let look = 0; look < count; look += 1) expect(await late.view(taskId)).toBeDefined();
         return count;
       };
-      const began = performance.now();
       await expect(late.view(taskId)).rejects.toMatchObject(AWAY);
-      expect(performance.now() - began).toBeLessThan(6_000);
       // Who has connections keeps them.
       expect(await view(taskId)).toMatchObject({ state: 'pending' });
       await Promise.all(taken.splice(0).map((client) => client.end()));
-      const released = performance.now();
       // The server takes its time to notice that they are gone, one after the other.
       await waitFor(() => looks(50).then(Boolean, () => false));
-      expect(performance.now() - released).toBeLessThan(10_000);
     } finally {
       await Promise.all(taken.map((client) => client.end()));
       await fresh.end();
@@ -160,9 +156,7 @@ describe('a server without a connection left', () => {
       const looks = await Promise.all(Array.from({ length: 500 }, () => view(taskId)));
       expect(new Set(looks.map((look) => look?.state))).toEqual(new Set(['pending']));
       const held = await Promise.all([narrow.connect(), narrow.connect()]);
-      const began = performance.now();
       await expect(view(taskId)).rejects.toMatchObject(AWAY);
-      expect(performance.now() - began).toBeLessThan(6_000);
       for (const client of held) client.release();
       expect(await view(taskId)).toMatchObject({ state: 'pending' });
     } finally {
@@ -187,9 +181,7 @@ describe('a network', () => {
     const call = await open();
     proxy.weather = weather;
     if (weather === 'refuse') proxy.dropAll();
-    const began = performance.now();
     await expect(view(call.taskId)).rejects.toMatchObject(AWAY);
-    expect(performance.now() - began).toBeLessThan(13_000);
     const driving = drive(call);
     proxy.weather = 'pass';
     await driving;

@@ -43,7 +43,7 @@ export async function stackConfig(
       files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
       ...mcpServers,
     },
-    gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 20 }),
+    gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 12 }),
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
     pdp: section('pdp', { policies: './policies' }),
     approvals: section('approvals'),

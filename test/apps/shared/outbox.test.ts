@@ -51,14 +51,18 @@ describe('outbox', () => {
   it('hands over a row soon after its commit is announced, and never again', async () => {
     const seen: string[] = [];
     await start({ greet: async (subject) => void seen.push(subject) });
-    const began = Date.now();
-    await add(['ada']);
-    await waitFor(() => seen.length === 1, { everyMs: 5 });
-    expect(Date.now() - began).toBeLessThan(900);
-    await waitFor(async () => (await open()) === 0);
-    await add(['bob']);
-    await waitFor(() => seen.includes('bob'));
-    expect(seen).toEqual(['ada', 'bob']);
+    const names = ['ada', 'bob', 'cyd', 'dan', 'eve'];
+    const pausesMs: number[] = [];
+    for (const name of names) {
+      const began = Date.now();
+      await add([name]);
+      await waitFor(() => seen.includes(name), { everyMs: 5 });
+      pausesMs.push(Date.now() - began);
+      await waitFor(async () => (await open()) === 0);
+    }
+    // What is only found by the look every second takes about as long each time; any one may be held up by the machine.
+    expect(Math.min(...pausesMs)).toBeLessThan(500);
+    expect(seen).toEqual(names);
   });
 
   it('takes the urgent rows first, however late they came', async () => {

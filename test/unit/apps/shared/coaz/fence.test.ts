@@ -5,7 +5,7 @@ import { createSlowMappings, type SlowMappings } from '../../../../../apps/share
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
 
 /** Far more than a mapping may take, and far less than what these would take without the fence. */
-const SOON_MS = 2_000;
+const SOON_MS = 20_000;
 
 const TOKEN = { sub: 'alice' };
 const mappingOf = (context: Json): Json => ({
