@@ -27,7 +27,7 @@ export interface CatalogAddresses {
 
 /** The catalogs that the access request service has by the same configuration. */
 export function requestCatalogs(settings: CatalogSettings, { pdp, accessRequests }: CatalogAddresses): RequestCatalogs {
-  const templates = new Set(Object.values(settings).flatMap(({ fields }) => fields.map(({ template }) => template)));
+  const templates = templatesOf(settings);
   const base = `${pdp.replace(/\/+$/, '')}${REQUEST_CATALOGS_PATH}`;
   return {
     urlFor: (template, evaluationId) =>
@@ -43,6 +43,10 @@ export function requestCatalogs(settings: CatalogSettings, { pdp, accessRequests
     },
   };
 }
+
+/** Those in whose requests something is chosen. */
+const templatesOf = (settings: CatalogSettings): ReadonlySet<string> =>
+  new Set(Object.values(settings).flatMap(({ fields }) => fields.map(({ template }) => template)));
 
 function documentOf(
   settings: CatalogSettings,
@@ -63,7 +67,7 @@ function documentOf(
  * @see ARAP-DEN-17
  */
 export function checkRequestCatalogs(settings: CatalogSettings, schemas: Pick<RequestSchemas, 'textFor'>): void {
-  const templates = new Set(Object.values(settings).flatMap(({ fields }) => fields.map(({ template }) => template)));
+  const templates = templatesOf(settings);
   const problems = [...templates].flatMap((template) => {
     const file = `${template}.request.json`;
     const text = schemas.textFor(template);

@@ -24,7 +24,7 @@ import { Problem, sendProblem } from './problem.ts';
 import { REVOCATIONS_TYPE } from './revocations.ts';
 import { readIdempotencyKey, readSubmission, type BundleLimits } from './submission.ts';
 import type { createSubmit } from './submit.ts';
-import { statusBody, statusEndpoint, statusOf, type JustOpened, type TaskUrls } from './task.ts';
+import { requestsOf, statusBody, statusEndpoint, statusOf, type JustOpened, type TaskUrls } from './task.ts';
 
 export interface AccessRequestHttp {
   readonly store: AccessRequestStore;
@@ -116,7 +116,7 @@ async function ownTask(
 ): Promise<AccessRequest | Bundle> {
   const task = await store.findTask(String(request.params['id']));
   if (task === undefined) throw new Problem('unknown_task');
-  const requests = 'items' in task ? task.items : [task];
+  const requests = requestsOf(task);
   if (!requests.every((one) => one.clientId === actsFor && covers(one))) throw new Problem('unknown_task');
   if (requests.every(({ pastRetention }) => pastRetention === true)) throw new Problem('task_expired');
   return task;
@@ -131,7 +131,7 @@ async function sendStatus(
   if (statusOf(task) === 'pending') response.set('Retry-After', String(LOOK_AGAIN_SECONDS));
   const states = new Map<string, string>();
   if (rights.has('result')) {
-    for (const one of 'items' in task ? task.items : [task]) {
+    for (const one of requestsOf(task)) {
       if (one.status === 'approved') states.set(one.id, await http.approvalState(one));
     }
   }

@@ -25,6 +25,10 @@ export type TaskFacts = Pick<AccessRequest, 'id' | 'status' | 'expiresAt' | 'sta
 /** An access request of which nobody but its submitter can know yet. */
 export type JustOpened = TaskFacts & { readonly status: 'pending' };
 
+/** The access requests that a task is about. */
+export const requestsOf = <T extends object>(task: T | Bundle): readonly (T | AccessRequest)[] =>
+  'items' in task ? task.items : [task];
+
 /** How a task stands: as its request does, or as the items of its bundle do together. */
 export const statusOf = (task: Pick<TaskFacts, 'status'> | Bundle): BundleStatus =>
   'items' in task ? bundleStatus(task.items.map((item) => item.status)) : task.status;

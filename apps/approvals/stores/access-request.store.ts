@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
-import { BUNDLE_PREFIX, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import {
   accessRequestFrom,
@@ -11,6 +11,7 @@ import {
   type AccessRequestSummary,
 } from './access-request.row.ts';
 import { bundles } from './bundles.ts';
+import { callbacks } from './callbacks.ts';
 import { ending } from './ending.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
@@ -28,16 +29,6 @@ export type VoteOutcome =
   | Ineligibility
   | 'not_found';
 
-/** What the callback of an ended request says, and where it goes. */
-export interface PendingCallback {
-  readonly endpoint: string;
-  readonly state: string | undefined;
-  readonly status: BundleStatus;
-  readonly endedAt: string;
-  /** Name of the credential that asked for it. */
-  readonly client: string;
-}
-
 type Created =
   | { readonly outcome: 'created'; readonly expires_at: Date }
   | { readonly outcome: 'repeated' | 'conflict'; readonly id: string }
@@ -48,11 +39,11 @@ export type AccessRequestStore = ReturnType<typeof createAccessRequestStore>;
 /** Access requests and votes. The database decides every change, under the lock of the request's row. */
 export function createAccessRequestStore(pool: Pool) {
   const query = queryOf(pool);
-  const { findBundle, bundleCallback, ...bundling } = bundles(query);
+  const { findBundle, ...bundling } = bundles(query);
   const { find, ...read } = reading(query);
-  const { requestCallback, ...completed } = completing(query);
   return {
-    ...{ ...read, ...changing(query), ...ending(query), ...completed, ...notices(query), ...bundling },
+    ...{ ...read, ...changing(query), ...ending(query), ...proving(query), ...notices(query), ...bundling },
+    ...callbacks(query, findBundle),
     find,
     paced: paced(query),
 
@@ -63,10 +54,6 @@ export function createAccessRequestStore(pool: Pool) {
       const request = await find(id);
       return request?.bundle === undefined ? request : undefined;
     },
-
-    /** The callback of a request or a bundle. Undefined when there is none, nobody to tell, or nothing to tell yet. */
-    callbackOf: (id: string): Promise<PendingCallback | undefined> =>
-      id.startsWith(BUNDLE_PREFIX) ? bundleCallback(id) : requestCallback(id),
   };
 }
 
@@ -152,8 +139,8 @@ function changing(query: Query) {
   };
 }
 
-/** What is said about a request once it has ended. */
-function completing(query: Query) {
+/** What approvals are proved with. */
+function proving(query: Query) {
   return {
     /** Keeps the first signed proof of an approval and answers the one that is kept. */
     async keepApprovalState(id: string, state: string): Promise<string> {
@@ -167,24 +154,6 @@ function completing(query: Query) {
       // Another reader signed at the same time, and was first.
       const kept = 'SELECT approval_state AS kept FROM approvals.access_request WHERE id = $1';
       return (await one(query<{ kept: string }>('kept-state', kept, [id]))).kept;
-    },
-
-    requestCallback: async (id: string): Promise<PendingCallback | undefined> => {
-      const [row] = await query<{
-        endpoint: string;
-        state: string | null;
-        status: AccessRequestStatus;
-        ended_at: Date;
-        client: string;
-      }>(
-        'callback',
-        `SELECT callback_endpoint AS endpoint, callback_state AS state, status, ended_at, submitted_by AS client FROM approvals.access_request
-         WHERE id = $1 AND callback_endpoint IS NOT NULL AND ended_at IS NOT NULL`,
-        [id],
-      );
-      if (row === undefined) return undefined;
-      const { endpoint, state, status, ended_at, client } = row;
-      return { endpoint, state: state ?? undefined, status, endedAt: ended_at.toISOString(), client };
     },
   };
 }

@@ -1,7 +1,7 @@
-import { bundleStatus, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import type { CancelOutcome, EndNote } from './ending.ts';
-import { newRow, type NewAccessRequest } from './new-rows.ts';
+import { newRow, submissionColumns, type NewAccessRequest } from './new-rows.ts';
 import { one, outcomeOf, type Query } from './query.ts';
 
 /** What a bundle has beside its items. */
@@ -13,15 +13,6 @@ export interface NewBundle {
 
 type Created =
   { readonly outcome: 'created' | 'repeated' | 'conflict'; readonly id: string } | { readonly outcome: 'replayed' };
-
-/** Where the callback of a bundle goes, and what it says once all items have ended. */
-interface BundleCallback {
-  readonly endpoint: string;
-  readonly state: string | undefined;
-  readonly status: Exclude<BundleStatus, 'pending'>;
-  readonly endedAt: string;
-  readonly client: string;
-}
 
 /** Access requests that were submitted together. */
 export function bundles(query: Query) {
@@ -49,27 +40,6 @@ export function bundles(query: Query) {
         text: 'approvals.cancel_bundle($1, $2, $3)',
         values: [id, clientId, JSON.stringify(note)],
       }),
-
-    /** Undefined when there is no such bundle, nobody to tell, nothing to tell yet, or nothing that was asked for. */
-    bundleCallback: async (id: string): Promise<BundleCallback | undefined> => {
-      const text = `SELECT submitted_by AS client, callback_endpoint AS endpoint, callback_state AS state, callback_events AS events
-        FROM approvals.bundle WHERE id = $1 AND callback_endpoint IS NOT NULL`;
-      const [row] = await query<{ client: string; endpoint: string; state: string | null; events: string[] | null }>(
-        'bundle-callback',
-        text,
-        [id],
-      );
-      const bundle = row && (await findBundle(id));
-      if (row === undefined || bundle === undefined) return undefined;
-      const status = bundleStatus(bundle.items.map((item) => item.status));
-      const endedAt = bundle.items
-        .flatMap((item) => item.endedAt ?? [])
-        .sort()
-        .at(-1);
-      const isAskedFor = row.events === null || row.events.includes(status);
-      if (status === 'pending' || endedAt === undefined || !isAskedFor) return undefined;
-      return { endpoint: row.endpoint, state: row.state ?? undefined, status, endedAt, client: row.client };
-    },
   };
 }
 
@@ -82,14 +52,8 @@ function rowOf({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequ
     return { ...newRow(alone), position: at + 1, denial_part: hasOneDenial ? at + 1 : 1 };
   });
   return JSON.stringify({
+    ...submissionColumns(first),
     id,
-    submitted_by: first.submittedBy,
-    client_id: first.clientId,
-    idempotency_key: first.idempotencyKey,
-    body_digest: first.bodyDigest,
-    callback_endpoint: first.callback?.endpoint,
-    callback_state: first.callback?.state,
-    callback_events: first.callback?.events,
     items,
   });
 }

@@ -80,14 +80,24 @@ export interface NewAnswer extends Omit<NewVote, 'verdict'> {
   readonly verdict: ResolverAnswer['verdict'];
 }
 
-/** Names of columns and values, as the SQL functions take them. */
-export function newRow(request: NewAccessRequest) {
+/** What is said of a submission, be it of one request or of a bundle. */
+export function submissionColumns(request: NewAccessRequest) {
   return {
-    id: request.id,
     client_id: request.clientId,
     submitted_by: request.submittedBy,
     idempotency_key: request.idempotencyKey,
     body_digest: request.bodyDigest,
+    callback_endpoint: request.callback?.endpoint,
+    callback_state: request.callback?.state,
+    callback_events: request.callback?.events,
+  };
+}
+
+/** Names of columns and values, as the SQL functions take them. */
+export function newRow(request: NewAccessRequest) {
+  return {
+    ...submissionColumns(request),
+    id: request.id,
     evaluation_id: request.evaluationId,
     token_jti: request.tokenId,
     subject: request.subject,
@@ -113,9 +123,6 @@ export function newRow(request: NewAccessRequest) {
     separate_stages: request.separateStages,
     approval_ms: request.approvalTtlMs,
     requested_until: request.requestedUntil,
-    callback_endpoint: request.callback?.endpoint,
-    callback_state: request.callback?.state,
-    callback_events: request.callback?.events,
     ttl_ms: request.requestTtlMs,
     keep_ms: request.keepMs,
     notified: request.isNotified,
