@@ -1,21 +1,22 @@
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { CatalogOption, RequestCatalogs } from '../../workflows/domain/ports.ts';
 import { cataloguedForm, valueIn, type CatalogReference } from '../../workflows/domain/submission-input/catalogs.ts';
 import { MAX_OPTION, MAX_TITLE } from '../../workflows/domain/submission-input/form-field.ts';
 import { shownText } from '../../workflows/domain/submission-input/form-text.ts';
 import type { Credential } from './credential.ts';
-import { sendHttp } from './http.ts';
 import { jsonOf } from './json-answer.ts';
+import {
+  DOCUMENT_TIMEOUT_MS,
+  documentUnavailable,
+  fetchRequestDocument,
+  MAX_DOCUMENT_LENGTH,
+} from './request-document.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
-const TIMEOUT_MS = 5_000;
 /** For all pages of one look together. */
 const LOOK_MS = 10_000;
-/** In UTF-16 code units. */
-const MAX_DOCUMENT_LENGTH = 64 * 1024;
 /** A choice of more is none that a person reads through: it is searched (ARAP-CAT-15). */
 const MAX_ITEMS = 50;
 const MAX_PAGES = 10;
@@ -58,7 +59,7 @@ export function createRequestCatalogs({ credential, isTrusted, log }: RequestCat
   return {
     at: (catalogsUrl, form, submissionUrl) =>
       orNothing({ catalogsUrl }, async () => {
-        const document = await fetchJson(catalogsUrl, { timeoutMs: TIMEOUT_MS });
+        const document = await fetchJson(catalogsUrl);
         if (document.length > MAX_DOCUMENT_LENGTH) throw new Unusable('the document is too large');
         const read = cataloguedForm(document.json as Json, form);
         if ('problem' in read) throw new Unusable(read.problem);
@@ -101,8 +102,8 @@ async function collect(
   const cursors = new Set<string>();
   const end = performance.now() + LOOK_MS;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const timeoutMs = Math.min(TIMEOUT_MS, end - performance.now());
-    if (timeoutMs <= 0) throw unavailable('a catalog takes too long');
+    const timeoutMs = Math.min(DOCUMENT_TIMEOUT_MS, end - performance.now());
+    if (timeoutMs <= 0) throw documentUnavailable('a catalog takes too long');
     const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential })).json);
     if (!body.success) throw new Unusable('a catalog gave an answer that cannot be read');
     for (const item of body.data.items) {
@@ -134,20 +135,12 @@ function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): Catal
   return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
 }
 
-interface Fetching {
-  readonly timeoutMs: number;
-  readonly credential?: Credential;
-}
-
-/** Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later. */
-async function fetchJson(url: string, { timeoutMs, credential }: Fetching): Promise<{ json: unknown; length: number }> {
-  const headers = { ...credential?.headers, accept: 'application/json' };
-  const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, via: credential?.via }).catch(
-    (cause: unknown) => {
-      throw unavailable('a catalog of an access request cannot be fetched', cause);
-    },
-  );
-  if (answer.status >= 500 || answer.status === 429) throw unavailable(`a catalog was answered with ${answer.status}`);
+/** A page of a catalog, or the document that names it. */
+async function fetchJson(
+  url: string,
+  of: { timeoutMs?: number; credential?: Credential } = {},
+): Promise<{ json: unknown; length: number }> {
+  const answer = await fetchRequestDocument(url, { what: 'a catalog of an access request', ...of });
   if (answer.status !== 200)
     throw new Unusable(`a catalog, or the document that names it, was answered with ${answer.status}`);
   try {
@@ -155,8 +148,4 @@ async function fetchJson(url: string, { timeoutMs, credential }: Fetching): Prom
   } catch {
     throw new Unusable('a catalog, or the document that names it, is no JSON');
   }
-}
-
-function unavailable(message: string, cause?: unknown): CountersignError {
-  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }

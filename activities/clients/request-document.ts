@@ -1,0 +1,32 @@
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Credential } from './credential.ts';
+import { sendHttp, type HttpAnswer } from './http.ts';
+
+/** What a form is made of is far smaller. In UTF-16 code units. */
+export const MAX_DOCUMENT_LENGTH = 64 * 1024;
+
+/** How long an answer is waited for, unless less is left. */
+export const DOCUMENT_TIMEOUT_MS = 5_000;
+
+/**
+ * Fetches what says how a request is to be filled in: once, following nobody, and with a credential only where one is given. Answers what
+ * came, whatever that is. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later.
+ */
+export async function fetchRequestDocument(
+  url: string,
+  { what, timeoutMs = DOCUMENT_TIMEOUT_MS, credential }: { what: string; timeoutMs?: number; credential?: Credential },
+): Promise<HttpAnswer> {
+  const headers = { ...credential?.headers, accept: 'application/json' };
+  const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, via: credential?.via }).catch(
+    (cause: unknown) => {
+      throw documentUnavailable(`${what} cannot be fetched`, cause);
+    },
+  );
+  if (answer.status < 500 && answer.status !== 429) return answer;
+  throw documentUnavailable(`${what} was answered with ${answer.status}`);
+}
+
+/** There may be one later. */
+export function documentUnavailable(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
+}
