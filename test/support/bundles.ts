@@ -1,9 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { importJWK, SignJWT, type JWK } from 'jose';
+import { randomUUID } from 'node:crypto';
+import type { JWK } from 'jose';
 import type { Config } from '../../apps/shared/config/config.ts';
 import type { ApprovalsUnderTest } from './approvals.ts';
 import { boundBundle, boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
-import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { signedDenial, type DenialChanges } from './signed-denials.ts';
 
 /** An item as approvers see it. */
 export interface BundleItem {
@@ -19,13 +20,11 @@ export interface Item {
 }
 
 /** What a PDP denied together or alone, and for whom. */
-export interface Denying {
+export interface Denying extends DenialChanges {
   readonly urls: Config['urls'];
   readonly key: JWK;
   readonly subject?: string;
   readonly context?: JsonObject;
-  /** Claims of the token that differ; undefined leaves one out. */
-  readonly claims?: Readonly<Record<string, unknown>>;
 }
 
 /** A transfer to an account of its own; no two are alike. */
@@ -40,9 +39,6 @@ export const askerOf = ({ subject = 'agent', context = { agent: 'agent' } }: Pic
   context,
 });
 
-/** What of a denial is in its token. */
-export const hashOf = (parts: JsonObject) => createHash('sha256').update(canonicalJson(parts)).digest('base64url');
-
 /** The denial of one thing, or of several together, as a PDP signs it. */
 export async function denialOf(items: readonly Item[] | Item, of: Denying) {
   const { subject, context } = askerOf(of);
@@ -54,25 +50,7 @@ export async function denialOf(items: readonly Item[] | Item, of: Denying) {
   }));
   const [first = { ...aTransfer(), subject, context }] = questions;
   const parts = Array.isArray(items) ? boundBundle(questions, members) : boundParts(first, members);
-  const expiresAt = new Date((Math.floor(Date.now() / 1_000) + 600) * 1_000);
-  const evaluationId = `eval_${randomUUID()}`;
-  const claims = {
-    iss: of.urls.pdp,
-    aud: of.urls.accessRequests,
-    iat: Math.floor(Date.now() / 1_000),
-    exp: Math.floor(expiresAt.getTime() / 1_000),
-    jti: randomUUID(),
-    evaluation_id: evaluationId,
-    denial_expires_at: expiresAt.toISOString(),
-    requester: 'mcp-gateway',
-    binding_context_members: members,
-    binding_hash: hashOf(parts),
-    ...of.claims,
-  };
-  const token = await new SignJWT(JSON.parse(JSON.stringify(claims)) as Record<string, unknown>)
-    .setProtectedHeader({ alg: 'ES256', kid: String(of.key.kid), typ: 'JWT' })
-    .sign(await importJWK(of.key, 'ES256'));
-  return { evaluation_id: evaluationId, expires_at: String(claims.denial_expires_at), binding_token: token };
+  return signedDenial(of, { parts, members }, of);
 }
 
 /** A submission of these items with one denial about all. */

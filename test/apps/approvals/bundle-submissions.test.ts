@@ -182,9 +182,9 @@ describe('the submission of a bundle', () => {
     expect(await refused({ ...body, items: exchanged })).toEqual(INVALID);
     expect(await refused({ ...body, items: [first, { ...second, denial: first?.denial }, third] })).toEqual(INVALID);
     expect(await refused({ ...body, items: [first, second, { ...third, ...aTransfer() }] })).toEqual(INVALID);
-    const expired = { iat: 1, exp: 600, denial_expires_at: new Date(600_000).toISOString() };
+    const expired = { expiresAt: new Date(600_000), claims: { iat: 1 } };
     const stale = { ...aTransfer() };
-    const old = { ...stale, denial: await denialOf(stale, by({ claims: expired })) };
+    const old = { ...stale, denial: await denialOf(stale, by(expired)) };
     expect(await refused({ ...body, items: [old, second] })).toEqual([410, 'expired_denial']);
     // A binding that does not hold is told before the age of an earlier one.
     expect(await refused({ ...body, items: [old, { ...second, ...aTransfer() }] })).toEqual(INVALID);

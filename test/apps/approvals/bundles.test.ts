@@ -10,11 +10,11 @@ import {
   bundleOf,
   bundleOfDenials,
   denying,
-  hashOf,
   openBundle,
   type BundleItem,
   type Item,
 } from '../../support/bundles.ts';
+import { hashOf } from '../../support/signed-denials.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
