@@ -8,6 +8,7 @@ import express, {
 } from 'express';
 import type { JSONWebKeySet } from 'jose';
 import type { Logger } from 'pino';
+import { isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerAmong, bearerHolderOf } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
@@ -46,6 +47,7 @@ export interface PdpHttp {
 }
 
 const PUBLIC_DOCUMENT = 'public, max-age=300';
+const TRY_AGAIN_SECONDS = 5;
 
 /** The HTTPS and JSON binding of AuthZEN 1.0. Errors speak about the request or its credentials, never about access. */
 export function createPdpApp(http: PdpHttp): Express {
@@ -163,7 +165,9 @@ function toErrorResponse(log: Logger): ErrorRequestHandler {
     }
     const fault = bodyFaultOf(error);
     if (fault) return sendError(response, fault.status, fault.message);
-    log.error({ err: error }, 'an evaluation failed');
-    sendError(response, 500, 'internal error');
+    log.error({ err: error }, 'a request could not be served');
+    if (!isDatabaseAway(error)) return sendError(response, 500, 'internal error');
+    response.set('Retry-After', String(TRY_AGAIN_SECONDS));
+    sendError(response, 503, 'the records cannot be reached; ask again later');
   };
 }

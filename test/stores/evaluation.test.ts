@@ -94,10 +94,11 @@ describe('the record of requestable denials', () => {
 
   it('refuses all that come while the database is away', async () => {
     const away = await createTestDatabase();
-    const { record } = createEvaluationStore(away.pool);
+    const { record, find } = createEvaluationStore(away.pool);
     await away.drop();
     const found = await Promise.allSettled([aDenial(), aDenial(), aDenial(), aDenial()].map(record));
     expect(found.every(({ status }) => status === 'rejected')).toBe(true);
+    await expect(find('eval_1')).rejects.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
   });
 
   it('refuses an identifier that was used before', async () => {

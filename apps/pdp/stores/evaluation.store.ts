@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { errorCode } from '../../shared/error-code.ts';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
 import type { BoundDenial, SignedDenial } from '../binding-token.ts';
 import { together } from './together.ts';
 
@@ -9,7 +10,7 @@ import { together } from './together.ts';
 export interface EvaluationStore {
   /** Throws when the row is not durable; the denial may then not be offered for a request (ARAP-DEN-08). */
   record(denial: BoundDenial): Promise<void>;
-  /** The denial of this evaluation; undefined when there is none. */
+  /** The denial of this evaluation; undefined when there is none. Throws `ERR_DATABASE_UNAVAILABLE` for trouble that passes. */
   find(evaluationId: string): Promise<SignedDenial | undefined>;
   /** Forgets denials older than `keepMs`, at most so many at a time, and none that can still be answered. Answers how many. */
   forget(keepMs: number, limit: number): Promise<number>;
@@ -56,10 +57,9 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
     async find(evaluationId) {
       // What comes out of an address may hold anything, even what no text column can.
       if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
-      const { rows } = await pool.query<EvaluationRow>({
-        name: 'pdp-find-evaluation',
-        text: SELECT,
-        values: [evaluationId],
+      const query = { name: 'pdp-find-evaluation', text: SELECT, values: [evaluationId] };
+      const { rows } = await pool.query<EvaluationRow>(query).catch((error: unknown) => {
+        throw asUnavailable(error);
       });
       const [row] = rows;
       return row && denialFrom(evaluationId, row);

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { aTransfer, PDP_URL, startTestPdp, type PostOptions } from '../../support/pdp.ts';
 
 let pdp: Awaited<ReturnType<typeof startTestPdp>>;
@@ -79,13 +80,19 @@ describe('a broken request', () => {
     expect([packed.status, packed.text]).toEqual([413, 'the body is too large']);
   });
 
-  it('is answered with 500 and nothing else when the fault is ours [AZ-TR-09]', async () => {
-    const broken = await startTestPdp({
-      decide: { verifyApproval: () => Promise.reject(new Error('a secret detail')) },
-    });
+  it.each([
+    [500, 'the fault is ours', new Error('a secret detail'), ['internal error', null]],
+    [
+      503,
+      'the records cannot be reached',
+      new CountersignError('ERR_DATABASE_UNAVAILABLE', 'a secret detail'),
+      ['the records cannot be reached; ask again later', '5'],
+    ],
+  ])('is answered with %s and nothing else when %s [AZ-TR-09]', async (status, _when, fault, said) => {
+    const broken = await startTestPdp({ decide: { verifyApproval: () => Promise.reject(fault) } });
     try {
       const answer = await broken.post(aTransfer({ approval: { id: 'x' } }));
-      expect([answer.status, answer.text]).toEqual([500, 'internal error']);
+      expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([status, ...said]);
     } finally {
       await broken.stop();
     }
