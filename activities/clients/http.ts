@@ -19,6 +19,12 @@ export function cachingHttp(via: Dispatcher = agent): Dispatcher {
 }
 export const KEPT_DOCUMENT = { 'cache-control': `max-age=${KEPT_MS / 1_000}` } as const;
 
+/**
+ * A limit is waited for in so many steps. A process that stood still loses one of them: it blames nobody for that, and whoever
+ * was asked may have answered meanwhile.
+ */
+const STEPS = 4;
+
 export interface HttpAnswer {
   readonly status: number;
   /** Header values by lower-case name; the first one where a header came several times. */
@@ -27,8 +33,8 @@ export interface HttpAnswer {
 }
 
 /**
- * Sends one request and reads the whole answer. Rejects when there is none within the limit, when it is too large, and
- * when the connection breaks. Never repeats, never follows.
+ * Sends one request and reads the whole answer. Rejects when there is none within the limit, of which time that this process
+ * stood still counts a fourth at most; when it is too large, and when the connection breaks. Never repeats, never follows.
  */
 export async function sendHttp(
   url: string,
@@ -44,7 +50,8 @@ export async function sendHttp(
   const { timeoutMs, body, via = agent, ...rest } = init;
   // An emitter does for a signal, and costs a fraction of one.
   const signal = new EventEmitter();
-  const timer = setTimeout(() => signal.emit('abort'), timeoutMs);
+  let left = STEPS;
+  const timer = setInterval(() => (left -= 1) === 0 && signal.emit('abort'), timeoutMs / STEPS);
   try {
     const { headers, statusCode, ...answer } = await request(url, {
       ...rest,
@@ -61,6 +68,6 @@ export async function sendHttp(
       text: await answer.body.text(),
     };
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
