@@ -6,7 +6,7 @@ import { Time } from '../../shared/pages/time.tsx';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
-import { DECIDED, ENDED } from './words.tsx';
+import { DECIDED, endOf, wordsOf } from './words.tsx';
 
 export interface StandingProps {
   readonly request: AccessRequest;
@@ -54,7 +54,7 @@ export function DecisionForm({ request, seat, csrfToken }: StandingProps & { rea
           </button>
         </div>
         <p class="hint" data-unread hidden>
-          Scroll to the end of the call to approve it.
+          Scroll to the end of what is asked for to approve it.
         </p>
         <p class="hint">{consequence(request, first)}</p>
       </form>
@@ -92,7 +92,7 @@ function consequence(request: AccessRequest, { approver }: Capacity): string {
   const after = { ...request, votes: [...request.votes, mine] };
   const next = resolutionOf(after);
   if (next === 'granted') {
-    return 'If you approve, exactly this call runs, once, as soon as policy confirms it. Neither answer can be taken back.';
+    return `${wordsOf(request).onceGranted} Neither answer can be taken back.`;
   }
   const denial = openStage(request).veto
     ? 'A denial ends the request.'
@@ -134,7 +134,8 @@ function Confirmation({ request, vote, subject }: { request: AccessRequest; vote
 }
 
 function outcome(request: AccessRequest): string {
-  if (isEnded(request.status) && request.status !== 'pending') return ENDED[request.status];
+  const { status } = request;
+  if (isEnded(status) && status !== 'pending') return endOf({ ...request, status });
   return `It is still open: ${moreApprovals(request)} needed in the stage “${openStage(request).name}”.`;
 }
 

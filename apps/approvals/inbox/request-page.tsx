@@ -11,7 +11,7 @@ import { canBreakGlass, canReview, type Seat } from './seat.ts';
 import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
 import { WithdrawalForm } from './withdrawal.tsx';
-import { StatusBadge } from './words.tsx';
+import { StatusBadge, wordsOf } from './words.tsx';
 import { WhoDecides } from './who-decides.tsx';
 
 export interface RequestPageProps {
@@ -27,7 +27,6 @@ const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
 export function RequestPage({ request, seat, broken, person }: RequestPageProps) {
-  const call = callOf(request);
   return (
     <Page title={request.tool} section="Approvals" person={person}>
       <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
@@ -45,22 +44,7 @@ export function RequestPage({ request, seat, broken, person }: RequestPageProps)
       )}
       <Standing request={request} seat={seat} />
       <div class="detail">
-        <section class="card" aria-labelledby="call">
-          <h2 id="call">{request.status === 'pending' ? 'What will run' : 'The call'}</h2>
-          <JsonBlock canonical={call.arguments} label="Arguments of the call" />
-          {call.bound !== undefined && (
-            <>
-              <h3>Also part of the question to policy</h3>
-              <JsonBlock canonical={call.bound} label="Other context" />
-            </>
-          )}
-          {call.said !== undefined && (
-            <>
-              <h3>What the requester says, unverified</h3>
-              <JsonBlock canonical={call.said} label="Input of the requester" />
-            </>
-          )}
-        </section>
+        <Asked request={request} />
         <div class="detail-side">
           <Facts request={request} />
           <WhoDecides request={request} />
@@ -73,19 +57,47 @@ export function RequestPage({ request, seat, broken, person }: RequestPageProps)
   );
 }
 
+/** What would be done, complete. */
+function Asked({ request }: { request: AccessRequest }) {
+  const { action, resource } = request;
+  const call = callOf(request);
+  const words = wordsOf(request);
+  return (
+    <section class="card" aria-labelledby="call">
+      <h2 id="call">{words.heading[request.status === 'pending' ? 'open' : 'ended']}</h2>
+      <JsonBlock
+        canonical={call.arguments ?? canonicalJson({ action: { ...action }, resource: { ...resource } })}
+        label={words.label}
+      />
+      {call.bound !== undefined && (
+        <>
+          <h3>Also part of the question to policy</h3>
+          <JsonBlock canonical={call.bound} label="Other context" />
+        </>
+      )}
+      {call.said !== undefined && (
+        <>
+          <h3>What the requester says, unverified</h3>
+          <JsonBlock canonical={call.said} label="Input of the requester" />
+        </>
+      )}
+    </section>
+  );
+}
+
 /** Who wants what for whom, in one sentence. */
-function Lead({ request: { requester, createdAt } }: { request: AccessRequest }) {
-  const { subject, clientId } = requester;
+function Lead({ request }: { request: AccessRequest }) {
+  const { subject, clientId } = request.requester;
   return (
     <p class="lead">
-      <Visible text={clientId ?? subject} /> asked to run this
+      <Visible text={clientId ?? subject} /> {wordsOf(request).asked}
       {clientId !== undefined && clientId !== subject && (
         <>
           {' for '}
           <Visible text={subject} />
         </>
       )}{' '}
-      <Time at={createdAt} />.
+      <Time at={request.createdAt} />.
     </p>
   );
 }
@@ -113,9 +125,7 @@ function Facts({ request }: { request: AccessRequest }) {
             <Instant at={request.approval.approvedUntil} />
           </Fact>
         )}
-        <Fact name="Needs approval because">
-          <Why request={request} />
-        </Fact>
+        <Why request={request} />
         {request.bundle !== undefined && (
           <Fact name="Submitted together">
             Item {request.bundle.position} of {request.bundle.size} of <Code text={request.bundle.id} />. Each is
@@ -140,9 +150,11 @@ function Facts({ request }: { request: AccessRequest }) {
   );
 }
 
+/** What the policy decision point said of its reasons, if it said anything. */
 function Why({ request: { title, description, reason, policies, template } }: { request: AccessRequest }) {
+  if (policies.length === 0 && (title ?? description ?? reason ?? template) === undefined) return null;
   return (
-    <>
+    <Fact name="Needs approval because">
       {title !== undefined && (
         <strong>
           <Visible text={title} />
@@ -171,6 +183,6 @@ function Why({ request: { title, description, reason, policies, template } }: { 
           </div>
         )}
       </div>
-    </>
+    </Fact>
   );
 }

@@ -31,8 +31,8 @@ export function stageView(request: AccessRequestSummary) {
 
 /** RFC 8785 texts of what a request is about. */
 interface ShownCall {
-  /** What will run. */
-  readonly arguments: string;
+  /** What will run; undefined where no call of a tool is asked for. */
+  readonly arguments: string | undefined;
   /** Whatever else policy was asked about, and the denial binds. */
   readonly bound: string | undefined;
   /** What was added to the request and is bound to nothing: the requester's own words. */
@@ -46,7 +46,11 @@ export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextM
     const chosen = Object.entries(rest).filter(([name]) => request.bindingContextMembers.includes(name) === areBound);
     return chosen.length === 0 ? undefined : canonicalJson(Object.fromEntries(chosen));
   };
-  return { arguments: canonicalJson(args ?? null), bound: members(true), said: members(false) };
+  return {
+    arguments: args === undefined ? undefined : canonicalJson(args),
+    bound: members(true),
+    said: members(false),
+  };
 }
 
 /** A request as the API lists it. */
@@ -81,17 +85,17 @@ export function summaryView(request: AccessRequestSummary) {
 
 /** Everything that an approver sees of the call in a request. */
 export function callView(request: AccessRequest) {
-  const call = callOf(request);
+  const { arguments: args = 'null', said } = callOf(request);
   return {
     description: request.description,
     action: request.action,
     resource: request.resource,
-    arguments: JSON.parse(call.arguments) as unknown,
+    arguments: JSON.parse(args) as unknown,
     /** RFC 8785 text: the digest is made of this. */
-    argumentsText: call.arguments,
+    argumentsText: args,
     context: JSON.parse(request.context) as unknown,
     /** Bound to nothing: what the requester was asked for, or said. */
-    requesterInput: call.said === undefined ? undefined : (JSON.parse(call.said) as unknown),
+    requesterInput: said === undefined ? undefined : (JSON.parse(said) as unknown),
   };
 }
 

@@ -8,6 +8,7 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS, type Withdraw, type Withdrawal } from '../withdraw.ts';
 import { visitorOf } from './authenticate.ts';
+import { wordsOf } from './words.tsx';
 
 const MAX_BODY = '16kb';
 const bodySchema = z.object({ reason: z.string().max(2_000).optional() }).optional();
@@ -41,12 +42,12 @@ const WORDS = {
   cancel: {
     title: 'Cancel this request',
     button: 'Cancel request',
-    hint: 'Nobody decides it then, and the call does not run.',
+    hint: 'cancelled',
   },
   revoke: {
     title: 'Revoke this approval',
     button: 'Revoke approval',
-    hint: 'A call that has not begun does not run on it. What has begun goes on.',
+    hint: 'revoked',
   },
 } as const satisfies Record<Withdrawal, object>;
 
@@ -77,7 +78,7 @@ export function WithdrawalForm({
             {button}
           </button>
         </div>
-        <p class="hint">{hint}</p>
+        <p class="hint">{wordsOf(request)[hint]}</p>
       </form>
     </section>
   );
