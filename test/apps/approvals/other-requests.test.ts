@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { askerOf, aTransfer, denialOf, denying } from '../../support/bundles.ts';
+
+const service = new ApprovalsUnderTest();
+beforeAll(() => service.start());
+afterAll(() => service.stop());
+
+it('what is no call of a tool is shown as policy was asked about it, and nothing is said to run', async () => {
+  const item = aTransfer();
+  const { body } = await service.submit({ ...askerOf({}), ...item, denial: await denialOf(item, denying(service)) });
+  const path = `/requests/${body.task.id as string}`;
+  const browser = await service.signIn('alice');
+  const page = async () => (await browser.go(path)).text();
+  const open = await page();
+  for (const said of ['What is asked for', 'wire_transfer', item.resource.id, 'exactly this is allowed']) {
+    expect(open).toContain(said);
+  }
+  const { request } = (await service.asPerson('alice', path)).body;
+  expect((await service.vote('alice', request, 'approve')).status).toBe(200);
+  const ended = await page();
+  expect(ended).toContain('It is allowed for as long as the approval holds, unless policy says otherwise.');
+  for (const text of [open, ended]) expect(text).not.toMatch(/\bnull\b|call runs|What will run|Needs approval because/);
+});
