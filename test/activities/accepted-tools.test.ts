@@ -24,7 +24,7 @@ describe('a granted call of a tool that is what it was when the call was made', 
       return tools;
     });
     expect(found).toEqual({ kind: 'claimed', state: 'claimed', reason: null });
-    expect(asked).toEqual([[TOOL]]);
+    expect(asked[0]).toEqual([TOOL]);
   });
 
   it('is denied when the operator accepts another description of the tool by now, whatever the policy says', async () => {

@@ -100,11 +100,10 @@ describe('invoking the tool', () => {
   it.each([
     ['two seconds after its permit', 60_000, 2_000],
     ['its execution deadline', 900, 900],
-  ])('may be sent until %s at most', async (_, executionTimeoutMs, windowMs) => {
-    const { granted, claim } = own.fixture;
-    const call = await granted();
-    await claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
-    const step = steps({});
+  ])('may be sent until %s at most', async (_, remainingMs, windowMs) => {
+    const call = await claimedCall();
+    const load = async (gatedCallId: string) => ({ ...(await own.fixture.lifecycle.load(gatedCallId)), remainingMs });
+    const step = steps({ store: { load } });
     const began = performance.now();
     await run(step, call);
     const [sendBy = Infinity] = step.sendBys;

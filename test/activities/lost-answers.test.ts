@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { sha256 } from '../../activities/sha256.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { InvocationResult } from '../../workflows/domain/upstream-ports.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
-import { waitFor } from '../support/wait-for.ts';
 
 const NO_ANSWER: InvocationResult = { kind: 'no_answer', cause: 'reset' };
 const says = (structuredContent: object): InvocationResult => ({
@@ -27,13 +24,10 @@ describe('an execution whose answer was lost', () => {
     (await own.db.pool.query(`SELECT * FROM gateway.${table} WHERE gated_call_id = $1`, [gatedCallId])).rows;
 
   /** Claimed and sent, with this answer of the tool. */
-  async function invoked(invocation: InvocationResult, executionTimeoutMs?: number) {
+  async function invoked(invocation: InvocationResult) {
     const call = await own.fixture.granted();
     const step = steps({ invocation });
-    if (executionTimeoutMs === undefined) await step.claimExecution(call);
-    else {
-      await own.fixture.claim(call.gatedCallId, claimIdOf(call.gatedCallId, 1, sha256), executionTimeoutMs);
-    }
+    await step.claimExecution(call);
     await new MockActivityEnvironment().run(step.invokeTool, call);
     return call;
   }
@@ -95,8 +89,9 @@ describe('an execution whose answer was lost', () => {
   });
 
   it('ends as unknown at the execution deadline; what comes later is evidence and changes nothing', async () => {
-    const call = await invoked(NO_ANSWER, 300);
-    await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
+    const call = await invoked(NO_ANSWER);
+    await own.fixture.endExecution(call);
+    expect(await steps({}).settle(call)).toEqual({ kind: 'ended' });
     const { invocation, state } = await load(call);
     expect(state).toBe('outcome_unknown');
     const [record] = await rowsOf('outcome_record', call);
@@ -148,8 +143,9 @@ describe('an execution whose answer was lost', () => {
   });
 
   it('is no evidence when it comes from another invocation', async () => {
-    const call = await invoked(NO_ANSWER, 300);
-    await waitFor(async () => (await steps({}).settle(call)).kind === 'ended');
+    const call = await invoked(NO_ANSWER);
+    await own.fixture.endExecution(call);
+    expect(await steps({}).settle(call)).toEqual({ kind: 'ended' });
     const of = { gatedCallId: call.gatedCallId, invocationId: crypto.randomUUID(), cause: 'result' } as const;
     await own.fixture.lifecycle.settleResult(of, { isError: false, text: '{}' });
     expect(await rowsOf('late_evidence', call)).toEqual([]);

@@ -7,7 +7,6 @@ import { expectInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, CALLER, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
-import { waitFor } from '../support/wait-for.ts';
 
 type Call = Awaited<ReturnType<ReturnType<typeof gatedCallFixture>['opened']>>;
 
@@ -150,12 +149,13 @@ it('a call that cannot be submitted again, because its next submission is broken
 });
 
 it('a call that is claimed before its binding breaks is not sent, and its deadline says so', async () => {
-  const call = await fixture.claimed(1_500);
+  const call = await fixture.claimed();
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
   await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
   expect(await steps.claimExecution(call)).toEqual({ kind: 'ended' });
-  await waitFor(async () => (await steps.settle(call)).kind === 'ended');
+  await fixture.endExecution(call);
+  expect(await steps.settle(call)).toEqual({ kind: 'ended' });
   expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });
   expect(steps.sent).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import type { Browser } from '../support/browser.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { withOperator } from '../support/postgres-faults.ts';
-import { patiently } from '../support/wait-for.ts';
+import { patiently, untilAnswered } from '../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 const postgres = new OwnPostgres();
@@ -67,7 +67,8 @@ describe('the access request service without its database', () => {
       return status === 200 ? body.task : undefined;
     });
     expect(back).toMatchObject({ id: request.id, status: 'pending' });
-    expect((await service.status('nobody')).body.type).toBe(`${URN}unknown_task`);
+    const nobody = await untilAnswered(() => service.status('nobody'));
+    expect(nobody.body.type).toBe(`${URN}unknown_task`);
   }, 120_000);
 
   it('tells the same to those for whom no connection is left, and serves others as soon as there is one', async () => {
@@ -79,6 +80,6 @@ describe('the access request service without its database', () => {
       );
       await operator.query('ROLLBACK');
     });
-    expect((await service.status(request.id)).status).toBe(200);
+    expect((await untilAnswered(() => service.status(request.id))).status).toBe(200);
   }, 120_000);
 });

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { createPool } from '../../apps/shared/database/pool.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../../activities/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, withProductLimits, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
 import { lives, repeated } from '../support/lives.ts';
 import { inParallel, times } from '../support/regime.ts';
@@ -15,14 +16,20 @@ const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 
 let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
+/** The same for who gives up as soon as the product does. */
+let hasty: ReturnType<typeof gatedCallFixture>;
+let hastyPool: Pool;
 beforeAll(async () => {
   db = await createTestDatabase({ max: 20 });
   fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000 });
+  hastyPool = createPool(withProductLimits(db), { applicationName: 'hasty' });
+  hasty = gatedCallFixture(hastyPool);
 });
 afterAll(async () => {
   try {
     await expectInvariants(db.pool);
   } finally {
+    await hastyPool.end();
     await db.drop();
   }
 });
@@ -65,18 +72,21 @@ describe('a stray session that holds the row of a call while its approval ends',
     ['changes the row, and rolls back', 'the row', 'ROLLBACK'],
     ['changes the row, and commits', 'the row', 'COMMIT'],
   ] as const)('%s: nobody claims afterwards, and the task is shown all the time', async (_case, change, end) => {
-    const approvedUntil = new Date(Date.now() + 1_200).toISOString();
-    const call = await fixture.granted(undefined, anApproval({ approvedUntil }));
+    const call = await fixture.granted();
     const claim = await claimOf(call.gatedCallId);
+    const soon = `UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() + interval '1200 ms' WHERE id = $1
+      RETURNING approval_expires_at AS ends`;
+    const { ends } = (await db.pool.query<{ ends: Date }>(soon, [call.gatedCallId])).rows[0] ?? {};
     await withStray(async (stray) => {
       await stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
       await stray.query(CHANGES[change], change === 'nothing' ? [] : [call.gatedCallId]);
       // It waits longer for the row than one may: that is no answer, so it asks again.
-      const claimed = repeated(() => fixture.lifecycle.claim(claim));
-      const expired = repeated(() => fixture.lifecycle.expire(call.gatedCallId));
-      await expect(fixture.lifecycle.claim(claim)).rejects.toMatchObject(AWAY);
-      expect(Date.now()).toBeGreaterThan(Date.parse(approvedUntil));
-      expect(await fixture.calls.findTask(call.taskId, ownerKey(CALLER))).toMatchObject({ state: 'granted' });
+      const claimed = repeated(() => hasty.lifecycle.claim(claim));
+      const expired = repeated(() => hasty.lifecycle.expire(call.gatedCallId));
+      await expect(hasty.lifecycle.claim(claim)).rejects.toMatchObject(AWAY);
+      expect(Date.now()).toBeGreaterThan(Number(ends));
+      const shown = await repeated(() => hasty.calls.findTask(call.taskId, ownerKey(CALLER)));
+      expect(shown).toMatchObject({ state: 'granted' });
       await stray.query(end);
       expect([await claimed, await expired]).toEqual(['lost', 'denied']);
     });
@@ -104,7 +114,7 @@ describe('a claim that falls victim', () => {
       await stray.query('ROLLBACK');
     });
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('granted');
-    expect(await fixture.lifecycle.claim(claim)).toBe('won');
+    expect(await fixture.claim(call.gatedCallId, claim.claimId)).toBe('won');
   });
 
   it('to a row that is held for too long is no lost claim: it is made again', async () => {
@@ -112,10 +122,10 @@ describe('a claim that falls victim', () => {
     const claim = await claimOf(call.gatedCallId);
     await withStray(async (stray) => {
       await stray.query('SELECT 1 FROM gateway.gated_call WHERE id = $1 FOR UPDATE', [call.gatedCallId]);
-      await expect(fixture.lifecycle.claim(claim)).rejects.toMatchObject({ ...AWAY, cause: { code: '55P03' } });
+      await expect(hasty.lifecycle.claim(claim)).rejects.toMatchObject({ ...AWAY, cause: { code: '55P03' } });
       await stray.query('COMMIT');
     });
-    expect(await fixture.lifecycle.claim(claim)).toBe('won');
+    expect(await fixture.claim(call.gatedCallId, claim.claimId)).toBe('won');
   });
 });
 

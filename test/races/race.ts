@@ -137,6 +137,9 @@ const heard = (error: unknown) => {
 const offset = () => (Math.random() * 2 - 1) * SPREAD_MS;
 const until = (at: number) => pause(Math.max(0, at - Date.now()));
 
+/** What took longer says nothing of the pace: the machine stood still. */
+const STOOD_STILL_MS = 250;
+
 /**
  * How late timers fire here, and how long an approval takes to be recorded: a running average of each. A deadline falls
  * by the clock however busy this machine is, so without this the others would seldom be there before it.
@@ -144,7 +147,8 @@ const until = (at: number) => pause(Math.max(0, at - Date.now()));
 function createPace() {
   const averaged = () => {
     let average = 0;
-    return { read: () => average, add: (ms: number) => void (average += (ms - average) / 10) };
+    const add = (ms: number) => void (average += (Math.min(ms, STOOD_STILL_MS) - average) / 10);
+    return { read: () => average, add };
   };
   const [late, approving] = [averaged(), averaged()];
   return { lateMs: late.read, late: late.add, approvingMs: approving.read, approving: approving.add };

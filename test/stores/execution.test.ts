@@ -50,9 +50,11 @@ describe('execution fences', () => {
   });
 
   it.each(['ROLLBACK', 'COMMIT'])('loses a claim that waited for the row past the deadline (%s)', async (end) => {
-    const approvedUntil = new Date(Date.now() + 700).toISOString();
-    const { gatedCallId } = await own.fixture.granted(undefined, anApproval({ approvedUntil }));
+    const { gatedCallId } = await own.fixture.granted();
     const decisionId = await own.fixture.allow(gatedCallId);
+    const soon = `UPDATE gateway.gated_call SET approval_expires_at = clock_timestamp() + interval '700 ms' WHERE id = $1
+      RETURNING approval_expires_at AS ends`;
+    const { ends } = (await own.db.pool.query<{ ends: Date }>(soon, [gatedCallId])).rows[0] ?? {};
     const blocker = await own.db.pool.connect();
     try {
       await blocker.query('BEGIN');
@@ -65,7 +67,7 @@ describe('execution fences', () => {
         claimId: randomUUID(),
         executionTimeoutMs: 60_000,
       });
-      await waitFor(() => Date.now() > Date.parse(approvedUntil));
+      await waitFor(() => Date.now() > Number(ends));
       await blocker.query(end);
       expect(await claim).toBe('lost');
     } finally {
@@ -118,10 +120,11 @@ describe('execution fences', () => {
   });
 
   it('ends as outcome_unknown at the execution deadline when the permit was given, and stays so', async () => {
-    const call = await own.fixture.claimed(500);
+    const call = await own.fixture.claimed();
     const invocationId = randomUUID();
     expect(await permit(call, invocationId)).toBe(true);
-    await waitFor(async () => (await own.fixture.lifecycle.expire(call.gatedCallId)) === 'outcome_unknown');
+    await own.fixture.endExecution(call);
+    expect(await own.fixture.lifecycle.expire(call.gatedCallId)).toBe('outcome_unknown');
     const late = { isError: false, text: '{}' };
     expect(
       await own.fixture.lifecycle.settleResult(

@@ -11,12 +11,22 @@ import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
 import { testRunFolder } from './test-run.ts';
 
 export interface TestDatabase {
+  /** Whoever connects to it waits for the database for a minute. */
   readonly url: string;
   readonly pool: Pool;
   readonly prisma: PrismaClient;
   /** Ends pool and client, and deletes the database. Fails when somebody else is still connected to it. */
   drop(): Promise<void>;
 }
+
+/** The product gives its database up within seconds. A machine that stood still is no database that is away. */
+const PATIENCE_MS = 60_000;
+const PATIENT = {
+  statement_timeout: PATIENCE_MS,
+  lock_timeout: PATIENCE_MS,
+  idle_in_transaction_session_timeout: PATIENCE_MS,
+  query_timeout: 2 * PATIENCE_MS,
+};
 
 /**
  * A migrated database of its own, for one test file: `beforeAll` makes it, `afterAll` drops it. The first one of a
@@ -26,8 +36,9 @@ export async function createTestDatabase(options: { max?: number } = {}): Promis
   const template = await migratedTemplate();
   const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
   await administer(template, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
-  const url = withDatabase(template, name);
+  const url = withPatience(withDatabase(template, name));
   const pool = createPool(url, { max: options.max ?? 10, applicationName: 'test file' });
+  pool.options.connectionTimeoutMillis = PATIENCE_MS;
   const prisma = createPrisma(pool);
   const drop = async () => {
     await prisma.$disconnect();
@@ -77,7 +88,7 @@ async function connectionsLeft(url: string, database: string): Promise<string[]>
     const text = 'SELECT application_name FROM pg_stat_activity WHERE datname = $1';
     const look = async () => (await client.query<{ application_name: string }>(text, [database])).rows;
     // A backend needs a moment to notice that its client is gone.
-    const none = await until(async () => ((await look()).length === 0 ? true : undefined), { withinMs: 2_000 });
+    const none = await until(async () => ((await look()).length === 0 ? true : undefined), { withinMs: 20_000 });
     return none === true ? [] : (await look()).map((row) => row.application_name || 'a client without a name');
   } finally {
     await client.end();
@@ -92,6 +103,20 @@ async function administer(url: string, statement: string): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/** The address with limits that win over those that the product gives its connections. */
+export function withPatience(url: string): string {
+  const changed = new URL(url);
+  for (const [name, ms] of Object.entries(PATIENT)) changed.searchParams.set(name, String(ms));
+  return changed.href;
+}
+
+/** The same address for whoever is to wait no longer than the product does: for tests of its limits. */
+export function withProductLimits({ url }: TestDatabase): string {
+  const changed = new URL(url);
+  for (const name of Object.keys(PATIENT)) changed.searchParams.delete(name);
+  return changed.href;
 }
 
 function withDatabase(url: string, name: string): string {

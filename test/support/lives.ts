@@ -107,8 +107,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     },
     log: pino({ enabled: false }),
     settings: {
-      executionTimeoutMs: options.executionTimeoutMs ?? 60_000,
-
+      executionTimeoutMs: options.executionTimeoutMs ?? 600_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: options.approvals ?? 1,
       outcomeProbes: {},

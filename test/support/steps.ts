@@ -22,6 +22,8 @@ export const TOOL: UpstreamTool = {
 };
 
 const PROBE = 'was_written';
+/** How often a decision may have grown old before that is what was found. */
+const TURNS = 3;
 
 /** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
 export interface World {
@@ -76,8 +78,18 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     read: async () => answer(world.status ?? { kind: 'pending' }),
     cancel: () => Promise.reject(new Error('not expected')),
   };
+  const worldly = { ...store, ...world.store };
+  /** Calls whose last claim was refused because its decision had grown old. */
+  const stale = new Set<string>();
   const deps: ActivityDeps = {
-    store: { ...store, ...world.store },
+    store: {
+      ...worldly,
+      async claim(claim) {
+        const outcome = await worldly.claim(claim);
+        if (outcome === 'stale') stale.add(claim.gatedCallId);
+        return outcome;
+      },
+    },
     pdp: world.pdp ?? {
       async evaluate(request, approval) {
         await world.decided;
@@ -102,9 +114,9 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
           probed.push(call);
           return answer(world.probe ?? new Error('not expected'));
         }
+        sendBys.push(sendBy);
         if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
         sent.push(call);
-        sendBys.push(sendBy);
         return world.invocation ?? { kind: 'result', isError: false, result: { content: [] } };
       },
     },
@@ -121,5 +133,14 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
       outcomeProbes: world.probe === undefined ? {} : { [TOOL.name]: PROBE },
     },
   };
-  return { ...createActivities(deps), sent, sendBys, probed, submitted };
+  const activities = createActivities(deps);
+  /** As the workflow does, comes back when the decision grew old on its way to the claim: a machine may stand still. */
+  const claimExecution: typeof activities.claimExecution = async (call) => {
+    for (let turn = 1; ; turn += 1) {
+      stale.delete(call.gatedCallId);
+      const found = await activities.claimExecution(call);
+      if (!stale.has(call.gatedCallId) || turn === TURNS) return found;
+    }
+  };
+  return { ...activities, claimExecution, sent, sendBys, probed, submitted };
 }

@@ -4,12 +4,34 @@ import { setTimeout as pause } from 'node:timers/promises';
 export const patiently = <T>(
   attempt: () => Promise<T | undefined>,
   patience: { timeoutMs?: number; everyMs?: number } = {},
-): Promise<NonNullable<T>> => waitFor(() => attempt().catch(() => undefined), patience);
+): Promise<NonNullable<T>> => {
+  let last: unknown;
+  const unlessItFails = () =>
+    attempt().catch((error: unknown) => {
+      last = error;
+      return undefined;
+    });
+  return waitFor(unlessItFails, patience).catch((error: Error) => {
+    throw new Error(error.message, { cause: last });
+  });
+};
 
-/** Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs. */
+/** As callers do, asks again while the answer is to try again: a machine may stand still. */
+export const untilAnswered = <Answer extends { readonly status: number }>(
+  ask: () => Promise<Answer>,
+): Promise<Answer> =>
+  waitFor(async () => {
+    const answer = await ask();
+    return answer.status === 503 ? undefined : answer;
+  });
+
+/**
+ * Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs: a net, and
+ * no measure, for a machine may stand still for seconds.
+ */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 30_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 60_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   for (;;) {
