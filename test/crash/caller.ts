@@ -8,7 +8,7 @@ const CAPABILITIES = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 const REQUEST_MS = 15_000;
 const REPEAT_MS = 150;
 /** A client that is told "later" for this long gives up. */
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 120_000;
 
 export type Answer = Record<string, unknown>;
 

@@ -73,6 +73,9 @@ export function endsOf(plan: Plan, cell: Cell): readonly string[] {
   ];
 }
 
+/** Whether executions may be left that nobody goes on with, so that only their deadline ends them. */
+export const endsAtDeadline = (cell: Cell) => (mayBeUnknown(cell) || mayBeUnsent(cell)) && !keepsClaims(cell);
+
 /** A worker that dies takes with it what it knew of calls that were under way; so does a step whose answer is lost. */
 function mayBeUnknown(cell: Cell): boolean {
   const { label, action } = cell;

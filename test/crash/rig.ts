@@ -36,10 +36,10 @@ const PEOPLE = [
   { name: 'alice', displayName: 'Alice', roles: ['approver'] },
   ...CALLERS.map((name) => ({ name, displayName: name, roles: ['agent'] })),
 ];
-/** Short enough that a run takes seconds, and longer than what a healthy product needs of them. */
+/** Pauses short enough that a run takes seconds. Limits that no call reaches by itself, for a machine may stand still. */
 const SETTINGS = {
-  gateway: { executionTimeoutSeconds: 8, maxOpenPerCaller: 1_000 },
-  worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 10 },
+  gateway: { executionTimeoutSeconds: 600, maxOpenPerCaller: 1_000 },
+  worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, sweepIntervalMs: 200, abandonAfterSeconds: 120 },
   identity: { people: PEOPLE },
 };
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { decisionBody } from '../support/decisions.ts';
-import { post, send, type Sent } from '../support/gateway-wire.ts';
+import { post, send, sendUntilAnswered, type Sent } from '../support/gateway-wire.ts';
 import type { OpenRequest } from '../support/decisions.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { openWork, tracesIn } from '../support/traces.ts';
@@ -27,7 +27,7 @@ const TOOL = 'files__write_file';
 const gateway = () => ({ mcpUrl: stack.config.urls.mcp });
 const into = (name: string) => join(stack.files, name);
 const call = (params: object, options: Parameters<typeof send>[3] = {}) =>
-  send(gateway(), 'tools/call', { ...params }, { token, ...options });
+  sendUntilAnswered(gateway(), 'tools/call', { ...params }, { token, ...options });
 const look = (options = {}) => call({ name: 'files__list_allowed_directories', arguments: {} }, options);
 
 /** Whatever is refused: one short error, nothing of the inside in it, no trace anywhere, and the next call is served. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { acceptOffered } from '../support/accept-offered.ts';
 import { startChangingUpstream, type Description } from '../support/changing-upstream.ts';
-import { send, textOf } from '../support/gateway-wire.ts';
+import { sendUntilAnswered, textOf } from '../support/gateway-wire.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -42,7 +42,7 @@ let amount = 0;
 const pay = async () => {
   const call = { name: 'bank__pay', arguments: { amount: (amount += 1) } };
   const options = { token: await stack.token('agent'), headers: { 'mcp-param-amount': String(amount) } };
-  return send({ mcpUrl: stack.config.urls.mcp }, 'tools/call', call, options);
+  return sendUntilAnswered({ mcpUrl: stack.config.urls.mcp }, 'tools/call', call, options);
 };
 /** A call that waits for an approval. */
 async function hold() {

@@ -51,7 +51,7 @@ describe('the whole product, driven by the official tasks client', () => {
     expect(existsSync(path)).toBe(false);
 
     const page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${stack.config.urls.approvals}/requests`);
     await page.getByRole('button', { name: /alice/i }).click();
     await page.waitForURL('**/requests');

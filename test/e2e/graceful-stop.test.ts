@@ -17,7 +17,7 @@ beforeAll(async () => {
   stack = await startStack({
     parts: 'apart',
     config: {
-      gateway: { maxOpenPerCaller: CALLS, executionTimeoutSeconds: 30 },
+      gateway: { maxOpenPerCaller: CALLS },
       worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
     },
   });
@@ -38,7 +38,7 @@ async function callsInFlight(run: string): Promise<string[]> {
   const of = await sealedDatabase(stack);
   stack.holdUpstream();
   for (const taskId of taskIds) await stack.decide(await requestOf(of, taskId), { verdict: 'approve' });
-  await waitFor(() => indices.every((index) => writes(pathOf(run, index)) === 1), { timeoutMs: 60_000 });
+  await waitFor(() => indices.every((index) => writes(pathOf(run, index)) === 1), { timeoutMs: 150_000 });
   return taskIds;
 }
 
@@ -59,4 +59,5 @@ it.each([
     expect(ends).toEqual(indices.map(() => ({ status: 'completed', disposition: 'approved-executed' })));
     expect(indices.map((index) => writes(pathOf(run, index)))).toEqual(indices.map(() => 1));
   },
+  300_000,
 );

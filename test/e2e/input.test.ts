@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { send } from '../support/gateway-wire.ts';
+import { sendUntilAnswered } from '../support/gateway-wire.ts';
 import { accepted, answering, ASKED, questionIn, TASKS, taskOf, WHY } from '../support/input-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -21,7 +21,7 @@ it('what a policy wants to know is asked first, read by the approver, and no mat
   const token = await stack.token('agent');
   const args = { path: `${stack.files}/asked` };
   const call = (more: object = {}) =>
-    send(
+    sendUntilAnswered(
       { mcpUrl: stack.config.urls.mcp },
       'tools/call',
       { name: 'files__create_directory', arguments: args, ...more },

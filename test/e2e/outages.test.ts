@@ -19,7 +19,7 @@ const POLICIES = `
 
 let stack!: Stack;
 let ledger!: MortalUpstream;
-const { hold, approve, end, writes } = heldCalls(() => stack);
+const { hold, approve, end, endExecution, writes } = heldCalls(() => stack);
 beforeAll(async () => {
   ledger = new MortalUpstream(await freePort());
   await ledger.start();
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 const call = async (name: string, args: object = {}) =>
-  (await stack.rpc(await stack.token('agent'), 'tools/call', { name, arguments: args })).body;
+  (await stack.rpcOnce(await stack.token('agent'), 'tools/call', { name, arguments: args })).body;
 /** What became of a call that policy allows. */
 const look = async (name = 'files__list_allowed_directories') => {
   const { result, error } = await call(name);
@@ -82,7 +82,7 @@ describe('without a policy decision point', () => {
     expect(answers).toEqual([ERROR, expect.objectContaining({ error: ERROR })]);
     expect(await tracesIn(stack)).toEqual(before);
     await recover();
-    expect(await look()).toBe(RAN);
+    await waitFor(async () => (await look()) === RAN);
     // A service that stood still answers then what nobody waits for any more.
     const { 'pdp.evaluation': _answers, ...after } = await tracesIn(stack);
     expect(before).toMatchObject({ ...after, 'calls of tools': after['calls of tools'] - 1 });
@@ -111,7 +111,7 @@ describe('without an approval service', () => {
     for (const attempt of [1, 2]) expect([attempt, (await write(path)).error]).toEqual([attempt, ERROR]);
     expect(await openWork(stack)).toEqual(['gated call preparing']);
     await stack.startPart('approvals');
-    const taskId = String((await write(path)).result?.['taskId']);
+    const taskId = await waitFor(async () => (await write(path)).result?.['taskId'] as string | undefined);
     await waitFor(async () => String(await openWork(stack)) === 'access request pending,gated call pending');
     expect(await tracesIn(stack)).toMatchObject({
       'gateway.gated_call': before['gateway.gated_call'] + 1,
@@ -177,7 +177,7 @@ describe('without the upstream', () => {
     await lose();
     const before = await tracesIn(stack);
     expect(await look()).toBe(NOT_REACHED);
-    expect(await look('ledger__look')).toBe(RAN);
+    await waitFor(async () => (await look('ledger__look')) === RAN);
     expect(await tracesIn(stack)).toEqual(before);
     await recover();
   });
@@ -231,6 +231,7 @@ describe('without the upstream', () => {
     await approve(request);
     await waitFor(() => writes(path) === 1);
     await lose();
+    await endExecution(taskId);
     expect(await outcomeOf(taskId)).toEqual({
       disposition: 'outcome-unknown',
       headline: 'The tool may have run.',

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { send } from '../support/gateway-wire.ts';
+import { sendUntilAnswered } from '../support/gateway-wire.ts';
 import { accepted, ASKED, TASKS, taskOf, WHY } from '../support/input-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -29,7 +29,10 @@ afterAll(() => stack?.stop());
 it('what a further approval needs is asked of the task, read by the approver, and no matter to the tool [APPR-216]', async () => {
   const token = await stack.token('agent');
   const ask = (method: string, params: Record<string, unknown>) =>
-    send({ mcpUrl: stack.config.urls.mcp }, method, params, { token, capabilities: { ...TASKS, elicitation: {} } });
+    sendUntilAnswered({ mcpUrl: stack.config.urls.mcp }, method, params, {
+      token,
+      capabilities: { ...TASKS, elicitation: {} },
+    });
   const args = { path: `${stack.files}/asked-again` };
   const taskId = String(taskOf(await ask('tools/call', { name: 'files__create_directory', arguments: args })));
   const shown = (status: string) =>
@@ -76,4 +79,4 @@ it('what a further approval needs is asked of the task, read by the approver, an
     { to: 'executed' },
   ]);
   expect(JSON.stringify(record)).not.toContain('Quarterly');
-}, 120_000);
+}, 300_000);

@@ -2,14 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorldCall } from '../support/engine-world.ts';
 import { callAt } from '../support/engine-stages.ts';
 import type { Engine } from '../support/engine.ts';
-import { engineForOperators, giveTenAttempts, runningStep } from '../support/operators.ts';
+import { endExecution, engineForOperators, giveTenAttempts, runningStep } from '../support/operators.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let engine!: Engine;
-// Some of them wait for the end of it; the others need it not to come before they are done.
-engineForOperators((started) => (engine = started), { executionTimeoutMs: 15_000 });
+engineForOperators((started) => (engine = started));
 
 const service = () => engine.client.workflowService;
+/** How many answers of the tool have not come to the worker so far. */
+const lost = () => engine.world.evidence().faults?.length ?? 0;
 describe('the invocation of a tool', () => {
   it('that is reset, paused, resumed and given ten attempts by an operator sends nothing twice', async () => {
     const call = await callAt('is sent and has no answer', engine);
@@ -19,7 +20,10 @@ describe('the invocation of a tool', () => {
     await service().pauseActivity({ ...at, reason: 'test' });
     await service().unpauseActivity({ ...at, resetAttempts: true });
     engine.world.say(call, { result: new Error('the worker does not know what became of it') });
+    const before = lost();
     engine.world.releaseAll();
+    await waitFor(() => lost() > before);
+    await endExecution(engine, call);
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
@@ -30,6 +34,7 @@ describe('the invocation of a tool', () => {
     const at = await runningStep(engine, call);
     await giveTenAttempts(engine, at);
     await service().pauseActivity({ ...at, reason: 'test' });
+    await engine.world.fixture.endExecution(call);
     await waitFor(async () => (await engine.world.stateOf(call)) === 'execution_error');
     engine.world.releaseAll();
     expect(await engine.closed(call)).toBe('COMPLETED');
@@ -58,7 +63,10 @@ describe('the invocation of a tool', () => {
     await giveTenAttempts(engine, at);
     await service().pauseActivity({ ...at, reason: 'test' });
     engine.world.say(call, { result: new Error('the worker does not know what became of it') });
+    const before = lost();
     engine.world.releaseAll();
+    await waitFor(() => lost() > before);
+    await engine.world.fixture.endExecution(call);
     // The engine keeps what is paused, beyond every time limit of the step too.
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     await service().unpauseActivity(at);

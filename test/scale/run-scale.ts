@@ -9,7 +9,7 @@ import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
 import { requestOf, sealsOf } from '../support/sealed-calls.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 import { herdOf, notingRequests, stampedes, type Herd } from './herd.ts';
 
 export interface ScaleOptions {
@@ -59,7 +59,7 @@ export async function runScale({ calls, approved, onProgress }: ScaleOptions): P
   const stack = await startStack({
     parts: 'together',
     config: {
-      // The product's own limits and pauses; the stack of the tests has shorter ones.
+      // The product's own limits and pauses; the stack of the tests has others.
       gateway: { maxOpenPerCaller: calls + 1, executionTimeoutSeconds: 60 },
       worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
       identity: { people: [...AGENTS, { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] }] },
@@ -97,15 +97,17 @@ async function openCalls(stack: Stack, { calls, onProgress }: Pick<ScaleOptions,
   const taskIds: string[] = [];
   const { perSecond } = await measure({ count: calls, callers: AGENTS.length }, async (index) => {
     const token = await stack.token(agentOf(index));
-    // Told to try again on a busy machine, an agent does: it finds what was opened.
-    const open = () => openGatedCall(stack.config.urls.mcp, token, writeOf(stack, index)).catch(() => undefined);
-    taskIds[index] = await waitFor(open, { timeoutMs: 60_000, everyMs: 1_000 });
+    taskIds[index] = await openedAt(stack, token, writeOf(stack, index));
     if (index > 0 && index % 1_000 === 0) onProgress(`${index} calls are open`);
   });
   onProgress('all calls are open; waiting until each has its workflow');
   await outboxesAreEmpty(await stack.database(), { timeoutMs: 600_000 });
   return { taskIds, perSecond };
 }
+
+/** Told to try again on a busy machine, an agent does: it finds what was opened. */
+const openedAt = (stack: Stack, token: string, call: ReturnType<typeof writeOf>) =>
+  patiently(() => openGatedCall(stack.config.urls.mcp, token, call), { everyMs: 1_000 });
 
 /** Each time is from the start of the restart, in seconds. */
 async function recover(stack: Stack, taskIds: readonly string[], approved: number) {
@@ -131,7 +133,7 @@ async function recover(stack: Stack, taskIds: readonly string[], approved: numbe
   });
   const approvedExecuted = overdue > 0 ? Infinity : since();
   const another = writeOf(stack, taskIds.length);
-  const newTaskId = await openGatedCall(stack.config.urls.mcp, await stack.token(agentOf(0)), another);
+  const newTaskId = await openedAt(stack, await stack.token(agentOf(0)), another);
   return { ready, firstRead, approvedExecuted, newCallOpened: since(), newTaskId, requests };
 }
 

@@ -26,7 +26,7 @@ export async function live(stack: Stack, of: SealedDatabase, call: { index: numb
   const path = join(stack.files, `soak-${index}.txt`);
   const fate = FATES[index % FATES.length] ?? 'approve';
   const rpc = async (method: string, params: Record<string, unknown>) =>
-    (await stack.rpc(await stack.token(agent), method, params)).body.result;
+    (await stack.rpcOnce(await stack.token(agent), method, params)).body.result;
   const write = { name: 'files__write_file', arguments: { path, content: path } };
   const taskId = await patiently(
     async () => (await rpc('tools/call', write))?.['taskId'] as string | undefined,

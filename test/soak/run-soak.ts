@@ -44,7 +44,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakFigures> {
     parts: 'apart',
     environments: { gateway: OBSERVABLE, worker: OBSERVABLE },
     config: {
-      gateway: { maxOpenPerCaller: 10_000, executionTimeoutSeconds: 30 },
+      gateway: { maxOpenPerCaller: 10_000, executionTimeoutSeconds: 60 },
       worker: { resolutionPollMinSeconds: 5, resolutionPollMaxSeconds: 60 },
       identity: { people: [...AGENTS, { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] }] },
     },

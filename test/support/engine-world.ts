@@ -232,7 +232,7 @@ function createDeps(world: {
     },
     log: pino({ enabled: false }),
     settings: {
-      executionTimeoutMs: of.executionTimeoutMs ?? 60_000,
+      executionTimeoutMs: of.executionTimeoutMs ?? 240_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: 1,
       outcomeProbes: {},

@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontext
 import { expect } from '@jest/globals';
 import type { Stack } from './stack.ts';
 import { REVISION } from './gateway-wire.ts';
-import { waitFor } from './wait-for.ts';
+import { patiently } from './wait-for.ts';
 
 /** The revisions that the official client of earlier revisions speaks. */
 export const EARLIER_REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
@@ -70,10 +70,10 @@ export const nextStepOf = ({ _meta }: ToolAnswer) =>
 export async function approvedEnd(stack: Stack, callTool: CallTool, requested: ToolAnswer): Promise<ToolAnswer> {
   const { tool: name, arguments: args } = nextStepOf(requested);
   const look = () => callTool({ name, arguments: args });
-  expect(wordsOf(await look())).toMatch(/has not run/);
+  expect(wordsOf(await patiently(look))).toMatch(/has not run/);
   const [request] = await stack.openRequests(1);
   expect((await stack.decide(request, { verdict: 'approve' })).status).toBe(200);
-  return waitFor(async () => {
+  return patiently(async () => {
     const answer = await look();
     return nextStepOf(answer).tool === undefined ? answer : undefined;
   });

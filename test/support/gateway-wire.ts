@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { request } from 'undici';
 
 export interface Sent {
@@ -36,6 +37,21 @@ export async function send(
 ): Promise<Sent> {
   const { body, headers } = requestOf(method, params, options);
   return post(gateway, body, headers, options.signal);
+}
+
+const PATIENCE_MS = 60_000;
+/** The answer says that the request may be repeated later. */
+const isForLater = ({ status, body: { error, result } }: Sent) =>
+  status === 503 || /may be repeated later/.test(JSON.stringify(error ?? (result?.['isError'] === true ? result : '')));
+
+/** As clients do, sends the request again while it is told to: a machine may stand still. For long; then that is the answer. */
+export async function sendUntilAnswered(...request: Parameters<typeof send>): Promise<Sent> {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const answer = await send(...request);
+    if (!isForLater(answer) || Date.now() > end) return answer;
+    await pause(200);
+  }
 }
 
 /** A request of the present revision. */

@@ -38,8 +38,13 @@ export function heldCalls(stack: () => Stack) {
             disposition: result._meta?.['io.modelcontextprotocol/tool-approval-disposition'],
           };
         },
-        { timeoutMs: 60_000 },
+        { timeoutMs: 120_000 },
       );
+    },
+    /** Lets the execution deadline of a call that was claimed be now. */
+    async endExecution(taskId: string): Promise<void> {
+      const text = 'UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE task_id = $1';
+      await (await stack().database()).query(text, [taskId]);
     },
     writes: (path: string) =>
       stack()

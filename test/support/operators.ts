@@ -30,6 +30,12 @@ export async function executionOf({ handle }: Engine, call: WorldCall): Promise<
   return { workflowId, runId };
 }
 
+/** Lets the execution deadline of a call that was claimed be now, and wakes its workflow: it waits for what the deadline was. */
+export async function endExecution({ world, workflows }: Engine, call: WorldCall): Promise<void> {
+  await world.fixture.endExecution(call);
+  await workflows.poke(call.gatedCallId);
+}
+
 /** The step of a call that runs at the tool, as the engine's own interface wants it named. */
 export async function runningStep(engine: Engine, call: WorldCall) {
   const { workflowId, runId, raw } = await engine.handle(call).describe();

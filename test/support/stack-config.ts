@@ -26,7 +26,7 @@ export const EVERYTHING = {
 /** One caller of the tests does what many callers do elsewhere. */
 const UNLIMITED = { maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000, maxSubmissionsPerMinute: 100_000 };
 
-/** Free ports for everything, short pauses, the example policies, and the file server behind its recorder. */
+/** Free ports for everything, short pauses, a limit on executions that none reaches by itself, the example policies, and the file server behind its recorder. */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
   { config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
@@ -43,7 +43,7 @@ export async function stackConfig(
       files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
       ...mcpServers,
     },
-    gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 12 }),
+    gateway: section('gateway', { ...UNLIMITED, pollIntervalMs: 100, executionTimeoutSeconds: 600 }),
     worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...config['worker'] },
     pdp: section('pdp', { policies: './policies' }),
     approvals: section('approvals'),

@@ -21,12 +21,12 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
-import { send, type Sent } from './gateway-wire.ts';
+import { send, sendUntilAnswered, type Sent } from './gateway-wire.ts';
 import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
-import { waitFor } from './wait-for.ts';
+import { patiently, untilAnswered, waitFor } from './wait-for.ts';
 
 export const DEPLOYABLES = ['pdp', 'approvals', 'gateway', 'worker', 'audit'] as const;
 export type Part = (typeof DEPLOYABLES)[number] | 'temporal' | 'postgres' | 'up';
@@ -80,7 +80,7 @@ export class Stack {
         if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${part} ended: ${this.log(part)}`);
         return part === 'worker' ? this.#workerStarts() > startsBefore : this.#isReady(part);
       },
-      { timeoutMs: 90_000 },
+      { timeoutMs: 150_000 },
     );
   }
 
@@ -155,23 +155,26 @@ export class Stack {
   /** An access token of one of the people, made out to one of the audiences. Kept for half of the hour that it is good for. */
   token(name: string, audience: 'mcp' | 'approvals' | 'audit' = 'mcp'): Promise<string> {
     const key = `${name} ${audience} ${Math.floor(Date.now() / 1_800_000)}`;
-    const known = this.#tokens.get(key) ?? this.#requestToken(name, audience);
+    const request = () => requestPersonToken(this.config, this.development, { name, audience });
+    const known = this.#tokens.get(key) ?? patiently(request).then(({ accessToken }) => accessToken);
     this.#tokens.set(key, known);
     return known;
   }
 
-  async #requestToken(name: string, audience: 'mcp' | 'approvals' | 'audit'): Promise<string> {
-    return (await requestPersonToken(this.config, this.development, { name, audience })).accessToken;
+  /** As clients do, again while it is told to. */
+  rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
+    return sendUntilAnswered({ mcpUrl: this.config.urls.mcp }, method, params, { token });
   }
 
-  rpc(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
+  /** Once, whatever the answer is. */
+  rpcOnce(token: string, method: string, params: Record<string, unknown>): Promise<Sent> {
     return send({ mcpUrl: this.config.urls.mcp }, method, params, { token });
   }
 
   /** Waits until this many requests are open and answers them. */
   async openRequests(count: number): Promise<OpenRequest[]> {
     const token = await this.token('alice', 'approvals');
-    return waitFor(async () => {
+    return patiently(async () => {
       const requests = await listOpenRequests(this.config.urls.approvals, token);
       return requests.length === count ? requests : undefined;
     });
@@ -182,17 +185,18 @@ export class Stack {
     return this.postDecision(decisionBody(request, decision), { id: `msg_${randomUUID()}` });
   }
 
-  /** Posts a body to the decision webhook, signed with the right secret unless another one is given. */
+  /** Posts a body to the decision webhook, signed with the right secret unless another one is given; again while told to. */
   postDecision(body: string, of: Omit<Signing, 'secret'> & { secret?: string }): Promise<Response> {
     const secret = this.development.secrets.decisionWebhookSecret;
-    return postSigned(`${this.config.urls.approvals}/webhooks/decisions`, body, { secret, ...of });
+    const url = `${this.config.urls.approvals}/webhooks/decisions`;
+    return untilAnswered(() => postSigned(url, body, { secret, ...of }));
   }
 
   /** The outcome record of a task, as an auditor reads it. */
   async record(taskId: string | undefined): Promise<Record<string, unknown>> {
-    const response = await fetch(`${this.config.urls.audit}/outcome-records/by-task/${taskId}`, {
-      headers: { authorization: `Bearer ${await this.token('olivia', 'audit')}`, accept: 'application/json' },
-    });
+    const headers = { authorization: `Bearer ${await this.token('olivia', 'audit')}`, accept: 'application/json' };
+    const url = `${this.config.urls.audit}/outcome-records/by-task/${taskId}`;
+    const response = await untilAnswered(() => fetch(url, { headers }));
     if (!response.ok) throw new Error(`no outcome record for ${taskId}: ${response.status}`);
     return (await response.json()) as Record<string, unknown>;
   }
