@@ -27,6 +27,16 @@ describe('the workflow of an access request', () => {
   const row = async (id: string) =>
     (await world.db.pool.query('SELECT status, stage FROM approvals.access_request WHERE id = $1', [id])).rows[0];
 
+  /** Lets an hour pass for the stage that is open. */
+  const passHour = async (id: string) => {
+    await world.db.pool.query(
+      `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - interval '1 hour',
+         stage_ends_at = stage_ends_at - interval '1 hour' WHERE id = $1`,
+      [id],
+    );
+    await world.workflows.wake(id);
+  };
+
   it('is begun with the request where a stage has a pace of its own, and only there', async () => {
     const wakes = async (stages: Parameters<typeof aStage>[0][]) =>
       world.outbox((await world.open({ stages: stages.map((stage) => aStage(stage)) })).id);
@@ -38,18 +48,10 @@ describe('the workflow of an access request', () => {
   it('reminds of the stage that is open, once each time, and denies at its end [ARAP-STS-05]', async () => {
     const { id } = await begin({ stages: [aStage({ remindAfterSeconds: [1, HOUR], withinSeconds: 2 * HOUR })] });
     const reminded = (count: number) => waitFor(async () => (await world.notices(id)).length === count);
-    const passHour = async () => {
-      await world.db.pool.query(
-        `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - interval '1 hour',
-           stage_ends_at = stage_ends_at - interval '1 hour' WHERE id = $1`,
-        [id],
-      );
-      await world.workflows.wake(id);
-    };
     await reminded(1);
-    await passHour();
+    await passHour(id);
     await reminded(2);
-    await passHour();
+    await passHour(id);
     await world.handle(id).result();
     expect(await row(id)).toEqual({ status: 'denied', stage: 1 });
     expect(await world.notices(id)).toEqual([
@@ -63,9 +65,11 @@ describe('the workflow of an access request', () => {
       isNotified: true,
       stages: [
         aStage({ name: 'owner', withinSeconds: 1, then: 'escalate' }),
-        aStage({ name: 'director', remindAfterSeconds: [1], withinSeconds: 5, onlyOnEscalation: true }),
+        aStage({ name: 'director', remindAfterSeconds: [1], withinSeconds: HOUR, onlyOnEscalation: true }),
       ],
     });
+    await waitFor(async () => (await world.notices(id)).some(({ event }) => event === 'reminder'));
+    await passHour(id);
     await world.handle(id).result();
     expect(await row(id)).toEqual({ status: 'denied', stage: 2 });
     expect(await world.notices(id)).toEqual([
@@ -132,7 +136,7 @@ describe('the workflow of an access request', () => {
   });
 
   it('goes on when its worker died, when it is cancelled, and from anew when it is terminated', async () => {
-    const { id } = await waiting({ stages: [aStage({ withinSeconds: 4 })] });
+    const { id } = await waiting({ stages: [aStage({ withinSeconds: HOUR })] });
     await world.handle(id).cancel();
     await waitFor(async () => {
       const { events } = await world.handle(id).fetchHistory();
@@ -140,7 +144,7 @@ describe('the workflow of an access request', () => {
     });
     expect((await world.handle(id).describe()).status.name).toBe('RUNNING');
     await world.withoutWorker(() => world.handle(id).terminate());
-    await world.workflows.wake(id);
+    await passHour(id);
     await world.handle(id).result();
     expect(await row(id)).toEqual({ status: 'denied', stage: 1 });
   });
