@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorldCall } from '../support/engine-world.ts';
 import { callAt } from '../support/engine-stages.ts';
 import type { Engine } from '../support/engine.ts';
-import { endExecution, engineForOperators, giveTenAttempts, runningStep } from '../support/operators.ts';
+import { engineForOperators, giveTenAttempts, runningStep } from '../support/operators.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let engine!: Engine;
@@ -23,7 +23,7 @@ describe('the invocation of a tool', () => {
     const before = lost();
     engine.world.releaseAll();
     await waitFor(() => lost() > before);
-    await endExecution(engine, call);
+    await engine.world.fixture.endExecution(call);
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
@@ -44,14 +44,26 @@ describe('the invocation of a tool', () => {
   it('that an operator reports as done or as failed is judged by its row', async () => {
     const calls = await Promise.all([1, 2].map(() => callAt('is sent and has no answer', engine)));
     const [done, failed] = await Promise.all(calls.map(byId));
+    const { endExecution } = engine.world.fixture;
+    const timers = await Promise.all(calls.map(timersOf));
+    // Their workflows wait for this; the results may come later all the same.
+    await Promise.all(calls.map((call) => endExecution(call, 20_000)));
     await service().respondActivityTaskCompletedById({ ...done });
     await service().respondActivityTaskFailedById({ ...failed });
+    for (const [index, call] of calls.entries()) {
+      await waitFor(async () => (await timersOf(call)) > (timers[index] ?? 0));
+    }
+    await Promise.all(calls.map((call) => endExecution(call, 600_000)));
     engine.world.releaseAll();
     const ends = await Promise.all(calls.map((call) => engine.world.ended(call)));
     expect(ends).toEqual(['executed', 'executed']);
     expect(await Promise.all(calls.map((call) => engine.closed(call)))).toEqual(['COMPLETED', 'COMPLETED']);
     expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual([1, 1]);
   }, 400_000);
+  const timersOf = async (call: WorldCall) => {
+    const { events } = await engine.handle(call).fetchHistory();
+    return (events ?? []).filter((event) => event.timerStartedEventAttributes).length;
+  };
   const byId = async (call: WorldCall) => {
     const { namespace, execution, id: activityId } = await runningStep(engine, call);
     return { namespace, ...execution, activityId };

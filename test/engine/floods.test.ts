@@ -28,13 +28,15 @@ describe(`${POKES} pokes`, () => {
     async (stage, then) => {
       const { world, handle } = engine;
       const call = await callAt(stage, engine);
-      const before = world.counts.looks;
+      const [before, began] = [world.counts.looks, performance.now()];
       const { runId } = await handle(call).describe();
       await inParallel(POKES, 50, () => handle(call).signal('poke'));
       if (then === 'hands over from run to run') {
-        await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 60_000 });
+        await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 120_000 });
       }
       const looks = world.counts.looks - before;
+      // However long the machine takes for them: each run may look five times at once, and then once in five seconds.
+      const mostLooks = 60 + (performance.now() - began) / 5_000;
       goOn(engine, [call]);
       await engine.workflows.poke(call.gatedCallId);
       expect(await world.ended(call, 120_000)).toBe('executed');
@@ -42,7 +44,7 @@ describe(`${POKES} pokes`, () => {
       const lengths = await lengthsOfRuns(engine, call);
       process.stderr.write(`      ${POKES} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
       expect(world.arrivalsOf(call)).toBe(1);
-      expect(looks).toBeLessThan(60);
+      expect(looks).toBeLessThan(mostLooks);
       expect(lengths.length > 1).toBe(then === 'hands over from run to run');
       expect(Math.max(...lengths)).toBeLessThan(20_000);
     },

@@ -10,10 +10,7 @@ import { waitFor } from '../support/wait-for.ts';
 let engine!: Engine;
 beforeAll(async () => {
   const { address } = await testTemporal();
-  engine = await startEngine({
-    address,
-    world: { executionTimeoutMs: 60_000 },
-  });
+  engine = await startEngine({ address });
   await engine.startWorker();
 }, 180_000);
 afterAll(() => engine?.stop());
@@ -35,9 +32,11 @@ describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
     const maintenance = await engine.startMaintenance();
     const call = await callAt('awaits its resolution', engine);
     const handle = engine.handle(call);
-    const before = world.counts.looks;
+    const [before, began] = [world.counts.looks, performance.now()];
     await inParallel(count, AT_ONCE, junk(handle));
     const looks = world.counts.looks - before;
+    // However long the machine takes for them: five at once, and then one in five seconds.
+    const mostLooks = 20 + (performance.now() - began) / 5_000;
     goOn(engine, [call]);
     await engine.workflows.poke(call.gatedCallId);
     expect(await world.ended(call)).toBe('executed');
@@ -46,7 +45,7 @@ describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
     await maintenance.stop();
     const runs = await lengthsOfRuns(engine, call);
     expect(world.arrivalsOf(call)).toBe(1);
-    expect(looks).toBeLessThan(20);
+    expect(looks).toBeLessThan(mostLooks);
     expect(Math.max(...runs)).toBeLessThan(10_000);
     report(`${count} signals`, { looks, runs });
   }, 400_000);

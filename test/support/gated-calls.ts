@@ -126,10 +126,10 @@ export function gatedCallFixture(
     await claim(call.gatedCallId, claimId, executionTimeoutMs);
     return { ...call, claimId };
   }
-  /** Lets the execution deadline of a call that was claimed be now. */
-  async function endExecution({ gatedCallId }: { gatedCallId: string }) {
-    const text = 'UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1';
-    await pool.query(text, [gatedCallId]);
+  /** Lets the execution deadline of a call that was claimed be now, or so many milliseconds from now. */
+  async function endExecution({ gatedCallId }: { gatedCallId: string }, inMs = 0) {
+    const text = `UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`;
+    await pool.query(text, [gatedCallId, inMs]);
   }
   return { calls, lifecycle, opened, pending, granted, allow, claim, claimed, endExecution };
 }

@@ -4,16 +4,19 @@ import type { WorldCall } from './engine-world.ts';
 import { startEngine, type Engine } from './engine.ts';
 import { testTemporal } from './temporal.ts';
 
+/** Nothing hurries a workflow that waits for the end of it, so it is no longer than that may take. */
+const EXECUTION_MS = 60_000;
+
 /**
  * Gives the tests of a file an engine with a worker, and maintenance that each of them gets anew. Call it outside of any
  * test; `use` is told the engine before the first one.
  */
-export function engineForOperators(use: (engine: Engine) => void, of: { executionTimeoutMs?: number } = {}): void {
+export function engineForOperators(use: (engine: Engine) => void): void {
   let engine: Engine | undefined;
   let maintenance: Running | undefined;
   beforeAll(async () => {
     const { address } = await testTemporal();
-    engine = await startEngine({ address, world: { ...of, firstLookMs: 500 } });
+    engine = await startEngine({ address, world: { executionTimeoutMs: EXECUTION_MS, firstLookMs: 500 } });
     use(engine);
     await engine.startWorker();
   }, 180_000);
@@ -28,12 +31,6 @@ export function engineForOperators(use: (engine: Engine) => void, of: { executio
 export async function executionOf({ handle }: Engine, call: WorldCall): Promise<{ workflowId: string; runId: string }> {
   const { workflowId, runId } = await handle(call).describe();
   return { workflowId, runId };
-}
-
-/** Lets the execution deadline of a call that was claimed be now, and wakes its workflow: it waits for what the deadline was. */
-export async function endExecution({ world, workflows }: Engine, call: WorldCall): Promise<void> {
-  await world.fixture.endExecution(call);
-  await workflows.poke(call.gatedCallId);
 }
 
 /** The step of a call that runs at the tool, as the engine's own interface wants it named. */
