@@ -4,12 +4,16 @@ import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
 type Section = (typeof SECTIONS)[number];
 
+/** Between the choice of a port and the start of its server, another worker of the run could take it: each chooses among its own. */
+const WORKERS = 4;
+const isOwn = (port: number) => port % WORKERS === Number(process.env['JEST_WORKER_ID'] ?? 0) % WORKERS;
+
 /** A section for every server, each with a port that nobody listens on and no other section has. */
 export async function onFreePorts(): Promise<Record<Section, { port: number }>> {
   const taken = new Set<number>();
   const another = async (): Promise<{ port: number }> => {
     const port = await freePort();
-    if (taken.has(port)) return another();
+    if (taken.has(port) || !isOwn(port)) return another();
     taken.add(port);
     return { port };
   };
