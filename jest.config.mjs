@@ -2,6 +2,7 @@
 
 const project = {
   testEnvironment: 'node',
+  setupFilesAfterEnv: ['<rootDir>/test/support/standstill.ts'],
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
   transform: {
     '^.+\\.tsx?$': [

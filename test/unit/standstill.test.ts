@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import { request } from 'undici';
+import { serve } from '../support/serve.ts';
+
+const LIMIT_MS = 400;
+/** Nothing of this process runs for so long, as when the machine stands still. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+it.each([
+  ['a timer', (passed: () => void) => void setTimeout(passed, LIMIT_MS)],
+  ['a signal', (passed: () => void) => AbortSignal.timeout(LIMIT_MS).addEventListener('abort', passed)],
+])(
+  'a limit (%s) that passed while everything stood still is held against nobody, and comes all the same',
+  async (_kind, wait) => {
+    const events: string[] = [];
+    const passed = new Promise<void>((resolve) => wait(() => (events.push('limit'), resolve())));
+    const answer = serve((_request, response) => response.end());
+    standStill(2 * LIMIT_MS);
+    const server = await answer;
+    await (await request(server.url)).body.dump();
+    events.push('answer');
+    await passed;
+    expect(events).toEqual(['answer', 'limit']);
+    await server.close();
+  },
+);
+
+it('a server leaves the connections of its clients open for longer than the machine stands still', async () => {
+  const server = await serve((_request, response) => response.end());
+  expect((await request(server.url)).headers['keep-alive']).toBe('timeout=120');
+  await server.close();
+});
