@@ -15,8 +15,12 @@ const manner: Record<string, () => Promise<void>> = {
   failing: () => Promise.reject(new Error('stuck')),
   never: () => new Promise(() => undefined),
   'never, and may take six seconds': () => new Promise(() => undefined),
+  'never, and may take an hour': () => new Promise(() => undefined),
 };
-const mayTake: Record<string, number> = { 'never, and may take six seconds': 6_000 };
+const mayTake: Record<string, number> = {
+  'never, and may take six seconds': 6_000,
+  'never, and may take an hour': 3_600_000,
+};
 
 process.stderr.write = process.stdout.write.bind(process.stdout);
 const alive = setInterval(() => undefined, 60_000);

@@ -27,6 +27,13 @@ it.each([
 
 it('a server leaves the connections of its clients open for longer than the machine stands still', async () => {
   const server = await serve((_request, response) => response.end());
-  expect((await request(server.url)).headers['keep-alive']).toBe('timeout=120');
+  const ask = async () => {
+    const { body, headers } = await request(server.url);
+    await body.dump();
+    return headers['keep-alive'];
+  };
+  // What it says about the first answer was settled before anybody could change it.
+  await ask();
+  expect(await ask()).toBe('timeout=120');
   await server.close();
 });

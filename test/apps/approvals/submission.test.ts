@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { ALL_BUT_THE_DATE } from '../../support/input-calls.ts';
 import type { SubmissionChanges } from '../../support/submissions.ts';
-import { waitFor } from '../../support/wait-for.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 
@@ -10,6 +10,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
+  afterEach(() => void jest.useRealTimers());
 
   const count = async () =>
     (await service.database.pool.query('SELECT count(*)::int AS n FROM approvals.access_request')).rows[0].n as number;
@@ -64,12 +65,12 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
   });
 
   it('answers a repeated submission even when its denial has expired since', async () => {
-    // Within the tolerance for a second more.
-    const expiresAt = new Date((Math.floor(Date.now() / 1_000) - 28) * 1_000);
+    const expiresAt = soon();
     const body = await service.submission({ expiresAt });
     const first = await service.submit(body, { 'idempotency-key': 'later' });
     expect(first.status).toBe(202);
-    await waitFor(async () => (await refusal({ expiresAt }))[0] === 410, { everyMs: 200 });
+    jest.useFakeTimers({ now: expiresAt.getTime() + 31_000, doNotFake: [...ALL_BUT_THE_DATE] });
+    expect(await refusal({ expiresAt })).toEqual([410, 'expired_denial']);
     const again = await service.submit(body, { 'idempotency-key': 'later' });
     expect([again.status, again.body.task.id]).toEqual([202, first.body.task.id]);
   });

@@ -34,12 +34,16 @@ describe('the sweeper', () => {
       return rows[0];
     });
 
+  /** The deadline of its request is over. */
+  const pass = (id: string) =>
+    db.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1', [id]);
+
   it('carries deadlines out without any workflow, and leaves what is not due', async () => {
-    const short = gatedCallFixture(db.pool, { requestTtlMs: 30 });
     const long = gatedCallFixture(db.pool);
-    const due = await short.pending();
+    const due = await long.pending();
     const claimed = await long.claimed(30);
     const notDue = await long.pending();
+    await pass(due.gatedCallId);
     const sweeper = sweeping(long);
     try {
       expect(await ended(due.gatedCallId)).toEqual({ state: 'denied', reason: 'request_expired' });
@@ -77,8 +81,9 @@ describe('the sweeper', () => {
   });
 
   it('ends what it can when one call cannot be ended', async () => {
-    const fixture = gatedCallFixture(db.pool, { requestTtlMs: 30 });
+    const fixture = gatedCallFixture(db.pool);
     const [broken, healthy] = [await fixture.pending(), await fixture.pending()];
+    for (const { gatedCallId } of [broken, healthy]) await pass(gatedCallId);
     const tried = new Set<string>();
     const sweeper = startSweeper({
       calls: {

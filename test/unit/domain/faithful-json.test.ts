@@ -58,14 +58,16 @@ it('has two hundred levels at most, whatever they are of', () => {
 
 it('takes no longer than its text is long', () => {
   const text = `{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":${index}`).join(',')}}`;
-  const began = performance.now();
+  // What counts is the work, not how long a busy machine takes for it.
+  const began = process.cpuUsage();
   expect(unfaithful(text)).toBeUndefined();
   expect(unfaithful('"'.repeat(1_000_000))).toBeUndefined();
   expect(unfaithful(`"${'\\'.repeat(1_000_001)}`)).toBeUndefined();
   expect(unfaithful(`"${'\\"'.repeat(200_000)}`)).toBeUndefined();
   expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();
   expect(unfaithful('9'.repeat(1_000_000))).toBe('body.number_inexact');
-  expect(performance.now() - began).toBeLessThan(10_000);
+  const { user } = process.cpuUsage(began);
+  expect(user / 1_000).toBeLessThan(10_000);
 });
 
 describe('a text that says two things at once', () => {
