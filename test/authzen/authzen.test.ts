@@ -13,7 +13,7 @@ describe('the decision point over HTTP', () => {
   beforeAll(async () => {
     database = await createTestDatabase();
     await runOwn(GROUPS, database.url, (score) => void scores.set(score.group, score));
-  }, 240_000);
+  });
   afterAll(() => database.drop());
 
   /** How many there are, once none is missed. */
@@ -64,4 +64,4 @@ it('finds out a decision point that permits and finds everything, in every group
   } finally {
     await server.close();
   }
-}, 60_000);
+});

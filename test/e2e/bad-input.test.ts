@@ -20,7 +20,7 @@ beforeAll(async () => {
   stack = await startStack({ parts: 'together' });
   secrets = await loadDevelopmentSecrets(stack.stateDir);
   token = await stack.token('agent');
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 const TOOL = 'files__write_file';

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const { taskId, request } = await hold();
   await approve(request);
   expect(await end(taskId)).toEqual(EXECUTED);
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await bank.close();

@@ -22,7 +22,7 @@ describe('twenty calls at once, with a fault in their way', () => {
   let rig!: Rig;
   beforeAll(async () => {
     rig = await startRig();
-  }, 180_000);
+  });
   afterAll(() => rig?.stop());
 
   const cells = chosenCells(CHOSEN).map((cell) => ({

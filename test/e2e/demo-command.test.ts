@@ -16,7 +16,7 @@ describe('the demonstration', () => {
     // Where the example configuration has it: in the state folder.
     const files = { command: process.execPath, args: [FILE_SERVER, '${COUNTERSIGN_STATE}/files'] };
     stack = await startStack({ parts: 'together', mcpServers: { files } });
-  }, 180_000);
+  });
   afterAll(() => stack.stop());
 
   const start = (...args: string[]) =>

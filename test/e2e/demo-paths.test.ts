@@ -20,7 +20,7 @@ describe('the whole product, driven by the official tasks client', () => {
     stack = await startStack({ parts: 'together' });
     agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
     browser = await launchBrowser();
-  }, 180_000);
+  });
   afterAll(async () => {
     await agent.close();
     await browser.close();

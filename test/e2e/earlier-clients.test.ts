@@ -20,7 +20,7 @@ const { writes } = heldCalls(() => stack);
 parseBodiesInThisRealm();
 beforeAll(async () => {
   stack = await startStack({ parts: 'together', mcpServers: { everything: EVERYTHING } });
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 describe.each(EARLIER_REVISIONS)('the official earlier client in the revision %s', (revision) => {

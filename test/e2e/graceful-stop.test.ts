@@ -21,7 +21,7 @@ beforeAll(async () => {
       worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
     },
   });
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 const indices = Array.from({ length: CALLS }, (_, index) => index);
@@ -59,5 +59,4 @@ it.each([
     expect(ends).toEqual(indices.map(() => ({ status: 'completed', disposition: 'approved-executed' })));
     expect(indices.map((index) => writes(pathOf(run, index)))).toEqual(indices.map(() => 1));
   },
-  300_000,
 );

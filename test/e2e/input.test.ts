@@ -14,7 +14,7 @@ let stack!: Stack;
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
   stack = await startStack({ parts: 'together', policies: POLICIES, policyFiles });
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 it('what a policy wants to know is asked first, read by the approver, and no matter to the tool', async () => {

@@ -22,7 +22,7 @@ describe('kill -9 of parts that run apart', () => {
   const { hold, approve, end, endExecution, writes } = heldCalls(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'apart' });
-  }, 180_000);
+  });
   afterAll(() => stack?.stop());
 
   const killAndRestart = async (parts: readonly Part[]) => {
@@ -40,7 +40,7 @@ describe('kill -9 of parts that run apart', () => {
       expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
       expect(readFileSync(path, 'utf8')).toBe(path);
       expect(writes(path)).toBe(1);
-    }, 300_000);
+    });
 
     it('between approval and execution: it is executed once [APPR-211, AT-2]', async () => {
       const { taskId, path, request } = await hold();
@@ -52,7 +52,7 @@ describe('kill -9 of parts that run apart', () => {
       expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
       expect(readFileSync(path, 'utf8')).toBe(path);
       expect(writes(path)).toBe(1);
-    }, 300_000);
+    });
 
     it('while the tool runs: the status says no more than is known', async () => {
       const { taskId, path, request } = await hold();
@@ -67,7 +67,7 @@ describe('kill -9 of parts that run apart', () => {
       expect(disposition).toBe(workerDied ? 'outcome-unknown' : 'approved-executed');
       if (!workerDied) expect(existsSync(path)).toBe(true);
       expect(writes(path)).toBe(1);
-    }, 300_000);
+    });
   });
 
   it('a call is opened, read and approved while there is no Temporal, and executed once when there is one again', async () => {
@@ -91,7 +91,7 @@ describe('kill -9 of parts that run apart', () => {
     }
     const seenTaskIds = [waiting.taskId, opened.taskId];
     await expectInvariants(await stack.database(), { seenTaskIds });
-  }, 300_000);
+  });
 });
 
 describe('kill -9 of everything that one process started', () => {
@@ -99,7 +99,7 @@ describe('kill -9 of everything that one process started', () => {
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'together' });
-  }, 180_000);
+  });
   afterAll(() => stack?.stop());
 
   it('loses nothing: a call that waited goes on after the next start', async () => {
@@ -110,7 +110,7 @@ describe('kill -9 of everything that one process started', () => {
     expect(await end(taskId)).toEqual({ status: 'completed', disposition: 'approved-executed' });
     expect(readFileSync(path, 'utf8')).toBe(path);
     expect(writes(path)).toBe(1);
-  }, 300_000);
+  });
 
   it('is stopped by SIGTERM within seconds, with nothing left running', async () => {
     const pids = stack.embeddedPids();
@@ -121,5 +121,5 @@ describe('kill -9 of everything that one process started', () => {
     expect(performance.now() - began).toBeLessThan(20_000);
     expect(pids.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     await stack.startPart('up');
-  }, 300_000);
+  });
 });

@@ -26,7 +26,7 @@ beforeAll(async () => {
     policyFiles: { 'schema.cedarschema': SCHEMA },
     mcpServers: { bank: { url: bank.url } },
   });
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await bank.close();

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await waitFor(
     async () => (await call('[]')).status !== 200 || (await call('[]')).body.error?.message !== 'Unknown tool',
   );
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await ledger.stop();

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await ledger.start();
   stack = await startStack({ parts: 'apart', policies: POLICIES, mcpServers: { ledger: { url: ledger.url } } });
   await waitFor(async () => (await look()) === RAN);
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await ledger.stop();

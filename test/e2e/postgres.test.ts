@@ -28,7 +28,7 @@ let sealed!: SealedDatabase;
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { maxOpenPerCaller: 10_000 } } });
   sealed = await sealedDatabase(stack);
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 /** Two people who make calls. */
@@ -247,4 +247,4 @@ it('a task can be read every time while Temporal, the worker, policy, approvals 
     await hasRunOnce(held);
   }
   await expectInvariants(await stack.database());
-}, 300_000);
+});

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
   const config = { gateway: { pollIntervalMs: NO_POLLS_MS } };
   stack = await startStack({ parts: 'together', config, policies: POLICIES, policyFiles });
-}, 180_000);
+});
 afterAll(async () => {
   for (const one of open.reverse()) await one.close();
   await stack?.stop();

@@ -21,7 +21,7 @@ describe('approve against cancel', () => {
         worker: { resolutionPollMinSeconds: 30, resolutionPollMaxSeconds: 600 },
       },
     });
-  }, 180_000);
+  });
   afterAll(() => stack?.stop());
 
   it(`never both executes and cancels, on ${CALLS} calls`, async () => {

@@ -20,7 +20,7 @@ describe('a database that was restored from a backup', () => {
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
     stack = await startStack({ parts: 'apart' });
-  }, 180_000);
+  });
   afterAll(() => stack?.stop());
 
   const databaseUrl = async () =>
@@ -118,5 +118,5 @@ describe('a database that was restored from a backup', () => {
     );
     expect(await end(waits.taskId)).toMatchObject({ disposition: 'approved-executed' });
     expect([ran, cancelled, denied, waits].map(({ path }) => writes(path))).toEqual([1, 0, 0, 1]);
-  }, 180_000);
+  });
 });

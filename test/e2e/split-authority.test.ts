@@ -29,7 +29,7 @@ beforeAll(async () => {
   pdpDatabase = new Pool({ connectionString: url, max: 1 }).on('error', () => undefined);
   await stack.kill('pdp');
   await stack.startPart('pdp', { DATABASE_URL: url });
-}, 240_000);
+});
 afterAll(async () => {
   await pdpDatabase?.end();
   await stack?.stop();

@@ -23,7 +23,7 @@ const STRICTER = {
 let stack!: Stack;
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart' });
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 it('what a further approval needs is asked of the task, read by the approver, and no matter to the tool [APPR-216]', async () => {
@@ -79,4 +79,4 @@ it('what a further approval needs is asked of the task, read by the approver, an
     { to: 'executed' },
   ]);
   expect(JSON.stringify(record)).not.toContain('Quarterly');
-}, 300_000);
+});

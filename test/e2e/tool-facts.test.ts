@@ -38,7 +38,7 @@ beforeAll(async () => {
       requirements: { [FLAG]: { flagsFile }, 'auth:agent': { claim: 'client_id', value: 'agent' } },
     },
   });
-}, 180_000);
+});
 afterAll(async () => {
   await stack?.stop();
   await bank.close();

@@ -11,7 +11,7 @@ const { approve, writes } = heldCalls(() => stack);
 parseBodiesInThisRealm();
 beforeAll(async () => {
   stack = await startStack({ parts: 'apart', config: { gateway: { waitSeconds: 45 } } });
-}, 180_000);
+});
 afterAll(() => stack?.stop());
 
 const write = (path: string) => ({ name: 'files__write_file', arguments: { path, content: 'hello' } });

@@ -35,7 +35,7 @@ describe.each([
       environments: { gateway: shifted(gatewayMs), worker: shifted(workerMs) },
       config: { approvals: { approvalTtlSeconds: 300 } },
     });
-  }, 180_000);
+  });
   afterAll(() => stack?.stop());
   const linesOf = (part: string): Line[] =>
     readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8')

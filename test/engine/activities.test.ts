@@ -27,7 +27,7 @@ describe('the invocation of a tool', () => {
     expect(await engine.world.ended(call)).toBe('outcome_unknown');
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
-  }, 400_000);
+  });
 
   it('that is paused before it has the permit and never resumed: the call ends as not sent, and so does its workflow', async () => {
     const call = await callAt('is claimed and has no permit', engine);
@@ -39,7 +39,7 @@ describe('the invocation of a tool', () => {
     engine.world.releaseAll();
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(0);
-  }, 400_000);
+  });
 
   it('that an operator reports as done or as failed is judged by its row', async () => {
     const calls = await Promise.all([1, 2].map(() => callAt('is sent and has no answer', engine)));
@@ -59,7 +59,7 @@ describe('the invocation of a tool', () => {
     expect(ends).toEqual(['executed', 'executed']);
     expect(await Promise.all(calls.map((call) => engine.closed(call)))).toEqual(['COMPLETED', 'COMPLETED']);
     expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual([1, 1]);
-  }, 400_000);
+  });
   const timersOf = async (call: WorldCall) => {
     const { events } = await engine.handle(call).fetchHistory();
     return (events ?? []).filter((event) => event.timerStartedEventAttributes).length;
@@ -84,5 +84,5 @@ describe('the invocation of a tool', () => {
     await service().unpauseActivity(at);
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect(engine.world.arrivalsOf(call)).toBe(1);
-  }, 400_000);
+  });
 });

@@ -50,5 +50,5 @@ describe.each(Object.entries(OPERATIONS))('a workflow that %s', (operation, oper
     expect(ends).toEqual(STAGES.map(() => 'executed'));
     await Promise.all(calls.map((call) => engine.closed(call)));
     expect(calls.map((call) => engine.world.arrivalsOf(call))).toEqual(STAGES.map(() => 1));
-  }, 400_000);
+  });
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   engine = await startEngine({ address: server.address, reachedAt: proxy.address, reconcileMs: 15_000, world });
   await engine.startWorker();
   await engine.startMaintenance();
-}, 180_000);
+});
 // Two hooks: what the first one finds keeps nothing from being stopped.
 afterAll(() => engine?.stop());
 afterAll(async () => {
@@ -80,7 +80,7 @@ it('a server that is killed and finds its store again: calls at every stage go o
   goOn(engine, calls);
   await startServer();
   await allExecutedOnce(calls);
-}, 400_000);
+});
 
 it(
   'a server that comes back empty: calls at every stage get workflows again, and each is executed once',
@@ -151,7 +151,7 @@ describe('starts and pokes that are carried out, and answered after everybody st
   let own!: Engine;
   beforeAll(async () => {
     own = await startEngine({ address: server.address, reachedAt: proxy.address, restMs: 3_600_000 });
-  }, 60_000);
+  });
   afterAll(() => own?.stop());
 
   const start = ({ gatedCallId }: WorldCall) => own.workflows.start(gatedCallId);
@@ -200,5 +200,5 @@ describe('starts and pokes that are carried out, and answered after everybody st
     await allExecutedOnce(beside);
     expect(await Promise.all(calls.map((call) => own.closed(call)))).toEqual(calls.map(() => 'COMPLETED'));
     expect((await Promise.all(calls.map(written))).map((had) => had.run)).toEqual(first.map((had) => had.run));
-  }, 400_000);
+  });
 });

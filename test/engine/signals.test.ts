@@ -12,7 +12,7 @@ beforeAll(async () => {
   const { address } = await testTemporal();
   engine = await startEngine({ address });
   await engine.startWorker();
-}, 180_000);
+});
 afterAll(() => engine?.stop());
 
 /** So many are on their way at once. */
@@ -48,7 +48,7 @@ describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
     expect(looks).toBeLessThan(mostLooks);
     expect(Math.max(...runs)).toBeLessThan(10_000);
     report(`${count} signals`, { looks, runs });
-  }, 400_000);
+  });
 });
 
 it('signals before its first step do not keep a workflow from it', async () => {
@@ -59,7 +59,7 @@ it('signals before its first step do not keep a workflow from it', async () => {
   await engine.workflows.poke(call.gatedCallId);
   expect(await world.ended(call)).toBe('executed');
   expect(world.arrivalsOf(call)).toBe(1);
-}, 400_000);
+});
 
 it('a signal that cannot even be read keeps no call from its execution', async () => {
   const { world } = engine;
@@ -74,7 +74,7 @@ it('a signal that cannot even be read keeps no call from its execution', async (
   await engine.workflows.poke(call.gatedCallId);
   expect(await world.ended(call)).toBe('executed');
   expect(world.arrivalsOf(call)).toBe(1);
-}, 400_000);
+});
 
 it('a workflow that rests is roused, one that is under way or gone is left alone', async () => {
   const { world, workflows } = engine;
@@ -85,7 +85,7 @@ it('a workflow that rests is roused, one that is under way or gone is left alone
   expect(await workflows.rouse(randomUUID())).toBe(false);
   expect(await workflows.rouse(rests.gatedCallId)).toBe(true);
   expect(await world.ended(rests)).toBe('executed');
-}, 400_000);
+});
 
 describe('starting', () => {
   it('at the same time from two places, with pokes between, makes one workflow and one execution', async () => {
@@ -102,7 +102,7 @@ describe('starting', () => {
     );
     expect(await Promise.all(calls.map((call) => world.ended(call)))).toEqual(calls.map(() => 'executed'));
     expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
-  }, 400_000);
+  });
 
   it('again after the engine has forgotten the workflow finds the call over, and sends nothing', async () => {
     const { world, workflows, handle } = engine;
@@ -120,7 +120,7 @@ describe('starting', () => {
     await Promise.all([workflows.start(call.gatedCallId), workflows.poke(call.gatedCallId)]);
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['executed', 1]);
-  }, 400_000);
+  });
 });
 
 /** For people who read the output of a run. */

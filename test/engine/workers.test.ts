@@ -12,10 +12,10 @@ let engine!: Engine;
 let address!: string;
 beforeAll(async () => {
   ({ address } = await testTemporal());
-}, 180_000);
+});
 beforeEach(async () => {
   engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstLookMs: 500 } });
-}, 60_000);
+});
 afterEach(() => engine.stop());
 const pokeEach = async (calls: readonly WorldCall[]) => {
   for (const { gatedCallId } of calls) await engine.workflows.poke(gatedCallId);

@@ -69,7 +69,7 @@ describe('the access request service without its database', () => {
     expect(back).toMatchObject({ id: request.id, status: 'pending' });
     const nobody = await untilAnswered(() => service.status('nobody'));
     expect(nobody.body.type).toBe(`${URN}unknown_task`);
-  }, 120_000);
+  });
 
   it('tells the same to those for whom no connection is left, and serves others as soon as there is one', async () => {
     await withOperator(databaseUrl, async (operator) => {
@@ -81,5 +81,5 @@ describe('the access request service without its database', () => {
       await operator.query('ROLLBACK');
     });
     expect((await untilAnswered(() => service.status(request.id))).status).toBe(200);
-  }, 120_000);
+  });
 });

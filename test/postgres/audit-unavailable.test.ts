@@ -25,7 +25,7 @@ beforeAll(async () => {
     `by-call/${opening.binding.callDigest}`,
   ];
   doors = ['/outcome-records', ...ways.map((way) => `/outcome-records/${way}`)];
-}, 120_000);
+});
 afterAll(async () => {
   await audit.stop();
   await postgres.stop();
@@ -62,7 +62,7 @@ describe('the audit application without its database', () => {
     });
     await postgres.startAsItIs();
     await expectEveryDoor(SHOWN);
-  }, 120_000);
+  });
 
   it('tells the same to those who wait too long for a lock, and does not call a fault of its own trouble that passes', async () => {
     await withOperator(url, async (operator) => {
@@ -73,5 +73,5 @@ describe('the audit application without its database', () => {
       await operator.query('ALTER TABLE gateway.misplaced RENAME TO outcome_record');
     });
     await expectEveryDoor(SHOWN);
-  }, 120_000);
+  });
 });

@@ -20,7 +20,7 @@ let url: string;
 let pool: Pool;
 beforeAll(async () => {
   url = await postgres.start();
-}, 120_000);
+});
 afterAll(() => postgres.stop());
 beforeEach(() => {
   pool = createPool(url, { applicationName: 'calls', durable: true });
@@ -117,7 +117,7 @@ describe('a server that only reads', () => {
     expect((await view((await opening).taskId))?.state).toBe('pending');
     expect((await view(waiting.taskId))?.state).toBe('executed');
     expect(await view(dueSoon.taskId)).toMatchObject({ state: 'denied', reason: 'request_expired' });
-  }, 120_000);
+  });
 });
 
 describe('a server without a connection left', () => {
@@ -204,5 +204,5 @@ describe('a network', () => {
       proxy.resetAfterBytes = Infinity;
     };
     await everyCallRunsOnce(times(40, 500), calm, behind);
-  }, 300_000);
+  });
 });

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await postgres.start();
   pool = createPool(postgres.url, { applicationName: 'calls', durable: true });
   checks = createPool(withPatience(postgres.url), { applicationName: 'checks' });
-}, 120_000);
+});
 afterAll(async () => {
   await pool?.end();
   await checks?.end();

@@ -37,7 +37,7 @@ describe('tasks of others', () => {
       },
       stored: () => storedIn(database),
     };
-  }, 120_000);
+  });
   afterAll(() => gateway?.stop());
 
   it('are to everybody else what no tasks are, down to the byte, and stay as they are (200 attempts) [TASK-111, SESSION-004]', async () => {

@@ -13,7 +13,7 @@ describe('recorded histories of access requests', () => {
   beforeAll(async () => {
     installRuntime(pino({ enabled: false }));
     bundle = await bundleWorkflows();
-  }, 120_000);
+  });
 
   it('are there for every way through the workflow, and the present one goes on from each', async () => {
     const names = Object.keys(ACCESS_REQUEST_PATHS).map((name) => `${name}.json`);

@@ -12,7 +12,7 @@ let bundle: WorkflowBundle;
 beforeAll(async () => {
   installRuntime(pino({ enabled: false }));
   bundle = await bundleWorkflows();
-}, 120_000);
+});
 
 it('every way through the workflow is recorded', () => {
   const names = new Set(recorded.map(({ name }) => name.split('.')[0]));
@@ -23,7 +23,7 @@ it('every way through the workflow is recorded', () => {
 it('the present workflow goes on from whatever was recorded', async () => {
   const said = await replay(recorded, bundle);
   expect(said).toEqual(Object.fromEntries(recorded.map(({ name }) => [name, undefined])));
-}, 120_000);
+});
 
 describe('a history that the present workflow would not have made is found out', () => {
   const without = (part: string) => (events: Recorded['history']['events']) =>

@@ -9,7 +9,7 @@ describe('the workflow of an access request', () => {
   let world: Awaited<ReturnType<typeof startPacedRequests>>;
   beforeAll(async () => {
     world = await startPacedRequests();
-  }, 300_000);
+  });
   afterAll(() => world?.stop());
 
   const statusOf = async (id: string) => (await world.store.find(id))?.status;

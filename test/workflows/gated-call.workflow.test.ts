@@ -9,7 +9,7 @@ describe('the workflow of a gated call', () => {
   let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
   beforeAll(async () => {
     bench = await startWorkflowBench();
-  }, 300_000);
+  });
   afterAll(() => bench?.stop());
   const beside = <T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, restMs?: number) =>
     bench.beside(activities, use, restMs);

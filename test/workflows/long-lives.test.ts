@@ -14,7 +14,7 @@ const forGood = () => ApplicationFailure.nonRetryable('no use') as never;
 let bench: Awaited<ReturnType<typeof startWorkflowBench>>;
 beforeAll(async () => {
   bench = await startWorkflowBench();
-}, 300_000);
+});
 afterAll(() => bench?.stop());
 
 describe('a workflow that waits for long', () => {
@@ -37,7 +37,7 @@ describe('a workflow that waits for long', () => {
     const begun = ['claimExecution', 'invokeTool'];
     expect([steps.slice(0, 2), steps.slice(again)]).toEqual([begun, [...begun, 'settle']]);
     expect(input).toEqual([{ gatedCallId: expect.any(String) }]);
-  }, 180_000);
+  });
 
   it('hands over when its history has become long, goes on from the row, and loses no poke meanwhile', async () => {
     const { activities, steps } = scripted({ claimExecution: [waiting(HOUR)] });
@@ -55,7 +55,7 @@ describe('a workflow that waits for long', () => {
       expect(input).toEqual([{ gatedCallId: expect.any(String) }]);
       await handle().terminate();
     });
-  }, 120_000);
+  });
 });
 
 describe('a workflow whose steps fail for good', () => {
@@ -79,7 +79,7 @@ describe('a workflow whose steps fail for good', () => {
       await result();
     });
     expect(steps).toEqual(['claimExecution', 'invokeTool', 'settle', 'settle']);
-  }, 120_000);
+  });
 });
 
 it('a workflow that is cancelled in the engine goes on: a call is cancelled at its row', async () => {
@@ -113,7 +113,7 @@ it('answers five pokes in a row at once, and then one in five seconds', async ()
     return performance.now() - began;
   });
   expect(tookMs).toBeGreaterThan(3_000);
-}, 180_000);
+});
 
 /** Waits for the end, and says how the last run began. */
 async function lastRun(handle: WorkflowHandle) {

@@ -40,7 +40,7 @@ describe('an automatic resolver', () => {
       guarded: engine.setting('risk', { networks: [] }),
     };
     await service.start({ temporal: { approvalsTaskQueue: taskQueue }, approvals: { templates, resolvers } });
-  }, 300_000);
+  });
   afterAll(async () => {
     await service.stop();
     await engine.stop();
@@ -154,7 +154,7 @@ describe('an automatic resolver', () => {
     const page = await (await (await service.signIn('alice')).go(`/requests/${request.id}`)).text();
     expect(page).toMatch(/badge info">automatic<\/span>\s*left it to people.*too close to call/);
     expect((await service.vote('alice', request, 'deny')).status).toBe(200);
-  }, 120_000);
+  });
 
   it('ends what nobody can approve any more by leaving it', async () => {
     let release: (() => void) | undefined;

@@ -72,7 +72,7 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
   // Some came in time and some too late, or in between: it was a race.
   expect(new Set(races.map(({ looks }) => looks.at(-1)?.status)).size).toBeGreaterThan(1);
   expect(cancellations).toContain(200);
-}, 300_000);
+});
 
 it('the last two items that end in the same moment tell of it once [ARAP-CB-05]', async () => {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };

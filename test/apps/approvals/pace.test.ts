@@ -71,7 +71,7 @@ describe('reminders, escalations and deadlines', () => {
       temporal: { approvalsTaskQueue: taskQueue },
       approvals: { templates, notifications: { url, secret: SECRET, networks: ['127.0.0.0/8'] } },
     });
-  }, 300_000);
+  });
   afterAll(async () => {
     await service.stop();
     await receiver.stop();

@@ -9,4 +9,4 @@ it('three who approve at once, by every way and twice, settle a request of two o
   expect(statuses).toEqual({ approved: REQUESTS });
   // Some came too late: it was a race.
   expect(answers['409']).toBeGreaterThan(0);
-}, 300_000);
+});

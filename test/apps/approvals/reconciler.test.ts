@@ -14,7 +14,7 @@ describe('an open access request whose workflow is not there', () => {
   let world: Awaited<ReturnType<typeof startPacedRequests>>;
   beforeAll(async () => {
     world = await startPacedRequests();
-  }, 300_000);
+  });
   afterAll(() => world?.stop());
 
   /** What runs beside the service, looking for what was lost every now and then. */
@@ -77,7 +77,7 @@ describe('an open access request whose workflow is not there', () => {
     }
     expect(await statusOf(plain)).toBeUndefined();
     expect(await events(deleted)).toEqual(['reminder']);
-  }, 120_000);
+  });
 
   it('is left to the outbox while that is about to begin its workflow, and to the workflow that runs', async () => {
     const runs = await waiting({ remindAfterSeconds: [HOUR] });
@@ -93,7 +93,7 @@ describe('an open access request whose workflow is not there', () => {
     }
     expect((await world.handle(runs).describe()).runId).toBe(runId);
     expect(await statusOf(queued)).toBeUndefined();
-  }, 120_000);
+  });
 
   /** Has workflow code that does not fit begin the workflows of these requests. */
   async function beginWrongly(ids: readonly string[]): Promise<void> {

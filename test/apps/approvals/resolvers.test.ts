@@ -64,7 +64,7 @@ describe('every resolver', () => {
       },
     });
     browser = await service.signIn('alice');
-  }, 300_000);
+  });
   afterAll(async () => {
     await service.stop();
     await engine.stop();

@@ -98,7 +98,7 @@ it('no hint of an upstream, and no change of one, gives more access than the ope
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 it('the gateway takes nothing from annotations of an upstream: it tells policy what they are [TOOL-010]', async () => {
   const given = fc.record({ settings, decision: decisions, acceptsTask: fc.boolean() });
@@ -117,7 +117,7 @@ it('the gateway takes nothing from annotations of an upstream: it tells policy w
     ),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 const withoutAnnotations = (tried: unknown): unknown =>
   JSON.parse(JSON.stringify(tried, (key, value: unknown) => (key === 'annotations' ? undefined : value)));

@@ -53,7 +53,7 @@ describe('connections to a standby', () => {
     await expect(refuseUnfitDatabase(url, { durable: false })).rejects.toMatchObject(refused(/it is a standby/));
     expect((await checkDatabase(url, 'development'))[0]).toMatchObject({ status: 'fail', message: 'it is a standby' });
     await pool.end();
-  }, 120_000);
+  });
 
   it('of a server that does not answer are no reason not to start', async () => {
     await refuseUnfitDatabase('postgresql://nobody:x@127.0.0.1:1/none', { durable: true });
