@@ -26,7 +26,7 @@ const withServers = {
 
 export default {
   // jest knows one limit for all projects. It is a net for what hangs, not a measure: the slowest tests start everything.
-  testTimeout: 400_000,
+  testTimeout: 600_000,
   maxWorkers: 2,
   // Of every test file with ES modules some memory stays behind; a worker that holds much of it is slowed down many times.
   workerIdleMemoryLimit: '768MB',
