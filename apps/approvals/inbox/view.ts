@@ -39,6 +39,10 @@ interface ShownCall {
   readonly said: string | undefined;
 }
 
+/** Whether a call of a tool is asked for. */
+export const isToolCall = ({ context }: Pick<AccessRequest, 'context'>): boolean =>
+  Object.hasOwn(JSON.parse(context) as JsonObject, 'arguments');
+
 /** The call in a request, and what stands beside it. */
 export function callOf(request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>): ShownCall {
   const { arguments: args, call_digest: _digest, agent: _agent, ...rest } = JSON.parse(request.context) as JsonObject;

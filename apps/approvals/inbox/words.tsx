@@ -4,7 +4,7 @@ import type {
   Verdict,
   VoteChannel,
 } from '../../../workflows/domain/access-request/access-request.ts';
-import { callOf } from './view.ts';
+import { isToolCall } from './view.ts';
 
 const STATUS = {
   pending: ['Open', 'info'],
@@ -66,8 +66,7 @@ const ACCESS = {
 } as const;
 
 /** The words for what is asked for. */
-export const wordsOf = (request: Pick<AccessRequest, 'context' | 'bindingContextMembers'>) =>
-  callOf(request).arguments === undefined ? ACCESS : CALL;
+export const wordsOf = (request: Pick<AccessRequest, 'context'>) => (isToolCall(request) ? CALL : ACCESS);
 
 /** What became of an ended request, and what follows from it. */
 export function endOf(request: AccessRequest & { readonly status: keyof typeof ENDED }): string {
