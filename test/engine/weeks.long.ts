@@ -95,9 +95,7 @@ it('an execution of which nothing is known for long hands over as well: it is no
   expect((await engine.handle(call).describe()).runId).not.toBe(first);
   expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['claimed', 1]);
 
-  await engine.db.pool.query('UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1', [
-    call.gatedCallId,
-  ]);
+  await world.fixture.endExecution(call);
   await time.sleep(2 * EXECUTION_MS);
   expect(await world.ended(call)).toBe('outcome_unknown');
   expect(await engine.closed(call)).toBe('COMPLETED');

@@ -26,7 +26,7 @@ function headersOf({ headers }: Sent): string {
 /** A task whose denial, handle and approval are all of canaries; it goes from state to state, and is heard and read in each. */
 async function follow(n: number, states: readonly GatedCallState[]) {
   real.reset();
-  const { lifecycle, calls, claim } = gatedCallFixture(real.database.pool);
+  const { lifecycle, calls, claim, endExecution } = gatedCallFixture(real.database.pool);
   const { text, body } = await real.send('tools/call', { name: 'files__pid', arguments: { n } }, token);
   const taskId = String(body.result?.['taskId']);
   const find = 'SELECT id FROM gateway.gated_call WHERE task_id = $1';
@@ -46,8 +46,7 @@ async function follow(n: number, states: readonly GatedCallState[]) {
     execution_error: () => settle(true),
     outcome_unknown: async () => {
       await lifecycle.beginInvocation(call);
-      const late = 'UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1';
-      await real.database.pool.query(late, [gatedCallId]);
+      await endExecution(call);
     },
     denied: () => lifecycle.end(gatedCallId, 'denied', 'resolution_denied', 'resolution'),
     failed: () => lifecycle.end(gatedCallId, 'failed', 'resolution_failed', 'resolution'),
