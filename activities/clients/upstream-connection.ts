@@ -24,10 +24,6 @@ const FAIL_FAST_MS = 1_000;
 const STABLE_MS = 30_000;
 /** An HTTP session that rested longer is checked before a call is trusted to it. */
 const IDLE_MS = 1_000;
-/** Changes of the list of tools that are announced within this time are read together. */
-const REFRESH_MS = 50;
-/** A list that takes long is read less often: no upstream makes us read its list for more than a part of the time. */
-const REFRESH_SHARE = 10;
 
 export interface RequestLimits extends SendingLimits {
   readonly onProgress?: (progress: Progress) => void;
@@ -56,15 +52,11 @@ export class UpstreamConnection {
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-  #listMs = 0;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
   readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
   readonly #progress = new ProgressNotices();
-  readonly #changes = new GatheredChanges(
-    (what) => this.#carryOut(what),
-    () => Math.max(REFRESH_MS, REFRESH_SHARE * this.#listMs),
-  );
+  readonly #changes = new GatheredChanges((what) => this.#carryOut(what));
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
   constructor(server: UpstreamServer, log: Logger, onChanged: (what: Changed) => void) {
@@ -200,13 +192,13 @@ export class UpstreamConnection {
       throw unavailable('it does not list its tools', cause);
     });
     if (isNewest) this.#onChanged('tools');
-    this.#listMs = performance.now() - began;
+    this.#changes.rest(performance.now() - began);
     return items;
   }
 
-  #carryOut(what: Changed): void {
+  async #carryOut(what: Changed): Promise<void> {
     if (what !== 'tools') return this.#onChanged(what);
-    this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
+    await this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */

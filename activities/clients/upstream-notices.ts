@@ -14,6 +14,10 @@ const NOTICES = {
 const LISTEN_AGAIN_MS = 1_000;
 const REFUSED_MS = 30_000;
 const LISTEN_TIMEOUT_MS = 10_000;
+/** Changes that are announced within this time, in milliseconds, are carried out together. */
+const TOGETHER_MS = 50;
+/** An upstream is left alone for so many times as long as reading its list took, so it is not read for more than a part of the time. */
+const REST = 10;
 
 /**
  * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present
@@ -57,30 +61,49 @@ async function listen(client: Client, filter: SubscriptionFilter, { onChanged, l
   }
 }
 
-/** Changes that are announced one after another, carried out together. */
+/** Changes that are announced one after another, carried out together, and never while others are. */
 export class GatheredChanges {
-  readonly #carryOut: (what: Changed) => void;
-  readonly #pauseMs: () => number;
+  readonly #carryOut: (what: Changed) => Promise<void>;
   readonly #gathered = new Set<Changed>();
   #timer: NodeJS.Timeout | undefined;
+  #isBusy = false;
+  #isClosed = false;
+  #restsUntil = 0;
 
-  constructor(carryOut: (what: Changed) => void, pauseMs: () => number) {
+  /** @param carryOut Never rejects. */
+  constructor(carryOut: (what: Changed) => Promise<void>) {
     this.#carryOut = carryOut;
-    this.#pauseMs = pauseMs;
   }
 
-  /** The first one sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
+  /** Told after a list was read, and how many milliseconds that took. */
+  rest(tookMs: number): void {
+    this.#restsUntil = performance.now() + REST * tookMs;
+  }
+
   add(what: Changed): void {
     this.#gathered.add(what);
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      const gathered = [...this.#gathered];
-      this.#gathered.clear();
-      for (const each of gathered) this.#carryOut(each);
-    }, this.#pauseMs()).unref();
+    this.#wake();
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
+  }
+
+  /** The first change sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
+  #wake(): void {
+    if (this.#isBusy || this.#isClosed || this.#gathered.size === 0) return;
+    const pauseMs = Math.max(TOGETHER_MS, this.#restsUntil - performance.now());
+    this.#timer ??= setTimeout(() => void this.#carryOutAll(), pauseMs).unref();
+  }
+
+  async #carryOutAll(): Promise<void> {
+    this.#timer = undefined;
+    this.#isBusy = true;
+    const gathered = [...this.#gathered];
+    this.#gathered.clear();
+    await Promise.all(gathered.map((what) => this.#carryOut(what)));
+    this.#isBusy = false;
+    this.#wake();
   }
 }
