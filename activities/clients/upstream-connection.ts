@@ -56,7 +56,7 @@ export class UpstreamConnection {
   #closed = false;
   readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
   readonly #progress = new ProgressNotices();
-  readonly #changes = new GatheredChanges((what) => this.#carryOut(what));
+  readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
   constructor(server: UpstreamServer, log: Logger, onChanged: (what: Changed) => void) {
@@ -64,6 +64,9 @@ export class UpstreamConnection {
     this.credentials = 'url' in server ? createCredentials(server) : NO_CREDENTIALS;
     this.#log = log;
     this.#onChanged = onChanged;
+    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what));
+    const tools = new GatheredChanges(() => this.#readAgain());
+    this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
   /**
@@ -110,7 +113,7 @@ export class UpstreamConnection {
 
   /** Asks the upstream for its tools before long, as if it had said that they changed. */
   listLater(): void {
-    this.#changes.add('tools');
+    this.#changes.tools.announce();
   }
 
   /** Sends one request and hands back the result as it came. Never repeats. */
@@ -140,7 +143,7 @@ export class UpstreamConnection {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#changes.close();
+    for (const changes of Object.values(this.#changes)) changes.close();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
     await open?.close();
@@ -157,10 +160,10 @@ export class UpstreamConnection {
       const live = { client, since: now, usedAt: now };
       client.onclose = () => this.#lost(live);
       this.#capabilities = client.getServerCapabilities();
-      await hearChanges(client, (what) => this.#changes.add(what), this.#log);
+      await hearChanges(client, (what) => this.#changes[what].announce(), this.#log);
       await this.#list(client);
-      this.#changes.add('prompts');
-      this.#changes.add('resources');
+      this.#changes.prompts.announce();
+      this.#changes.resources.announce();
       if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
       this.#live = live;
     } catch (cause) {
@@ -192,12 +195,11 @@ export class UpstreamConnection {
       throw unavailable('it does not list its tools', cause);
     });
     if (isNewest) this.#onChanged('tools');
-    this.#changes.rest(performance.now() - began);
+    this.#changes.tools.rest(performance.now() - began);
     return items;
   }
 
-  async #carryOut(what: Changed): Promise<void> {
-    if (what !== 'tools') return this.#onChanged(what);
+  async #readAgain(): Promise<void> {
     await this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
   }
 

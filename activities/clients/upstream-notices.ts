@@ -16,8 +16,8 @@ const REFUSED_MS = 30_000;
 const LISTEN_TIMEOUT_MS = 10_000;
 /** Changes that are announced within this time, in milliseconds, are carried out together. */
 const TOGETHER_MS = 50;
-/** An upstream is left alone for so many times as long as reading its list took, so it is not read for more than a part of the time. */
-const REST = 10;
+/** A list is left alone for so many times as long as reading it took: no upstream makes us read its list for more than a fifth of the time. */
+const REST = 4;
 
 /**
  * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present
@@ -61,17 +61,17 @@ async function listen(client: Client, filter: SubscriptionFilter, { onChanged, l
   }
 }
 
-/** Changes that are announced one after another, carried out together, and never while others are. */
+/** Changes of one kind that are announced one after another, carried out together, and never while others are. */
 export class GatheredChanges {
-  readonly #carryOut: (what: Changed) => Promise<void>;
-  readonly #gathered = new Set<Changed>();
+  readonly #carryOut: () => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
+  #isAnnounced = false;
   #isBusy = false;
   #isClosed = false;
   #restsUntil = 0;
 
   /** @param carryOut Never rejects. */
-  constructor(carryOut: (what: Changed) => Promise<void>) {
+  constructor(carryOut: () => Promise<void>) {
     this.#carryOut = carryOut;
   }
 
@@ -80,8 +80,8 @@ export class GatheredChanges {
     this.#restsUntil = performance.now() + REST * tookMs;
   }
 
-  add(what: Changed): void {
-    this.#gathered.add(what);
+  announce(): void {
+    this.#isAnnounced = true;
     this.#wake();
   }
 
@@ -92,17 +92,16 @@ export class GatheredChanges {
 
   /** The first change sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
   #wake(): void {
-    if (this.#isBusy || this.#isClosed || this.#gathered.size === 0) return;
+    if (this.#isBusy || this.#isClosed || !this.#isAnnounced) return;
     const pauseMs = Math.max(TOGETHER_MS, this.#restsUntil - performance.now());
-    this.#timer ??= setTimeout(() => void this.#carryOutAll(), pauseMs).unref();
+    this.#timer ??= setTimeout(() => void this.#start(), pauseMs).unref();
   }
 
-  async #carryOutAll(): Promise<void> {
+  async #start(): Promise<void> {
     this.#timer = undefined;
+    this.#isAnnounced = false;
     this.#isBusy = true;
-    const gathered = [...this.#gathered];
-    this.#gathered.clear();
-    await Promise.all(gathered.map((what) => this.#carryOut(what)));
+    await this.#carryOut();
     this.#isBusy = false;
     this.#wake();
   }
