@@ -80,6 +80,7 @@ export class GatheredChanges {
     this.#restsUntil = performance.now() + REST * tookMs;
   }
 
+  /** Has what is announced carried out before long: after the rest, and after what is being carried out. */
   announce(): void {
     this.#isAnnounced = true;
     this.#wake();
