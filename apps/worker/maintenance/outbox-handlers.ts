@@ -56,7 +56,8 @@ function doneOnceGone({ calls, log }: HandlerDeps, kind: keyof Handlers, handle:
 }
 
 function handlersOf(deps: Omit<HandlerDeps, 'log'>): Handlers {
-  const poked = new LRUCache<string, true>({ max: REMEMBERED_POKES });
+  // By size: with `max` it would take the memory of all of them at once.
+  const poked = new LRUCache<string, true>({ maxSize: REMEMBERED_POKES, sizeCalculation: () => 1 });
   return {
     async start_workflow(id) {
       // Delivered late, it must leave no workflow to rest for a call that can go on, or that is over.
