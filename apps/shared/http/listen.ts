@@ -15,13 +15,18 @@ export interface HttpServer {
 }
 
 const GRACE_MS = 3_000;
+/**
+ * In milliseconds. How long a connection on which nothing is asked stays open: longer than agents pause between two polls, and
+ * than proxies commonly keep it (a minute). A request that is sent at the moment in which it is closed gets no answer.
+ */
+const KEPT_OPEN_MS = 75_000;
 
 /** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
 export async function listen(
   app: RequestListener,
   { host, port, graceMs = GRACE_MS }: { host: string; port: number; graceMs?: number },
 ): Promise<HttpServer> {
-  const server = createServer(serverOptionsFor(app));
+  const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
   const answering = new Set<ServerResponse>();
   // Node takes a connection on which nothing was sent yet for busy, and would wait for it.

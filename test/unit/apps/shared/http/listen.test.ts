@@ -46,6 +46,11 @@ describe('listen', () => {
     await expect(taken).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
+  it('keeps a connection on which nothing is asked for more than the minute that proxies keep it', async () => {
+    const { server } = await serve((_request, response) => response.end());
+    expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
+  });
+
   it('closes at once although clients keep idle connections open', async () => {
     const http = await serve((_request, response) => response.end(), { graceMs: 60_000 });
     (await request(http.url)).resume();
