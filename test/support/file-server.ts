@@ -1,5 +1,6 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runsWith } from '../../apps/shared/embedded/process-tools.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { arrivalOf } from './arrivals.ts';
@@ -9,13 +10,18 @@ import { waitFor } from './wait-for.ts';
 
 const down = ({ journal }: Stack) => join(journal, 'down');
 
-/** Kills the file server behind a stack wherever it runs, and whatever is started of it. The gateway has noticed then. */
+/** Kills the file server behind a stack wherever it runs, and whatever is started of it. None runs then, and the gateway has noticed. */
 export async function loseFileServer(stack: Stack): Promise<void> {
   const lost = () => timesLogged(stack, 'upstream connection lost', 'gateway');
   const before = lost();
   writeFileSync(down(stack), '');
-  await waitFor(() => lost() > before);
+  // The worker has one of its own, which may be slower to go.
+  await waitFor(() => lost() > before && !started(stack).some((pid) => runsWith(pid, stack.journal)));
 }
+
+/** The processes of the file server that were ever started. */
+const started = ({ journal }: Stack): number[] =>
+  readdirSync(journal).flatMap((name) => (name.startsWith('runs-') ? [Number(name.slice('runs-'.length))] : []));
 
 /** Whoever needs it next starts it again. */
 export function allowFileServer(stack: Stack): void {

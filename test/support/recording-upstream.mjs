@@ -2,13 +2,15 @@
 //   node recording-upstream.mjs FOLDER COMMAND [ARG …]
 // FOLDER/calls.jsonl gets one synced line per call. While FOLDER/hold exists, calls are noted but kept back. While
 // FOLDER/down exists, it is dead: what runs is killed without a chance to clean up, and what is started ends at once.
+// FOLDER/runs-PID is there for each that was started; nobody takes it away.
 import { spawn } from 'node:child_process';
-import { appendFileSync, existsSync, fsyncSync, mkdirSync, openSync, watch } from 'node:fs';
+import { appendFileSync, existsSync, fsyncSync, mkdirSync, openSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const [folder, command, ...args] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
+writeFileSync(join(folder, `runs-${process.pid}`), '');
 const isDown = () => existsSync(join(folder, 'down'));
 if (isDown()) process.exit(1);
 const journal = openSync(join(folder, 'calls.jsonl'), 'a');
@@ -17,13 +19,15 @@ server.on('exit', (code) => process.exit(code ?? 1));
 
 const held = [];
 const isHeld = () => existsSync(join(folder, 'hold'));
-watch(folder, () => {
+const look = () => {
   if (isDown()) {
     server.kill('SIGKILL');
     process.kill(process.pid, 'SIGKILL');
   }
   while (held.length > 0 && !isHeld()) server.stdin.write(held.shift());
-});
+};
+watch(folder, look);
+look();
 
 createInterface({ input: process.stdin })
   .on('line', (line) => {
