@@ -158,7 +158,7 @@ it('immediate restarts of Postgres under the whole product: every call runs once
     { fromMs: 1_500, toMs: 4_000 },
   );
   try {
-    await inParallel(times(60, 1_000), 6, async (index) => void tasks.push(await life(`restart-${index}`)));
+    await inParallel(times(30, 1_000), 6, async (index) => void tasks.push(await life(`restart-${index}`)));
     // However fast the machine was with these, it is not over before there were some.
     while (restarts.count() < 2) tasks.push(await life(`restart-${tasks.length}`));
   } finally {
@@ -180,7 +180,7 @@ describe('while the database only reads', () => {
 
   /** Tasks are shown as before, and none is handed out. */
   async function nothingIsBegun(calls: readonly Known[], names: readonly string[]): Promise<void> {
-    const reading = readAgainAndAgain(calls, times(400, 2_000));
+    const reading = readAgainAndAgain(calls, times(200, 2_000));
     await inParallel(times(12, 120), 12, async (index) => {
       const { body } = await ask('tools/call', writing(names[index % names.length] ?? ''));
       expect([body.result, body.error]).toEqual([undefined, { code: -32_603, message: LATER }]);
@@ -233,7 +233,7 @@ it('a task can be read every time while Temporal, the worker, policy, approvals 
   const [cancelled, overdue] = [await hold('cancelled'), await hold('overdue')];
   const gone = ['temporal', 'worker', 'pdp', 'approvals'] as const;
   await Promise.all([...gone.map((part) => stack.kill(part)), loseFileServer(stack)]);
-  await readAgainAndAgain(calls, times(1_200, 20_000));
+  await readAgainAndAgain(calls, times(400, 20_000));
   // Cancellations and deadlines need nobody else either.
   expect((await ask('tasks/cancel', { taskId: cancelled.taskId })).body.result).toBeDefined();
   expect(endOf(await read(cancelled))).toBe('cancelled');

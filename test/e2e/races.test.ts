@@ -7,7 +7,7 @@ import { endOf } from '../soak/lives.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const CALLS = 200;
+const CALLS = 100;
 const RACES_AT_ONCE = 8;
 
 describe('approve against cancel', () => {

@@ -28,7 +28,7 @@ const pokeEach = async (calls: readonly WorldCall[]) => {
 const AT_ONCE = times(1, 100);
 it.each([
   [0, times(10, 100)],
-  [3, 100],
+  [3, times(30, 100)],
 ])(
   'a worker that keeps %i workflows in memory takes %i calls through that wait at the same time, each once',
   async (maxCachedWorkflows, count) => {

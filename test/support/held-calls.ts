@@ -38,7 +38,7 @@ export function heldCalls(stack: () => Stack) {
             disposition: result._meta?.['io.modelcontextprotocol/tool-approval-disposition'],
           };
         },
-        { timeoutMs: 120_000 },
+        { timeoutMs: 120_000, everyMs: 100 },
       );
     },
     /** Lets the execution deadline of a call that was claimed be now. */
