@@ -27,11 +27,11 @@ export const untilAnswered = <Answer extends { readonly status: number }>(
 
 /**
  * Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs: a net, and
- * no measure, for a machine may stand still for seconds.
+ * no measure, for a machine may stand still for seconds. Its default is far beyond the minute for which parts of the product may rest.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 60_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 180_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   for (;;) {
