@@ -8,6 +8,7 @@ import { createTestDatabase } from './database.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
 import { CALLBACK_SECRET } from './gateway-world.ts';
 import { send, type Sent } from './gateway-wire.ts';
+import { waitFor } from './wait-for.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 
@@ -40,10 +41,22 @@ export async function startRealGateway(settings: Partial<Config['gateway']>, sec
   const authority = await anAuthority();
   const database = await createTestDatabase();
   const replicas: Running[] = [];
+  const selfChecks = () => authority.seen.filter(({ body }) => body.includes('countersign-self-check')).length;
   const another = async () => {
-    const of = { authorityUrl: authority.url, databaseUrl: database.url, settings, sections };
-    const { urls, running } = await startReplica(of);
+    const [authorityUrl, looksBefore] = [authority.url, selfChecks()];
+    const { urls, running, programs } = await startReplica({
+      ...{ authorityUrl, databaseUrl: database.url, settings, sections },
+    });
     replicas.push(running);
+    // It looks at the authority by itself once, which is none of what a test counts.
+    if (sections.pdp === undefined) await waitFor(() => selfChecks() > looksBefore);
+    // On a machine that is slow, programs need longer to start than a call waits for them.
+    const token = await authority.token({ aud: urls.mcp });
+    const listed = async () => (await send({ mcpUrl: urls.mcp }, 'tools/list', {}, { token })).text;
+    await waitFor(async () => {
+      const text = programs.length === 0 ? '' : await listed();
+      return programs.every((name) => text.includes(`"${name}__`));
+    });
     const stop = async () => {
       replicas.splice(replicas.indexOf(running), 1);
       await running.stop();
@@ -116,5 +129,6 @@ async function startReplica({ authorityUrl: url, databaseUrl, settings, sections
     ...SEALING_SECRETS,
   };
   const running = await startGateway(config, secrets, { databaseUrl, log: pino({ level: 'silent' }) });
-  return { urls: config.urls, running };
+  const programs = Object.entries(config.mcpServers).flatMap(([name, of]) => ('command' in of ? [name] : []));
+  return { urls: config.urls, running, programs };
 }
