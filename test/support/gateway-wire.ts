@@ -41,14 +41,18 @@ export async function send(
 
 const PATIENCE_MS = 60_000;
 /** The answer says that the request may be repeated later. */
-const isForLater = ({ status, body: { error, result } }: Sent) =>
+export const isForLater = ({ status, body: { error, result } }: Sent) =>
   status === 503 || /may be repeated later/.test(JSON.stringify(error ?? (result?.['isError'] === true ? result : '')));
 
 /** As clients do, sends the request again while it is told to: a machine may stand still. For long; then that is the answer. */
-export async function sendUntilAnswered(...request: Parameters<typeof send>): Promise<Sent> {
+export const sendUntilAnswered = (...request: Parameters<typeof send>): Promise<Sent> =>
+  repeatWhileForLater(() => send(...request));
+
+/** The same, for whatever sends it. */
+export async function repeatWhileForLater(ask: () => Promise<Sent>): Promise<Sent> {
   const end = Date.now() + PATIENCE_MS;
   for (;;) {
-    const answer = await send(...request);
+    const answer = await ask();
     if (!isForLater(answer) || Date.now() > end) return answer;
     await pause(200);
   }
