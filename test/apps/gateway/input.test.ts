@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SCHEMA_PATH } from '../../support/authority-stub.ts';
-import { AUTHORIZATION, metaOf, send, SERVER_INFO, textOf, type Sent } from '../../support/gateway-wire.ts';
+import {
+  AUTHORIZATION,
+  metaOf,
+  repeatWhileForLater,
+  send,
+  SERVER_INFO,
+  textOf,
+  type Sent,
+} from '../../support/gateway-wire.ts';
 import {
   accepted,
   answering,
@@ -139,9 +147,9 @@ describe('an answer', () => {
     const args = asking.newArguments();
     const question = questionIn(await asking.call(args));
     const [before = 0] = await asking.traces();
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => asking.call(args, answering(question, accepted()))),
-    );
+    // Who joins a call while the machine stands still is told to repeat it.
+    const answer = () => repeatWhileForLater(() => asking.call(args, answering(question, accepted())));
+    const answers = await Promise.all(Array.from({ length: 8 }, answer));
     const tasks = new Set(answers.map(taskOf));
     expect([tasks.size, typeof [...tasks][0]]).toEqual([1, 'string']);
     expect(await asking.traces()).toEqual([before + 1, 1]);
