@@ -5,7 +5,7 @@ import { AUTHORIZATION, metaOf, post, send, textOf, transfer, type Sent } from '
 import { waitFor } from '../../support/wait-for.ts';
 
 const MALLORY = { token: 'token-of-mallory' };
-/** So many at once that they cannot take as long as the limit would let them. */
+/** So many at once that they do not take as long as the limit would let them. */
 const MANY = 100;
 
 let gateway!: GatewayUnderTest;
@@ -18,6 +18,14 @@ afterEach(() => gateway.stop());
 
 const many = <T>(make: () => Promise<T>) => Promise.all(Array.from({ length: MANY }, make));
 const isRefused = ({ status }: Sent) => status === 429;
+/** The same until more than these are refused: on a machine that is slow, many seconds may pass between the first and the last. */
+const tooMany = (make: () => Promise<Sent>, moreThan = 0) =>
+  waitFor(async () => {
+    const { lookups, evaluations, invocations } = gateway.world;
+    for (const seen of [lookups, evaluations, invocations]) seen.length = 0;
+    const answers = await many(make);
+    return answers.filter(isRefused).length > moreThan ? answers : undefined;
+  });
 
 describe('requests about tasks', () => {
   const poll = (method = 'tasks/get', options = {}) => send(gateway, method, { taskId: TASK_ID }, options);
@@ -26,9 +34,8 @@ describe('requests about tasks', () => {
     '%s: too many are refused for a moment, and look nothing up [TASK-023]',
     async (method) => {
       const world = await start({ maxPollsPerSecond: 5 });
-      const answers = await many(() => poll(method));
+      const answers = await tooMany(() => poll(method));
       const refused = answers.filter(isRefused);
-      expect(refused.length).toBeGreaterThan(0);
       expect(world.lookups).toHaveLength(MANY - refused.length);
       expect(refused[0]?.headers.get('retry-after')).toBe('1');
       expect(refused[0]?.body).toEqual({
@@ -52,7 +59,7 @@ describe('requests about tasks', () => {
   it('are counted for the caller, whatever session or address a request claims [SESSION-005]', async () => {
     await start({ maxPollsPerSecond: 5 });
     let sessions = 0;
-    const answers = await many(() => {
+    const answers = await tooMany(() => {
       const session = String((sessions += 1));
       return poll('tasks/get', { headers: { 'mcp-session-id': session, 'x-forwarded-for': `10.0.0.${session}` } });
     });
@@ -63,8 +70,8 @@ describe('requests about tasks', () => {
     const world = await start({ maxPollsPerSecond: 50 });
     world.view = aView({ state: 'cancelled' });
     const taskIds = Array.from({ length: 40 }, (_, n) => `tsk_${n}`);
-    const answers = await many(() => send(gateway, 'subscriptions/listen', { notifications: { taskIds } }));
-    expect(answers.filter(isRefused).length).toBeGreaterThan(MANY / 2);
+    const listen = () => send(gateway, 'subscriptions/listen', { notifications: { taskIds } });
+    expect(await tooMany(listen, MANY / 2)).toHaveLength(MANY);
   });
 });
 
@@ -73,9 +80,8 @@ describe('calls of tools', () => {
 
   it('that are too many are refused for a moment, whatever would become of them [TOOL-007]', async () => {
     const world = await start({ maxCallsPerSecond: 5 });
-    const answers = await many(() => call());
+    const answers = await tooMany(() => call());
     const refused = answers.filter(isRefused);
-    expect(refused.length).toBeGreaterThan(0);
     expect([world.evaluations.length, world.invocations.length]).toEqual([
       MANY - refused.length,
       MANY - refused.length,
@@ -96,8 +102,7 @@ describe('calls of tools', () => {
     const world = await start({ maxCallsPerSecond: 5 });
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: transfer() };
     const batch = JSON.stringify(Array.from({ length: 6 }, () => message));
-    const answers = await many(() => post(gateway, batch, { authorization: 'Bearer token-of-alice' }));
-    expect(answers.filter(isRefused).length).toBeGreaterThan(MANY / 2);
+    const answers = await tooMany(() => post(gateway, batch, { authorization: 'Bearer token-of-alice' }), MANY / 2);
     expect(answers.find(isRefused)?.body).toMatchObject({ id: 7, error: { code: 429 } });
     expect(world.invocations.length).toBeLessThan(MANY);
   });
