@@ -15,7 +15,7 @@ const { world } = gateway;
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());
-let subscribers: Subscriber[] = [];
+const subscribers: Subscriber[] = [];
 const listen = async (notifications: Record<string, unknown>, options?: SendOptions) => {
   const subscriber = await subscribe(gateway, notifications, options);
   subscribers.push(subscriber);
@@ -24,8 +24,7 @@ const listen = async (notifications: Record<string, unknown>, options?: SendOpti
 const listenToTask = (options?: SendOptions) => listen({ taskIds: [TASK_ID] }, options);
 /** All watches have ended, so the next test finds every place free. */
 afterEach(async () => {
-  for (const subscriber of subscribers) subscriber.leave();
-  subscribers = [];
+  for (const subscriber of subscribers.splice(0)) subscriber.leave();
   await waitFor(() => world.taskListeners.size === 0);
 });
 
@@ -34,10 +33,10 @@ const change = (view: Parameters<typeof aView>[0]) => {
   world.view = aView(view);
   world.tell(TASK_ID);
 };
+/** The limit is for a stream that is opened all the same: it would go on for ever. */
 const refused = async (notifications: Record<string, unknown>, options?: SendOptions) => {
-  // Else a stream that is opened all the same goes on for ever.
-  const signal = AbortSignal.timeout(10_000);
-  const { body, ...answer } = await send(gateway, LISTEN, { notifications }, { ...options, signal });
+  const patient = { ...options, signal: AbortSignal.timeout(60_000) };
+  const { body, ...answer } = await send(gateway, LISTEN, { notifications }, patient);
   return { ...answer, error: body.error };
 };
 
@@ -239,10 +238,11 @@ describe('a stream ends with a result', () => {
   it('when the gateway stops, whatever it was about [LISTEN-006]', async () => {
     const stopping = new GatewayUnderTest();
     await stopping.start();
-    const tasks = await subscribe(stopping, { taskIds: [TASK_ID] });
-    const tools = await subscribe(stopping, { toolsListChanged: true });
+    const both = [{ taskIds: [TASK_ID] }, { toolsListChanged: true }].map((filter) => subscribe(stopping, filter));
+    const listening = await Promise.all(both);
     await stopping.stop();
-    for (const subscriber of [tasks, tools]) {
+    for (const subscriber of listening) {
+      await waitFor(() => subscriber.isOver());
       expect(last(subscriber)).toMatchObject({ resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'r-1' } });
     }
     expect(stopping.world.taskListeners.size).toBe(0);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { accepted, TASKS } from '../../support/input-calls.ts';
 import { EVERYTHING, startRelayingGateway } from '../../support/relaying-gateway.ts';
-import { subscribe } from '../../support/subscriber.ts';
+import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const CAN = { capabilities: { ...EVERYTHING, ...TASKS } };
@@ -22,6 +22,12 @@ async function open(name: string, args: object): Promise<string> {
 }
 const listen = async (taskIds: string[], options: object = {}) =>
   subscribe(real, { taskIds }, { token: await real.authority.token({ aud: real.mcpUrl }), ...CAN, ...options });
+/** Lets it go. Who is answered now came after it had gone: the gateway knows that by now, and looks no more. */
+async function leave(subscriber: Subscriber): Promise<void> {
+  subscriber.leave();
+  await waitFor(() => subscriber.isOver());
+  await ask('tools/list', {});
+}
 const looks = () => upstream.of('tasks/get').length;
 
 describe('whoever listens to a task of an upstream', () => {
@@ -46,8 +52,7 @@ describe('whoever listens to a task of an upstream', () => {
     const subscriber = await listen([await open('slow_compute', { seconds: 600 })]);
     await waitFor(() => looks() > 1);
     expect(subscriber.tasks()).toHaveLength(1);
-    subscriber.leave();
-    await waitFor(() => subscriber.isOver());
+    await leave(subscriber);
     await expectNoMoreLooks();
   });
 
@@ -74,7 +79,7 @@ describe('whoever listens to a task of an upstream', () => {
     const subscriber = await listen([await open('multi_input', {})], { capabilities: TASKS });
     await waitFor(() => looks() > 1);
     expect(subscriber.tasks().filter(({ status }) => status === 'input_required')).toEqual([]);
-    subscriber.leave();
+    await leave(subscriber);
   });
 
   it('has to be its owner, and may listen to ten of them in one stream [LISTEN-003, TASK-111]', async () => {
@@ -86,7 +91,7 @@ describe('whoever listens to a task of an upstream', () => {
     expect([foreign.tasks(), looks()]).toEqual([[], 0]);
     const own = await listen(taskIds);
     expect(own.messages[0]?.params?.['notifications']).toEqual({ taskIds: taskIds.slice(0, 10) });
-    own.leave();
+    await leave(own);
   });
 });
 
@@ -98,5 +103,5 @@ async function expectNoMoreLooks(): Promise<void> {
   upstream.received.length = 0;
   await waitFor(() => looks() > 2);
   expect(upstream.of('tasks/get').every(({ params }) => params['taskId'] === own)).toBe(true);
-  other.leave();
+  await leave(other);
 }
