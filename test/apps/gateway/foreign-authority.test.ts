@@ -9,7 +9,6 @@ import { startEnforcement, type Enforcement } from '../../support/enforcement.ts
 import { API_KEY_HEADER, FOREIGN_WORDS, startForeignAccessRequests } from '../../support/foreign-access-requests.ts';
 import { startScriptedPdp, type Said, type ScriptedPdp } from '../../support/scripted-pdp.ts';
 
-const MINUTES = 240_000;
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 const inAnHourSeconds = () => Math.floor(Date.now() / 1_000) + 3_600;
 /** Numbers in odd notations, null within, text that sorts oddly, and a name that is dangerous to copy. */
@@ -17,6 +16,7 @@ const STATE = JSON.parse(
   '{"z":[1.0,1e21,-0,0.1e-6,9007199254740993],"é":{"\\u2028":null},"a":false,"__proto__":{"x":1},"":"\\u0000"}',
 ) as Json;
 
+const RAN = { status: 'completed', result: { isError: false } };
 type Service = Awaited<ReturnType<typeof startForeignAccessRequests>>;
 const writesTo = (product: Enforcement, path: string) =>
   product.calls().filter(({ arguments: args }) => args['path'] === path).length;
@@ -67,14 +67,12 @@ describe('an authority side of which nothing is ours', () => {
         accessRequests: { credentialHeader: API_KEY_HEADER },
       },
     });
-  }, MINUTES);
+  });
   afterAll(async () => {
     await product?.stop();
     await Promise.all([pdp?.close(), service?.close()]);
-  }, MINUTES);
-  beforeEach(() => {
-    shown.length = 0;
   });
+  beforeEach(() => [shown, issued].forEach((seen) => seen.splice(0)));
 
   const approve = (_submission: JsonObject, id: string) => {
     const made = { state: STATE, 'acme.test': [id], approved_until: inAnHour(), id: `a ${id}` };
@@ -86,16 +84,17 @@ describe('an authority side of which nothing is ours', () => {
   it('is found by its metadata, and a call waits there and runs once [AZ-MD-02, AZ-MD-08, AZ-SE-02, ARAP-DEN-05, ARAP-CPL-05, ARAP-TSK-03, ARAP-TSK-14, ARAP-CMP-06, ARAP-DEN-14, ARAP-CB-11]', async () => {
     service.takes({ approve });
     const path = join(product.files, 'foreign.txt');
-    const { taskId } = await write(path);
-    const [submitted] = service.submissions;
-    expect(submitted?.headers[API_KEY_HEADER.toLowerCase()]).toBe(product.secrets.accessRequestToken);
-    expect(pdp.askedAt('/decide').at(-1)?.headers['x-pdp-key']).toBe(product.secrets.pdpToken);
-    expect(submitted?.body['denial']).toMatchObject({
-      ...{ binding_token: 'no JWT at all', template: 'acme/7', evaluation_id: 'e-1', reason: 'acme.needs-a-person' },
-    });
-    expect(existsSync(path)).toBe(false);
-    service.resolve('approved');
-    expect(await product.ended(taskId)).toMatchObject({ status: 'completed', result: { isError: false } });
+    const approveWhatWaits = () => {
+      const [submitted] = service.submissions;
+      expect(submitted?.headers[API_KEY_HEADER.toLowerCase()]).toBe(product.secrets.accessRequestToken);
+      expect(pdp.askedAt('/decide').at(-1)?.headers['x-pdp-key']).toBe(product.secrets.pdpToken);
+      expect(submitted?.body['denial']).toMatchObject({
+        ...{ binding_token: 'no JWT at all', template: 'acme/7', evaluation_id: 'e-1', reason: 'acme.needs-a-person' },
+      });
+      expect(existsSync(path)).toBe(false);
+      service.resolve('approved');
+    };
+    expect(await product.carriedOut(() => write(path), approveWhatWaits)).toMatchObject(RAN);
     expect(writesTo(product, path)).toBe(1);
   });
 
@@ -114,7 +113,8 @@ describe('an authority side of which nothing is ours', () => {
     const { taskId } = await write(join(product.files, 'state.txt'));
     service.resolve('approved');
     await product.ended(taskId);
-    expect(canonicalJson(shown[0] as Json)).toBe(canonicalJson(issued.at(-1) ?? null));
+    // It is given with each look at the status, and the last look need not be that of who shows it.
+    expect(issued.map((one) => canonicalJson(one))).toContain(canonicalJson(shown[0] as Json));
     expect(canonicalJson((shown[0] as JsonObject)['state'] as Json)).toBe(canonicalJson(STATE));
   });
 
@@ -124,8 +124,8 @@ describe('an authority side of which nothing is ours', () => {
   ] as const)('may settle a request at once, as %s [ARAP-TSK-10, ARAP-TSK-11]', async (settled, runs) => {
     service.takes({ settled, approve });
     const path = join(product.files, `settled-${settled}.txt`);
-    const { taskId } = await write(path);
-    expect(await product.ended(taskId)).toMatchObject({ status: 'completed', result: { isError: runs === 0 } });
+    const ended = await product.carriedOut(() => write(path));
+    expect(ended).toMatchObject({ status: 'completed', result: { isError: runs === 0 } });
     expect(writesTo(product, path)).toBe(runs);
   });
 });
@@ -170,17 +170,16 @@ describe("somebody else's access request service with our policy decision point"
         return { state, approved_until: inAnHour(), id: approvalId };
       },
     });
-  }, MINUTES);
+  });
   afterAll(async () => {
     await product?.stop();
     await service?.close();
-  }, MINUTES);
+  });
 
   it('approves calls that our policy then permits [ARAP-SCP-03, ARAP-CMP-14, ARAP-CMP-20, PRJ-06]', async () => {
     const path = join(product.files, 'cross.txt');
-    const { taskId } = await product.call('write_file', { path, content: 'x' });
-    service.resolve('approved');
-    expect(await product.ended(taskId)).toMatchObject({ status: 'completed', result: { isError: false } });
+    const write = () => product.call('write_file', { path, content: 'x' });
+    expect(await product.carriedOut(write, () => service.resolve('approved'))).toMatchObject(RAN);
     expect(writesTo(product, path)).toBe(1);
     const response = await fetch(`${product.config.urls.pdp}/access/v1/jwks`);
     expect(((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)).toContain('acme 1');
@@ -228,17 +227,17 @@ describe("somebody else's policy decision point with our access request service"
       const access_request = { endpoint: urls.accessRequests, binding_token, expires_at, template: 'theirs' };
       return { body: { decision: false, context: { evaluation_id: 'theirs', access_request } } };
     });
-  }, MINUTES);
+  });
   afterAll(async () => {
     await product?.stop();
     await pdp?.close();
-  }, MINUTES);
+  });
 
   it('may bind its denials with inline claims and no hash, and verify our approvals [PRJ-04, ARAP-BND-09, ARAP-BND-22, ARAP-BND-04]', async () => {
     const path = join(product.files, 'theirs.txt');
-    const { taskId } = await product.call('write_file', { path, content: 'x' });
-    expect((await product.vote(await product.openRequest(), 'approve')).ok).toBe(true);
-    expect(await product.ended(taskId)).toMatchObject({ status: 'completed', result: { isError: false } });
+    const write = () => product.call('write_file', { path, content: 'x' });
+    const approve = async () => expect((await product.vote(await product.openRequest(), 'approve')).ok).toBe(true);
+    expect(await product.carriedOut(write, approve)).toMatchObject(RAN);
     expect(writesTo(product, path)).toBe(1);
     expect(told).toContainEqual(
       expect.objectContaining({
