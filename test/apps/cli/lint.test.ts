@@ -15,12 +15,18 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { aTool } from '../../support/tools.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { Desk } from './run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let desk: Desk | undefined;
-const run = (config: object | string, ...args: string[]) => (desk = new Desk(config)).run(['lint', ...args]);
+/** As its user does, runs it again when the file server had not started by then: a machine may be slow. */
+const run = (config: object | string, ...args: string[]) =>
+  waitFor(async () => {
+    const said = await (desk = new Desk(config)).run(['lint', ...args]);
+    return /files: it cannot be reached/.test(said.out) ? undefined : said;
+  });
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 const files = { command: process.execPath, args: [fileServer, folder] };
