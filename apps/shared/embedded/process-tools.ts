@@ -77,16 +77,25 @@ function commandLine(pid: number): string {
   return spawnSync('/bin/ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? '';
 }
 
-/** Asks again every `everyMs` until the answer is not `undefined`, at most `withinMs` long. */
+/** Of its limit, so much is held against whoever is asked for one question. A machine may stand still during it. */
+const LARGEST_PART = 1 / 4;
+
+/**
+ * Asks again every `everyMs` until the answer is not `undefined`, at most `withinMs` long, of which time that passes from one
+ * question to the next counts a fourth at most.
+ */
 export async function until<T>(
   ask: () => Promise<T | undefined> | T | undefined,
   { withinMs, everyMs = 25 }: { withinMs: number; everyMs?: number },
 ): Promise<T | undefined> {
-  const end = performance.now() + withinMs;
-  for (;;) {
+  let leftMs = withinMs;
+  for (let since = performance.now(); ;) {
     const answer = await ask();
-    if (answer !== undefined || performance.now() > end) return answer;
+    if (answer !== undefined || leftMs < 0) return answer;
     await pause(everyMs);
+    const now = performance.now();
+    leftMs -= Math.min(now - since, withinMs * LARGEST_PART);
+    since = now;
   }
 }
 

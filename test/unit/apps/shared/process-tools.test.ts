@@ -1,0 +1,20 @@
+import { expect, it } from '@jest/globals';
+import { until } from '../../../../apps/shared/embedded/process-tools.ts';
+
+const WITHIN_MS = 400;
+/** Nothing of this process runs for so long, as when the machine stands still. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+it('whoever was asked while the machine stood still has time left to answer', async () => {
+  let asked = 0;
+  const ask = () => {
+    asked += 1;
+    if (asked === 1) standStill(2 * WITHIN_MS);
+    return asked > 3 ? 'here' : undefined;
+  };
+  expect(await until(ask, { withinMs: WITHIN_MS, everyMs: 5 })).toBe('here');
+});
+
+it('whoever never answers is given up', async () => {
+  expect(await until(() => undefined, { withinMs: 50, everyMs: 5 })).toBeUndefined();
+});
