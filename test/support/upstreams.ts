@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
 import { createResultCheck } from '../../apps/shared/schemas/schema-check.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
+import { patiently } from './wait-for.ts';
 
 /**
  * The upstreams of a configuration that says this about them and their tools, and leaves the rest as it is by default. Each is
@@ -18,4 +19,12 @@ export function openUpstreams(
   );
   const known = { settings: read({ tools }).tools, fitsOutput: createResultCheck() };
   return createUpstreams(Object.assign({}, ...servers), log, known);
+}
+
+/**
+ * Waits until these tools are there, by their public names. Lists and look-ups wait some seconds for upstreams that are still
+ * connecting, by the clock: on a slow machine their programs may not have started by then.
+ */
+export async function untilFound(pool: Pick<UpstreamPool, 'find'>, ...names: readonly string[]): Promise<void> {
+  await Promise.all(names.map((name) => patiently(() => pool.find(name))));
 }
