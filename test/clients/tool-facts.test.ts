@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
-import { openUpstreams } from '../support/upstreams.ts';
+import { openUpstreams, untilFound } from '../support/upstreams.ts';
 
 const crashing = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
 const program = (...args: string[]) => ({ command: process.execPath, args: [crashing, ...args], env: {} });
@@ -24,6 +24,7 @@ describe('what is known of a tool', () => {
       { crash: program() },
       { crash__pid: { requirements: ['env:a'], effect: 'read' }, pid: { requirements: ['env:b'] } },
     );
+    await untilFound(upstreams, 'crash__pid');
     const facts = async (name: string) => (await upstreams.find(name))?.facts;
     expect(await facts('crash__pid')).toMatchObject({ requirements: ['env:a'], hints: { effect: 'read' } });
     expect(await facts('crash__odd')).toMatchObject({ requirements: [], hints: {} });
@@ -31,7 +32,9 @@ describe('what is known of a tool', () => {
 
   it('does not change the digest by which a call finds its tool again', async () => {
     const digest = async (settings: Record<string, ToolSettings>) => {
-      const found = await open({ crash: program() }, settings).find('crash__pid');
+      const upstreams = open({ crash: program() }, settings);
+      await untilFound(upstreams, 'crash__pid');
+      const found = await upstreams.find('crash__pid');
       await pool?.close();
       return found?.digest;
     };
@@ -43,6 +46,7 @@ describe('what is known of a tool', () => {
       { crash: program() },
       { crash__pid: { preprocessor: true }, crash__odd: { preprocessor: true, effect: 'read' } },
     );
+    await untilFound(upstreams, 'crash__odd');
     const names = (await upstreams.tools()).map(({ name }) => name);
     expect(names).toContain('crash__odd');
     expect(names).not.toContain('crash__pid');
@@ -54,6 +58,7 @@ describe('what is known of a tool', () => {
 
   it.each(['request_access', 'get_request_status'])('is nothing where it would pass for our own %s', async (name) => {
     const upstreams = open({ plain: { ...program(name), prefix: '' }, prefixed: program(name) }, {});
+    await untilFound(upstreams, 'pid', `prefixed__${name}`);
     const names = (await upstreams.tools()).map((tool) => tool.name);
     expect([names.includes(name), names.includes(`prefixed__${name}`)]).toEqual([false, true]);
     expect(upstreams.refused()).toEqual([{ upstream: 'plain', name, reason: expect.stringMatching(/own tools/) }]);
@@ -62,6 +67,7 @@ describe('what is known of a tool', () => {
 
   it('is nothing where two upstreams have the tool', async () => {
     const upstreams = open({ a: program('_odd'), a_: program() }, {});
+    await untilFound(upstreams, 'a___pid');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('a___pid');
     expect(upstreams.refused()).toMatchObject([
       { name: 'a___odd', reason: expect.stringMatching(/two upstream tools/) },

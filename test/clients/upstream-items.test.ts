@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import type { ItemKind } from '../../workflows/domain/upstream-ports.ts';
 import { ALICE } from '../support/gateway-world.ts';
-import { openUpstreams } from '../support/upstreams.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { openUpstreams, untilFound } from '../support/upstreams.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 
 const fixture = new URL('./fixtures/listing-server.mjs', import.meta.url).pathname;
 const server = (lists: object) => ({ command: process.execPath, args: [fixture, JSON.stringify(lists)] });
@@ -11,13 +11,20 @@ const never = () => new AbortController().signal;
 
 let pool: UpstreamPool;
 afterEach(() => pool.close());
-const open = (servers: Record<string, object>) =>
-  (pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)]))));
+/** Opens them, and waits until all are connected: lists wait for that by the clock, and programs may start slowly. */
+const open = async (servers: Record<string, object>) => {
+  pool = openUpstreams(Object.fromEntries(Object.entries(servers).map(([name, lists]) => [name, server(lists)])));
+  const look = (name: string) => patiently(async () => (await pool.find(`${name}__grow`), true));
+  await Promise.all(Object.keys(servers).map(look));
+};
 const names = async (kind: ItemKind) => (await pool.items.list(kind)).map(({ name }) => name);
 
 describe('what upstreams list beside tools', () => {
   it('is joined in the order of its names, every member kept', async () => {
-    open({ b: { prompts: ['z', 'a'], resources: ['x://2'] }, a: { prompts: ['m'], resources: ['x://3', 'x://1'] } });
+    await open({
+      b: { prompts: ['z', 'a'], resources: ['x://2'] },
+      a: { prompts: ['m'], resources: ['x://3', 'x://1'] },
+    });
     expect(await names('prompt')).toEqual(['a__m', 'b__a', 'b__z']);
     expect(await names('resource')).toEqual(['x://1', 'x://2', 'x://3']);
     expect(await pool.items.find('prompt', 'b__z')).toEqual({
@@ -32,7 +39,7 @@ describe('what upstreams list beside tools', () => {
   });
 
   it('belongs to neither of two upstreams that claim it', async () => {
-    open({
+    await open({
       a: {
         resources: ['x://both', 'x://a', 'x://a', 'x://t/listed'],
         templates: ['x://t/{id}', 'x://only/{id}/end'],
@@ -53,13 +60,16 @@ describe('what upstreams list beside tools', () => {
   });
 
   it('is nothing for a template that would claim every address', async () => {
-    open({ a: { templates: ['{+anything}', '{scheme}://x'] }, b: { resources: ['x://b'], templates: ['y://{id}'] } });
+    await open({
+      a: { templates: ['{+anything}', '{scheme}://x'] },
+      b: { resources: ['x://b'], templates: ['y://{id}'] },
+    });
     expect((await pool.items.findResource('y://7'))[0]?.upstream).toBe('b');
     expect(await pool.items.findResource('z://7')).toEqual([]);
   });
 
   it('is read again when the upstream says that it changed', async () => {
-    open({ a: { prompts: ['p'], resources: ['x://1'] } });
+    await open({ a: { prompts: ['p'], resources: ['x://1'] } });
     const changes = new Set<string>();
     expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://1']]);
     pool.onChange((what) => changes.add(what));
@@ -72,14 +82,14 @@ describe('what upstreams list beside tools', () => {
   });
 
   it('is not listed by one that fails to, which keeps nobody from the others', async () => {
-    open({ a: { prompts: ['p'], fails: 'resources/list' }, b: { resources: ['x://b'] } });
+    await open({ a: { prompts: ['p'], fails: 'resources/list' }, b: { resources: ['x://b'] } });
     expect(await names('resource')).toEqual(['x://b']);
     expect(await names('prompt')).toEqual(['a__p']);
     expect((await pool.tools()).map(({ name }) => name)).toContain('a__grow');
   });
 
   it('is listed by one that has no tools, which is connected and lists none', async () => {
-    open({ a: { prompts: ['p'], resources: ['x://a'], tools: false }, b: {} });
+    await open({ a: { prompts: ['p'], resources: ['x://a'], tools: false }, b: {} });
     expect((await pool.tools()).map(({ name }) => name)).toEqual(['b__grow']);
     expect([await names('prompt'), await names('resource')]).toEqual([['a__p'], ['x://a']]);
     expect(await pool.find('a__grow')).toBeUndefined();
@@ -92,6 +102,7 @@ it('what no upstream has is known when all of them have been reached', async () 
   const toolsOnly = new URL('./fixtures/crashing-server.mjs', import.meta.url).pathname;
   pool = openUpstreams({ a: { command: process.execPath, args: [toolsOnly] } });
   expect(pool.items.mayHave('prompts')).toBe(true);
+  await untilFound(pool, 'a__pid');
   expect(await pool.items.list('prompt')).toEqual([]);
   expect(pool.items.mayHave('prompts')).toBe(false);
 });
@@ -101,7 +112,7 @@ describe('a request for one of them', () => {
     pool.items.ask({ upstream: 'a', method, params, caller: ALICE }, { signal });
 
   it('is answered as its upstream answers', async () => {
-    open({ a: {} });
+    await open({ a: {} });
     expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({
       kind: 'result',
       result: { contents: [{ uri: 'x://1', text: 'read', beyond: true }] },
@@ -109,7 +120,7 @@ describe('a request for one of them', () => {
   });
 
   it('has failed when the answer is none, or an error', async () => {
-    open({ a: { fails: 'resources/read' } });
+    await open({ a: { fails: 'resources/read' } });
     expect(await ask('prompts/get', { name: 'p' })).toMatchObject({ kind: 'error', code: -32_603 });
     expect(await ask('resources/read', { uri: 'x://1' })).toMatchObject({ kind: 'error', message: 'unknown' });
     expect(await ask('resources/read', {}, AbortSignal.abort())).toMatchObject({ kind: 'not_sent' });

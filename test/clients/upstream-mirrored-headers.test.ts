@@ -92,6 +92,7 @@ describe('the arguments that an upstream wants in headers', () => {
 
 it('a tool whose headers are declared wrongly is not offered, and the reason is known [HTTP-018]', async () => {
   bank.described = { ...PAY, properties: { amount: { type: 'number', 'x-mcp-header': 'Amount' } } };
+  expect(await pool.find('bank__pay')).toBeUndefined();
   expect(await pool.tools()).toEqual([]);
   expect(pool.refused()).toEqual([
     { upstream: 'bank', name: 'bank__pay', reason: expect.stringMatching(/"Amount" at an argument that is no string/) },

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
-import { openUpstreams } from '../support/upstreams.ts';
+import { openUpstreams, untilFound } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const never = () => new AbortController().signal;
@@ -18,6 +18,7 @@ describe('an upstream of the present revision', () => {
 
   it('is spoken to in its own revision, and never asked for a task', async () => {
     const upstreams = connect();
+    await untilFound(upstreams, 'up__bank__transfer');
     expect((await upstreams.tools()).map(({ name }) => name)).toEqual(['up__bank__transfer', 'up__bank__anything']);
     const call = { upstream: 'up', upstreamTool: 'bank__transfer', arguments: { to: 'a', amount: 1 } };
     expect(await upstreams.call(call, { signal: never() })).toEqual({
@@ -44,7 +45,7 @@ describe('an upstream of the present revision', () => {
 
   it('that says its tools changed is listed again, though it never stops saying so', async () => {
     const upstreams = connect();
-    await upstreams.tools();
+    await untilFound(upstreams, 'up__bank__transfer');
     let changes = 0;
     upstreams.onChange((what) => void (changes += what === 'tools' ? 1 : 0));
     await waitFor(() => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { declaredTo, startConversingUpstream } from '../support/conversing-upstream.ts';
-import { openUpstreams } from '../support/upstreams.ts';
+import { openUpstreams, untilFound } from '../support/upstreams.ts';
 
 const CONVERSATION = {
   capabilities: { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
@@ -72,7 +72,7 @@ describe('an upstream of the present revision', () => {
       return method === 'tasks/get' ? { result: task } : undefined;
     };
     const upstreams = connect();
-    await upstreams.tools();
+    await untilFound(upstreams, 'up__weather');
     const ask = () => upstreams.task({ ...ABOUT_TASK, caller, method: 'tasks/get' }, options());
     expect(await ask()).toMatchObject({ task: { result: { content, structuredContent: { degrees } } } });
     degrees = 'canary';
@@ -106,7 +106,7 @@ describe('an upstream of an earlier revision', () => {
     ];
     const upstreams = openUpstreams({ up: { command: process.execPath, args } });
     pool = upstreams;
-    await upstreams.tools();
+    await untilFound(upstreams, 'up__pid');
     const result = await upstreams.relay({ ...called('pid'), conversation: CONVERSATION }, options());
     expect(result).toMatchObject({ kind: 'result' });
     const [line = ''] = readFileSync(join(folder, 'calls.jsonl'), 'utf8').split('\n');

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { testRunFolder } from '../support/test-run.ts';
-import { openUpstreams } from '../support/upstreams.ts';
+import { openUpstreams, untilFound } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SERVERS = new URL('../../node_modules/@modelcontextprotocol/', import.meta.url).pathname;
@@ -28,6 +28,7 @@ describe('upstreams over standard input and output', () => {
 
   it('joins the tools of all servers under their prefixes, every member kept', async () => {
     const upstreams = open({ fs: filesystem, every: program(EVERYTHING, 'stdio') });
+    await untilFound(upstreams, 'fs__read_text_file', 'every__echo');
     const names = (await upstreams.tools()).map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['fs__read_text_file', 'every__echo', 'every__get-sum']));
     const tool = await upstreams.find('fs__read_text_file');
@@ -58,7 +59,7 @@ describe('upstreams over standard input and output', () => {
 
   it('answers a call that was sent and aborted with no_answer', async () => {
     const upstreams = open({ crash: program(crashing) });
-    await upstreams.tools();
+    await untilFound(upstreams, 'crash__hang');
     const call = { upstream: 'crash', upstreamTool: 'hang', arguments: {} };
     expect(await upstreams.call(call, { signal: AbortSignal.timeout(200) })).toMatchObject({ kind: 'no_answer' });
   });
@@ -89,6 +90,7 @@ describe('upstreams over standard input and output', () => {
 
   it('says no_answer when the server dies over a call, omits its tools, and starts it again', async () => {
     const upstreams = open({ crash: program(crashing) });
+    await untilFound(upstreams, 'crash__die');
     const before = await upstreams.find('crash__die');
     const call = { upstream: 'crash', upstreamTool: 'die', arguments: {} };
     expect(await upstreams.call(call, { signal: never() })).toMatchObject({ kind: 'no_answer' });
@@ -109,6 +111,7 @@ describe('upstreams over standard input and output', () => {
     const crash = { ...program(crashing), env: { NOTE_CALLS_IN: join(folder, 'calls') } };
     const settings = { crash__die: { idempotent: true, effect: 'read' } };
     const upstreams = (pool = openUpstreams({ crash }, undefined, settings));
+    await untilFound(upstreams, 'crash__die');
     expect((await upstreams.find('crash__die'))?.facts.hints.idempotent).toBe(true);
     const call = (upstreamTool: string) =>
       upstreams.call({ upstream: 'crash', upstreamTool, arguments: {} }, { signal: never() });
@@ -119,6 +122,7 @@ describe('upstreams over standard input and output', () => {
 
   it('reads the tools again when the server says they changed', async () => {
     const upstreams = open({ crash: program(crashing) });
+    await untilFound(upstreams, 'crash__odd');
     const before = await upstreams.find('crash__odd');
     let changes = 0;
     upstreams.onChange((what) => void (changes += what === 'tools' ? 1 : 0));
@@ -144,6 +148,7 @@ describe('upstreams that are not there', () => {
 
   it('do not keep the tools of others from being listed', async () => {
     const upstreams = open({ gone: program('/no/such/file.mjs'), crash: program(crashing) });
+    await untilFound(upstreams, 'crash__odd');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('crash__odd');
   });
 });
@@ -151,6 +156,7 @@ describe('upstreams that are not there', () => {
 describe('names that two tools claim', () => {
   it('belong to neither', async () => {
     const upstreams = open({ a: program(crashing, '_odd'), a_: program(crashing) });
+    await untilFound(upstreams, 'a___pid');
     const names = (await upstreams.tools()).map(({ name }) => name);
     expect(names).not.toContain('a___odd');
     expect(names).toContain('a___pid');
@@ -163,6 +169,7 @@ describe('names that two tools claim', () => {
       b: { ...program(crashing, 'b__odd'), prefix: '' },
       c: { ...program(crashing), prefix: 'b' },
     });
+    await untilFound(upstreams, 'b__pid');
     const names = (await upstreams.tools()).map(({ name }) => name);
     expect(names).toContain('b__pid');
     for (const name of ['pid', 'odd', 'b__odd']) expect(names).not.toContain(name);
@@ -175,6 +182,7 @@ describe('prefixes', () => {
       plain: { ...program(crashing), prefix: '' },
       crash: { ...program(crashing), prefix: 'other' },
     });
+    await untilFound(upstreams, 'odd', 'other__odd');
     expect(await upstreams.find('odd')).toMatchObject({ name: 'odd', upstream: 'plain', upstreamTool: 'odd' });
     expect(await upstreams.find('other__odd')).toMatchObject({ upstream: 'crash', upstreamTool: 'odd' });
     expect(await upstreams.find('crash__odd')).toBeUndefined();
@@ -209,23 +217,21 @@ describe('upstreams over HTTP', () => {
 
   it('are called, found gone, and connected again after a restart', async () => {
     const upstreams = open({ web: { url: `http://127.0.0.1:${port}/mcp` } });
-    const sum = () =>
-      upstreams.call({ upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } }, { signal: never() });
+    const call = { upstream: 'web', upstreamTool: 'get-sum', arguments: { a: 2, b: 3 } };
+    /** Where everything stands still for seconds, the server closes the connection that the call is about to use. */
+    const sumThatIs = (kind: 'result' | 'not_sent') =>
+      waitFor(async () => {
+        const answer = await upstreams.call(call, { signal: never() });
+        return answer.kind === kind && answer;
+      });
+    await untilFound(upstreams, 'web__get-sum');
     expect((await upstreams.tools()).map(({ name }) => name)).toContain('web__get-sum');
-    expect(await sum()).toMatchObject({ kind: 'result', isError: false });
+    expect(await sumThatIs('result')).toMatchObject({ isError: false });
     await stop();
-    const refused = await waitFor(async () => {
-      const answer = await sum();
-      return answer.kind === 'not_sent' ? answer : undefined;
-    });
-    expect(refused.kind).toBe('not_sent');
+    await sumThatIs('not_sent');
     expect(await upstreams.tools()).toEqual([]);
     expect(await upstreams.find('web__get-sum')).toBeDefined();
     await start();
-    const again = await waitFor(async () => {
-      const answer = await sum();
-      return answer.kind === 'result' ? answer : undefined;
-    });
-    expect(JSON.stringify(again)).toContain('5');
+    expect(JSON.stringify(await sumThatIs('result'))).toContain('5');
   });
 });

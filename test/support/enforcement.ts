@@ -17,6 +17,7 @@ import { listOpenRequests, type ListedRequest } from './decisions.ts';
 import { send } from './gateway-wire.ts';
 import { recordingLog } from './pdp.ts';
 import { testTemporal } from './temporal.ts';
+import { untilFound } from './upstreams.ts';
 import { waitFor } from './wait-for.ts';
 
 type Section = Readonly<Record<string, unknown>>;
@@ -102,6 +103,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
     running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
+    await untilFound(upstreams, 'files__list_directory');
   } catch (error) {
     await stop();
     throw error;

@@ -31,7 +31,7 @@ export const untilAnswered = <Answer extends { readonly status: number }>(
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 180_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 240_000, everyMs = 25 }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   for (;;) {
