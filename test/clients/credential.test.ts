@@ -9,6 +9,7 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 
 const tls = (name: string) => packagePath('test', 'fixtures', 'tls', name);
 const read = (name: string) => readFileSync(tls(name), 'utf8');
+const PATIENCE_MS = 60_000;
 const CERTIFICATE = { certificate: tls('client.pem'), key: tls('client.key'), ca: tls('ca.pem') };
 
 describe('a credential', () => {
@@ -44,12 +45,12 @@ describe('a service that wants a client certificate', () => {
   });
   const ask = (clientCertificate: typeof CERTIFICATE | Omit<typeof CERTIFICATE, 'ca'>) => {
     const { headers, via } = createCredential('t', { credentialHeader: 'authorization', clientCertificate });
-    return sendHttp(url, { method: 'GET', headers: { ...headers }, timeoutMs: 5_000, via });
+    return sendHttp(url, { method: 'GET', headers: { ...headers }, timeoutMs: PATIENCE_MS, via });
   };
 
   it('takes whoever has one, and nobody without [AZ-SE-01, AZ-SE-02]', async () => {
     expect((await ask(CERTIFICATE)).text).toBe('hello');
-    await expect(sendHttp(url, { method: 'GET', headers: {}, timeoutMs: 5_000 })).rejects.toThrow();
+    await expect(sendHttp(url, { method: 'GET', headers: {}, timeoutMs: PATIENCE_MS })).rejects.toThrow();
   });
 
   it('is not spoken to when its own certificate is from somebody unknown [AZ-SE-01]', async () => {

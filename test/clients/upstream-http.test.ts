@@ -76,6 +76,17 @@ const act = async (signal = never()) => {
   return pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 };
 
+/** The same, given up a while after the call has arrived: on a slow machine connecting may take as long. */
+const actBriefly = () => {
+  const leave = new AbortController();
+  const answerCall = onCall;
+  onCall = async (...call) => {
+    await answerCall(...call);
+    setTimeout(() => leave.abort(), 500);
+  };
+  return act(leave.signal);
+};
+
 /** Holds the list of tools back. Resolves when it was asked for, with what lets it go. */
 const heldList = () =>
   new Promise<() => void>((asked) => {
@@ -127,7 +138,8 @@ describe('a call over HTTP', () => {
     const withKey = (idempotencyKey: string) => pool?.call({ ...call, idempotencyKey }, { signal: never() });
     await Promise.all([withKey('one'), withKey('two')]);
     await pool?.call(call, { signal: never() });
-    expect(keys).toEqual([undefined, 'one', 'two', undefined]);
+    // Of two that are under way together either may arrive first.
+    expect([keys[0], keys.slice(1, 3).sort(), ...keys.slice(3)]).toEqual([undefined, ['one', 'two'], undefined]);
   });
 
   it('does not follow a redirect', async () => {
@@ -153,7 +165,7 @@ describe('a call over HTTP', () => {
     ['nothing', 'no_answer', null],
   ])('that is answered with %s ends as %s', async (_case, kind, result) => {
     onCall = ({ id }, response) => reply(response, { jsonrpc: '2.0', id, result });
-    expect(await act(AbortSignal.timeout(2_000))).toMatchObject({ kind });
+    expect(await (kind === 'no_answer' ? actBriefly() : act())).toMatchObject({ kind });
     expect(calls).toBe(1);
   });
 
@@ -210,7 +222,7 @@ describe('a call that is answered with a stream of events', () => {
       for (const piece of pieces) response.write(piece);
       setImmediate(() => response.destroy());
     };
-    expect(await act(AbortSignal.timeout(500))).toMatchObject({ kind: 'no_answer' });
+    expect(await actBriefly()).toMatchObject({ kind: 'no_answer' });
     expect(calls).toBe(1);
   });
 
