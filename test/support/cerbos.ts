@@ -7,8 +7,6 @@ import { join } from 'node:path';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { waitFor } from './wait-for.ts';
 
-const START_MS = 60_000;
-
 /** The binary that the npm package `cerbos` brings for this platform. */
 function binary(): string {
   const fromCerbos = createRequire(createRequire(import.meta.url).resolve('cerbos/package.json'));
@@ -43,7 +41,7 @@ export async function startCerbos(policies: Readonly<Record<string, string>>) {
     return (await fetch(`${url}/_cerbos/health`).catch(() => undefined))?.ok === true;
   };
   try {
-    await waitFor(isReady, { timeoutMs: START_MS });
+    await waitFor(isReady);
   } catch (error) {
     await stop();
     throw error;
