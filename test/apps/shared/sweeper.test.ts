@@ -6,6 +6,9 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
+/** Longer than the machine stands still. */
+const LEASE_MS = 600_000;
+
 describe('the sweeper', () => {
   let db: TestDatabase;
   beforeAll(async () => {
@@ -114,7 +117,9 @@ describe('the sweeper', () => {
     const fixture = gatedCallFixture(db.pool);
     const call = await fixture.opened();
     const atWork = await fixture.opened();
-    await fixture.lifecycle.releaseSubmission(call.gatedCallId);
+    const { releaseSubmission, takeSubmission } = fixture.lifecycle;
+    for (const { gatedCallId } of [call, atWork]) await releaseSubmission(gatedCallId);
+    expect(await takeSubmission(atWork.gatedCallId, LEASE_MS)).toBeDefined();
     const sweeper = sweeping(fixture, 1);
     try {
       expect(await ended(call.gatedCallId)).toEqual({ state: 'cancelled', reason: 'abandoned' });
@@ -135,13 +140,13 @@ describe('the sweeper', () => {
     expect(await giveUp(finished.gatedCallId)).toBe('pending');
     const takenOver = await fixture.opened();
     await releaseSubmission(takenOver.gatedCallId);
-    expect(await takeSubmission(takenOver.gatedCallId, 30_000)).toBeDefined();
+    expect(await takeSubmission(takenOver.gatedCallId, LEASE_MS)).toBeDefined();
     expect(await giveUp(takenOver.gatedCallId)).toBe('preparing');
 
     const left = await fixture.opened();
     await releaseSubmission(left.gatedCallId);
     // Both want it at once: who comes second finds what the first did.
-    const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, 30_000)]);
+    const [state, taken] = await Promise.all([giveUp(left.gatedCallId), takeSubmission(left.gatedCallId, LEASE_MS)]);
     expect(state === 'cancelled').toBe(taken === undefined);
     expect((await load(left.gatedCallId)).state).toBe(state);
   });

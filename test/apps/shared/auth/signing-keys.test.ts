@@ -78,6 +78,8 @@ it('tokens with keys that nobody knows have the keys read once in a while, not e
   await newKey('first');
   const unknown = await newKey('unknown');
   published.pop();
+  // The clock stands, however long the machine takes for them.
+  later(0);
   const tokens = await Promise.all(Array.from({ length: 20 }, () => unknown.sign()));
   for (const token of tokens) expect(await verify(token)).toBeUndefined();
   expect(reads).toBe(1);

@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPool, refuseUnfitDatabase } from '../../../../apps/shared/database/pool.ts';
 import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { createTestDatabase, withPatience, type TestDatabase } from '../../../support/database.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
+import { patiently } from '../../../support/wait-for.ts';
 
 const refused = (words: RegExp) => ({ code: 'ERR_DATABASE_UNAVAILABLE', message: expect.stringMatching(words) });
 
@@ -42,13 +43,13 @@ describe('connections to a standby', () => {
   afterAll(() => postgres.stop());
 
   it('are used by nobody, because it shows the past; to the same server as a primary they are', async () => {
-    const url = await postgres.start();
+    const url = withPatience(await postgres.start());
     await refuseUnfitDatabase(url, { durable: true });
     const pool = createPool(url, { applicationName: 'calls', durable: true });
     expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
     await postgres.crash();
     writeFileSync(join(postgres.folder, 'postgres', 'data', 'standby.signal'), '');
-    await postgres.startAsItIs();
+    await patiently(() => postgres.startAsItIs());
     await expect(pool.query('SELECT 1')).rejects.toMatchObject(refused(/it is a standby; connect to the primary/));
     await expect(refuseUnfitDatabase(url, { durable: false })).rejects.toMatchObject(refused(/it is a standby/));
     expect((await checkDatabase(url, 'development'))[0]).toMatchObject({ status: 'fail', message: 'it is a standby' });

@@ -28,7 +28,7 @@ async function start(): Promise<TemporalServer> {
 }
 
 async function withClient<T>(address: string, use: (client: Client) => Promise<T>): Promise<T> {
-  const connection = await Connection.connect({ address });
+  const connection = await Connection.connect({ address, connectTimeout: '4 minutes' });
   try {
     return await use(new Client({ connection }));
   } finally {
