@@ -12,7 +12,7 @@ export interface Asked {
 
 /**
  * An answer as it was served: status, headers in their order and spelling, body. Only what no two runs have in common is
- * named instead of shown: the date and the gateway's port.
+ * named instead of shown: the date and the gateway's port; and what a stream says by the clock alone is left out.
  */
 export async function served(
   mcpUrl: string,
@@ -31,5 +31,6 @@ export async function served(
     const name = answer.rawHeaders[at] ?? '';
     lines.push(`${name}: ${name.toLowerCase() === 'date' ? '<date>' : answer.rawHeaders[at + 1]}`);
   }
-  return [...lines, '', await text(answer)].join('\n').replaceAll(`:${port}`, ':<port>');
+  const content = (await text(answer)).replaceAll(': keep-alive\n\n', '');
+  return [...lines, '', content].join('\n').replaceAll(`:${port}`, ':<port>');
 }
