@@ -103,7 +103,8 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
     running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));
-    await untilFound(upstreams, 'files__list_directory');
+    // On a machine that is slow, the file server needs longer to start than a call waits for it.
+    await untilFound(upstreams, 'files__write_file');
   } catch (error) {
     await stop();
     throw error;
@@ -118,8 +119,6 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
       const task = (await rpc('tasks/get', { taskId })).result as unknown as Ended;
       return OVER.includes(task.status) && task;
     }) as Promise<Ended>;
-  // On a machine that is slow, the file server needs longer to start than a call waits for it.
-  await waitFor(async () => JSON.stringify(await rpc('tools/list', {})).includes('files__write_file'));
   return {
     ...{ config, secrets, lines, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
     /** Calls a tool of the file server, by its own name for it, and answers the result or the task. */
