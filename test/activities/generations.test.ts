@@ -3,6 +3,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { anApproval, anOpening } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, type World } from '../support/steps.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const WANTS_MORE = {
   kind: 'requestable',
@@ -110,8 +111,17 @@ describe('a policy that wants one more approval', () => {
   it('is not asked for any more when a decision of the generation before ends the call', async () => {
     const call = await own.fixture.granted();
     let goOn: () => void = () => undefined;
-    const late = steps({ decision: { kind: 'deny' }, decided: new Promise((resolve) => (goOn = () => resolve())) });
+    const decided = new Promise<void>((resolve) => (goOn = resolve));
+    let isAsked = false;
+    const late = steps({
+      decision: { kind: 'deny' },
+      get decided() {
+        isAsked = true;
+        return decided;
+      },
+    });
     const denied = late.claimExecution(call);
+    await waitFor(() => isAsked);
     await steps({ decision: WANTS_MORE }).claimExecution(call);
     await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
     goOn();

@@ -23,7 +23,7 @@ describe('the steps of a gated call', () => {
     it('grants on an authenticated approval, and claims in the same step', async () => {
       const call = await own.fixture.pending();
       const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call);
-      expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
+      expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
 
@@ -82,7 +82,7 @@ describe('the steps of a gated call', () => {
   describe('re-evaluating and claiming', () => {
     it('claims by the decision that it records [DENIAL-025]', async () => {
       const call = await own.fixture.granted();
-      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 60_000 });
+      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
       const { rows } = await own.db.pool.query(
         'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
         [call.gatedCallId],

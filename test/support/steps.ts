@@ -126,8 +126,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     clocksAgree: () => world.clocksAgree ?? true,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {
-      executionTimeoutMs: 60_000,
-
+      executionTimeoutMs: 600_000,
       callbackUrl: 'http://127.0.0.1:1/callbacks',
       maxGenerations: 2,
       outcomeProbes: world.probe === undefined ? {} : { [TOOL.name]: PROBE },
