@@ -18,7 +18,11 @@ describe('gated calls to which everything happens that may happen', () => {
   });
 
   it('can be had again by their seed', async () => {
-    const [first, second] = [await replay(db.pool, 'again'), await replay(db.pool, 'again')];
+    const twice = async () => [await replay(db.pool, 'again'), await replay(db.pool, 'again')] as const;
+    let [began, [first, second]] = [performance.now(), await twice()];
+    // A decision is fresh for five seconds. Where the machine stood still for so long, that was another history.
+    for (let turn = 1; performance.now() - began > 5_000 && turn < 5; turn += 1)
+      [began, [first, second]] = [performance.now(), await twice()];
     expect(first.trace.length).toBeGreaterThan(20);
     expect(second.trace).toEqual(first.trace);
   });

@@ -51,13 +51,15 @@ describe('a permit with obligations, after an approval', () => {
       stateAtArrival = open.rows[0]?.state;
       return 200;
     };
+    const before = oblige.world.asked.length;
     expect(await claimWith([NOTIFY])).toMatchObject({
       kind: 'claimed',
       state: 'claimed',
       obligations: [{ id: 'n-1', type: 'notification', outcome: 'carried_out' }],
     });
     expect(stateAtArrival).toBe('granted');
-    expect(oblige.receiver.arrived).toHaveLength(1);
+    // Once for each permit: one that grew old on its way to the claim, on a machine that stood still, is asked for again.
+    expect(oblige.receiver.arrived).toHaveLength(oblige.world.asked.length - before);
   });
 
   it('wait while a receiver is away: nothing is claimed, and the call goes on once it is back [OBL-06, OBL-07, PRJ-29]', async () => {

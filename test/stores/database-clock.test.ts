@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { checkClock, checkDatabase } from '../../apps/cli/commands/doctor/services.ts';
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 describe('the clock of the database', () => {
   let db: TestDatabase;
@@ -9,6 +10,13 @@ describe('the clock of the database', () => {
     db = await createTestDatabase();
   });
   afterAll(() => db.drop());
+
+  /** What the doctor finds, once the answer did not take too long to tell the time by it: a machine may stand still. */
+  const readInTime = <Found extends { readonly message: string } | undefined>(look: () => Promise<Found>) =>
+    waitFor(async () => {
+      const found = await look();
+      return found?.message.includes('took too long') ? undefined : found;
+    });
 
   it('is read in milliseconds', async () => {
     const before = Date.now();
@@ -24,15 +32,18 @@ describe('the clock of the database', () => {
     ['warn', 10_000, /^(9|10)[.]\d s behind this machine's$/],
     ['fail', 600_000, /^(599|600)[.]\d s behind this machine's$/],
   ])('is %s to the doctor whose machine is ahead of it by %d ms', async (status, ourAheadMs, message) => {
-    // The first answer of a new connection takes longer.
-    await db.pool.query('SELECT 1');
-    const found = await checkClock(db.pool, () => Date.now() + ourAheadMs);
+    const found = await readInTime(() => checkClock(db.pool, () => Date.now() + ourAheadMs));
     expect(found).toMatchObject({ name: 'database clock', status, message: expect.stringMatching(message) });
   });
 
   it('is among what the doctor says about a database', async () => {
-    const found = await checkDatabase(db.url, 'development');
-    expect(found.map(({ name }) => name)).toEqual(['database', 'database clock', 'migrations']);
-    expect(found.find(({ name }) => name === 'database clock')).toMatchObject({ status: 'ok' });
+    const names: string[][] = [];
+    const clock = await readInTime(async () => {
+      const found = await checkDatabase(db.url, 'development');
+      names.push(found.map(({ name }) => name));
+      return found.find(({ name }) => name === 'database clock');
+    });
+    expect(names[0]).toEqual(['database', 'database clock', 'migrations']);
+    expect(clock).toMatchObject({ status: 'ok' });
   });
 });
