@@ -9,6 +9,7 @@ import { createAccessRequestWorkflows } from '../../apps/shared/temporal/access-
 import { startPatientWorker } from '../../apps/shared/temporal/patient-worker.ts';
 import { accessRequestWorkflowId } from '../../workflows/ids.ts';
 import { newAccessRequest } from './access-requests.ts';
+import { askedAgain } from './asked-again.ts';
 import { createTestDatabase } from './database.ts';
 import { testTemporal } from './temporal.ts';
 
@@ -22,6 +23,7 @@ export async function startPacedRequests() {
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
   const log = pino({ enabled: false });
+  const workflows = createAccessRequestWorkflows(client, taskQueue);
   const store = createAccessRequestStore(db.pool);
   const temporal = { address, namespace, taskQueue, approvalsTaskQueue: taskQueue, tls: false };
   const consult = createConsult({
@@ -40,7 +42,7 @@ export async function startPacedRequests() {
   const handle = (id: string, runId?: string) => client.workflow.getHandle(accessRequestWorkflowId(id), runId);
   return {
     ...{ db, client, store, handle, temporal, consult },
-    workflows: createAccessRequestWorkflows(client, taskQueue),
+    workflows: { ...workflows, wake: askedAgain(workflows.wake) },
     /** An open request that has no workflow yet. */
     async open(changes: Parameters<typeof newAccessRequest>[0]) {
       const request = newAccessRequest(changes);

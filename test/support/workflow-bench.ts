@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, type WorkflowClientInterceptor } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import pino from 'pino';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
@@ -7,6 +7,7 @@ import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { askedAgain } from './asked-again.ts';
 import { testTemporal } from './temporal.ts';
 
 export const waiting = (waitMs: number) => ({ kind: 'wait', waitMs }) as const;
@@ -31,6 +32,16 @@ export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<Retur
   return { activities, steps };
 }
 
+/** A task of a workflow that is not over in time is given out again, and its steps are taken once more: a machine may stand still. */
+const UNHURRIED: WorkflowClientInterceptor = {
+  startWithDetails: (input, next) => next(unhurried(input)),
+  signalWithStart: (input, next) => next(unhurried(input)),
+};
+const unhurried = <Input extends { readonly options: object }>(input: Input): Input => ({
+  ...input,
+  options: { ...input.options, workflowTaskTimeout: { seconds: 120 } },
+});
+
 export interface Run {
   start(): Promise<void>;
   poke(): Promise<void>;
@@ -43,7 +54,10 @@ export async function startWorkflowBench() {
   installRuntime(pino({ enabled: false }));
   const { address } = await testTemporal();
   const native = await NativeConnection.connect({ address });
-  const client = new Client({ connection: await Connection.connect({ address }) });
+  const client = new Client({
+    connection: await Connection.connect({ address }),
+    interceptors: { workflow: [UNHURRIED] },
+  });
   const bundle: WorkflowBundle = await bundleWorkflows();
   return {
     client,
@@ -58,8 +72,8 @@ export async function startWorkflowBench() {
       const workflows = createGatedCallWorkflows(client, { taskQueue, restMs });
       return worker.runUntil(() =>
         use({
-          start: () => workflows.start(gatedCallId),
-          poke: () => workflows.poke(gatedCallId),
+          start: askedAgain(() => workflows.start(gatedCallId)),
+          poke: askedAgain(() => workflows.poke(gatedCallId)),
           result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
           handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
         }),
