@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import type { WorldCall } from '../support/engine-world.ts';
-import { callAt } from '../support/engine-stages.ts';
+import { callAt, type Stage } from '../support/engine-stages.ts';
 import type { Engine } from '../support/engine.ts';
 import { engineForOperators, giveTenAttempts, runningStep } from '../support/operators.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 
 let engine!: Engine;
 engineForOperators((started) => (engine = started));
@@ -11,14 +11,29 @@ engineForOperators((started) => (engine = started));
 const service = () => engine.client.workflowService;
 /** How many answers of the tool have not come to the worker so far. */
 const lost = () => engine.world.evidence().faults?.length ?? 0;
-describe('the invocation of a tool', () => {
-  it('that is reset, paused, resumed and given ten attempts by an operator sends nothing twice', async () => {
-    const call = await callAt('is sent and has no answer', engine);
+
+type Step = Awaited<ReturnType<typeof runningStep>>;
+/**
+ * A call at the stage, to whose step an operator did this beside giving it ten attempts. The engine gives up a step of which it
+ * hears nothing for ten seconds: where the machine stood still for so long, there is another call.
+ */
+const operated = (stage: Stage, operate: (step: Step) => Promise<unknown>) =>
+  patiently(async () => {
+    const call = await callAt(stage, engine);
     const at = await runningStep(engine, call);
     await giveTenAttempts(engine, at);
-    await service().resetActivity({ ...at, resetHeartbeat: true });
-    await service().pauseActivity({ ...at, reason: 'test' });
-    await service().unpauseActivity({ ...at, resetAttempts: true });
+    await operate(at);
+    return { call, at };
+  });
+const paused = (at: Step) => service().pauseActivity({ ...at, reason: 'test' });
+
+describe('the invocation of a tool', () => {
+  it('that is reset, paused, resumed and given ten attempts by an operator sends nothing twice', async () => {
+    const { call } = await operated('is sent and has no answer', async (at) => {
+      await service().resetActivity({ ...at, resetHeartbeat: true });
+      await service().pauseActivity({ ...at, reason: 'test' });
+      await service().unpauseActivity({ ...at, resetAttempts: true });
+    });
     engine.world.say(call, { result: new Error('the worker does not know what became of it') });
     const before = lost();
     engine.world.releaseAll();
@@ -30,10 +45,7 @@ describe('the invocation of a tool', () => {
   });
 
   it('that is paused before it has the permit and never resumed: the call ends as not sent, and so does its workflow', async () => {
-    const call = await callAt('is claimed and has no permit', engine);
-    const at = await runningStep(engine, call);
-    await giveTenAttempts(engine, at);
-    await service().pauseActivity({ ...at, reason: 'test' });
+    const { call } = await operated('is claimed and has no permit', paused);
     await engine.world.fixture.endExecution(call);
     await waitFor(async () => (await engine.world.stateOf(call)) === 'execution_error');
     engine.world.releaseAll();
@@ -70,10 +82,7 @@ describe('the invocation of a tool', () => {
   };
 
   it('that fails while an operator has it paused: the call ends at its deadline, its workflow as soon as it is resumed', async () => {
-    const call = await callAt('is sent and has no answer', engine);
-    const at = await runningStep(engine, call);
-    await giveTenAttempts(engine, at);
-    await service().pauseActivity({ ...at, reason: 'test' });
+    const { call, at } = await operated('is sent and has no answer', paused);
     engine.world.say(call, { result: new Error('the worker does not know what became of it') });
     const before = lost();
     engine.world.releaseAll();

@@ -32,7 +32,7 @@ describe(`${POKES} pokes`, () => {
       const { runId } = await handle(call).describe();
       await inParallel(POKES, 50, () => handle(call).signal('poke'));
       if (then === 'hands over from run to run') {
-        await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 120_000 });
+        await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 300_000 });
       }
       const looks = world.counts.looks - before;
       // However long the machine takes for them: each run may look five times at once, and then once in five seconds.
@@ -40,12 +40,15 @@ describe(`${POKES} pokes`, () => {
       goOn(engine, [call]);
       await engine.workflows.poke(call.gatedCallId);
       expect(await world.ended(call, 120_000)).toBe('executed');
-      await engine.closed(call, 120_000);
+      // A step that the engine gave up while the machine stood still: the workflow waits for the end of the execution.
+      await engine.closed(call, 300_000);
+      const { events } = await engine.client.workflow.getHandle(handle(call).workflowId, runId).fetchHistory();
+      const isGivenUp = events?.some((event) => event.activityTaskTimedOutEventAttributes) === true;
       const lengths = await lengthsOfRuns(engine, call);
       process.stderr.write(`      ${POKES} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
       expect(world.arrivalsOf(call)).toBe(1);
       expect(looks).toBeLessThan(mostLooks);
-      expect(lengths.length > 1).toBe(then === 'hands over from run to run');
+      expect(lengths.length > 1).toBe(then === 'hands over from run to run' || isGivenUp);
       expect(Math.max(...lengths)).toBeLessThan(20_000);
     },
   );

@@ -19,7 +19,7 @@ export function engineForOperators(use: (engine: Engine) => void): void {
     engine = await startEngine({ address, world: { executionTimeoutMs: EXECUTION_MS, firstLookMs: 500 } });
     use(engine);
     await engine.startWorker();
-  }, 180_000);
+  });
   afterAll(() => engine?.stop());
   beforeEach(async () => {
     maintenance = await engine?.startMaintenance();
