@@ -5,7 +5,7 @@ import { ATTACK_NAMES, runForgeries } from './run-forgeries.ts';
 const COUNT = 1_000;
 
 let ground!: Ground;
-beforeAll(async () => void (ground = await startGround()), 120_000);
+beforeAll(async () => void (ground = await startGround()));
 afterAll(() => ground?.stop());
 
 it(`no forged or mutated token, approval, callback or decision is taken for genuine, and genuine ones are (${COUNT}) [ARAP-BND-01, ARAP-BND-20, ARAP-CB-09, ARAP-CMP-13, ARAP-REV-06, ARAP-REV-07, ARAP-REV-17, PRJ-06, PRJ-10]`, async () => {

@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait-for.ts';
 const obstacle = whyNoSmallDisks();
 /** Where it cannot be tried it is skipped, and its name says why. */
 const onSmallDisk = (name: string, test: () => Promise<void>) =>
-  obstacle === undefined ? it(name, test, 300_000) : it.skip(`${name} (not tried here: ${obstacle})`, test);
+  obstacle === undefined ? it(name, test) : it.skip(`${name} (not tried here: ${obstacle})`, test);
 let postgres!: SmallDiskPostgres;
 let pool: Pool;
 let checks: Pool;

@@ -158,7 +158,7 @@ export interface Held {
   readonly gatedCallId: string;
 }
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 300_000;
 
 /** Repeats what says that it may be repeated. Whatever else fails is a failure of the test. */
 export async function repeated<T>(run: () => Promise<T>): Promise<T> {
