@@ -11,8 +11,9 @@ import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shar
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { startInfrastructure, type Infrastructure } from '../support/infrastructure.ts';
+import { preloading } from '../support/preload.ts';
 import { stackConfig } from '../support/stack-config.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 import { connectCaller, type Caller } from './caller.ts';
 import { VICTIMS, type Victim } from './steps.ts';
 
@@ -89,10 +90,12 @@ export class Rig {
     await this.#start('ledger');
     await Promise.all(PARTS.slice(1).map((part) => this.#start(part)));
     const approver = { name: 'alice', audience: 'approvals' } as const;
-    this.approverToken = (await requestPersonToken(this.config, this.secrets, approver)).accessToken;
+    const tokenOf = (who: Parameters<typeof requestPersonToken>[2]) =>
+      patiently(async () => (await requestPersonToken(this.config, this.secrets, who)).accessToken);
+    this.approverToken = await tokenOf(approver);
     for (const name of CALLERS) {
-      const { accessToken } = await requestPersonToken(this.config, this.secrets, { name, audience: 'mcp' });
-      this.callers.push(await connectCaller(this.config.urls.mcp, { name, token: accessToken }));
+      const token = await tokenOf({ name, audience: 'mcp' });
+      this.callers.push(await patiently(() => connectCaller(this.config.urls.mcp, { name, token })));
     }
   }
 
@@ -110,6 +113,7 @@ export class Rig {
       env: {
         ...process.env,
         ...this.#infrastructure?.environment,
+        ...preloading(),
         COUNTERSIGN_STATE: this.stateDir,
         CRASH_FAILPOINTS: this.failpoints,
         CRASH_VICTIM: part,

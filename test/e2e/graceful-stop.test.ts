@@ -5,7 +5,7 @@ import { sealedDatabase } from '../support/artefacts.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { requestOf } from '../support/sealed-calls.ts';
 import { startStack, type Part, type Stack } from '../support/stack.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { patiently, waitFor } from '../support/wait-for.ts';
 
 const CALLS = 50;
 /** Longer than a stop takes when nothing is at its tool. */
@@ -34,7 +34,9 @@ async function callsInFlight(run: string): Promise<string[]> {
     name: 'files__write_file',
     arguments: { path: pathOf(run, index), content: run },
   });
-  const taskIds = await Promise.all(indices.map((index) => openGatedCall(stack.config.urls.mcp, token, write(index))));
+  const taskIds = await Promise.all(
+    indices.map((index) => patiently(() => openGatedCall(stack.config.urls.mcp, token, write(index)))),
+  );
   const of = await sealedDatabase(stack);
   stack.holdUpstream();
   for (const taskId of taskIds) await stack.decide(await requestOf(of, taskId), { verdict: 'approve' });

@@ -9,6 +9,7 @@ import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { createTemporalClient } from '../../apps/shared/temporal/connection.ts';
 import { heldCalls } from '../support/held-calls.ts';
+import { preloading } from '../support/preload.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
@@ -46,6 +47,7 @@ describe('a database that was restored from a backup', () => {
   async function reconcile(address = engineAddress()): Promise<Record<string, number>> {
     const env = {
       ...process.env,
+      ...preloading(),
       DATABASE_URL: await databaseUrl(),
       TEMPORAL_ADDRESS: address,
       COUNTERSIGN_STATE: stack.stateDir,

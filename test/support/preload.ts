@@ -1,7 +1,12 @@
 import { pathToFileURL } from 'node:url';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
-/** Variables with which a process loads a script of this folder before anything else. */
-export const preloading = (script: string): Record<string, string> => ({
-  NODE_OPTIONS: `--import ${pathToFileURL(packagePath('test', 'support', script)).href}`,
+/** The machine of a test may stand still. A benchmark measures that. */
+const ALWAYS = process.env['JEST_WORKER_ID'] === undefined ? [] : ['running-clock.mjs'];
+
+/** Variables with which a process loads these scripts of this folder before anything else. */
+export const preloading = (...scripts: readonly string[]): Record<string, string> => ({
+  NODE_OPTIONS: [...ALWAYS, ...scripts]
+    .map((script) => `--import ${pathToFileURL(packagePath('test', 'support', script)).href}`)
+    .join(' '),
 });

@@ -23,6 +23,7 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { send, sendUntilAnswered, type Sent } from './gateway-wire.ts';
 import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
+import { preloading } from './preload.ts';
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
@@ -66,10 +67,8 @@ export class Stack {
     const child = spawn(process.execPath, [packagePath('dist', script[0] ?? ''), ...script.slice(1)], {
       cwd: this.folder,
       env: {
-        ...process.env,
-        ...this.#infrastructure?.environment,
-        COUNTERSIGN_STATE: this.stateDir,
-        ...variables,
+        ...{ ...process.env, ...this.#infrastructure?.environment, ...preloading() },
+        ...{ COUNTERSIGN_STATE: this.stateDir, ...variables },
       },
       stdio: ['ignore', log, log],
     });

@@ -1,53 +1,5 @@
 import { afterAll } from '@jest/globals';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Server } from 'node:http';
-import { promisify } from 'node:util';
+import { keepNoMoreOpen } from './standing-still.mjs';
 
-/**
- * The machine of a test may stand still for seconds at any moment, and its clock goes on. Afterwards every limit that was
- * running has passed, before the answer that came meanwhile is read. So in test files, and in all of the product that runs in them,
- * a timer is waited for in steps: whatever stood still loses one of them, and the answer is read before the next.
- */
-const STEPS = 4;
-/** In milliseconds. Shorter ones are pauses, and no limits. */
-const SHORTEST_MS = 100;
-const LONGEST_MS = 2 ** 31 - 1;
-/** In milliseconds. How long a server leaves a connection open that nobody uses; Node's 5 s pass while a client is about to use it. */
-const KEPT_OPEN_MS = 120_000;
-
-const plainTimeout = globalThis.setTimeout;
-
-function inSteps(callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): NodeJS.Timeout {
-  if (!(ms >= SHORTEST_MS && ms <= LONGEST_MS)) return plainTimeout(callback, ms, ...args);
-  let left = STEPS;
-  const timer = plainTimeout(() => {
-    left -= 1;
-    if (left > 0) nextStep();
-    else callback(...args);
-  }, ms / STEPS);
-  const nextStep = timer.refresh.bind(timer);
-  timer.refresh = () => {
-    left = STEPS;
-    return nextStep();
-  };
-  return timer;
-}
-
-function signalAfter(ms: number): AbortSignal {
-  const controller = new AbortController();
-  const passed = () => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
-  inSteps(passed, ms).unref();
-  return controller.signal;
-}
-
-const promised = Object.getOwnPropertyDescriptor(plainTimeout, promisify.custom);
-globalThis.setTimeout = Object.defineProperty(inSteps, promisify.custom, promised ?? {}) as typeof setTimeout;
-globalThis.AbortSignal = new Proxy(AbortSignal, {
-  get: (signals, name) => (name === 'timeout' ? signalAfter : Reflect.get(signals, name)),
-});
-
-const keepOpen = (message: unknown) => {
-  (message as { readonly server: Server }).server.keepAliveTimeout = KEPT_OPEN_MS;
-};
-subscribe('http.server.request.start', keepOpen);
-afterAll(() => void unsubscribe('http.server.request.start', keepOpen));
+// For test files, and all of the product that runs in them.
+afterAll(keepNoMoreOpen);
