@@ -57,6 +57,7 @@ describe('the binding token of a submission', () => {
     it('by keys that came since, and the keys are not read for each that nobody knows [ARAP-DIS-09]', async () => {
       await service.restart();
       const next = await anEs256Key('next');
+      at(Date.now());
       expect(await answer({})).toEqual(TAKEN);
       const asked = () => service.pdpAsked.filter(({ path }) => path === '/access/v1/jwks').length;
       const before = asked();

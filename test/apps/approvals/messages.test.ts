@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
 import { configuredApprovers } from '../../../apps/approvals/webhooks/directory.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { ALL_BUT_THE_DATE } from '../../support/input-calls.ts';
 
 describe('signed messages', () => {
   const service = new ApprovalsUnderTest();
@@ -18,6 +19,7 @@ describe('signed messages', () => {
     beforeEach(async () => {
       request = await service.open();
     });
+    afterEach(() => void jest.useRealTimers());
 
     const decision = (changes: object = {}) =>
       JSON.stringify({
@@ -96,6 +98,8 @@ describe('signed messages', () => {
       ['a dot in the id', (_headers, body) => headersFor(body, { id: 'msg_a.b' })],
     ])('refuses %s', async (_name, change) => {
       const body = decision();
+      // What is to come may not become the present on its way.
+      jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
       expect((await post(body, change(headersFor(body), body))).status).toBe(401);
       expect(await statusOf(request.id)).toBe('pending');
     });

@@ -5,6 +5,7 @@ import { openBundle, type BundleItem } from '../../support/bundles.ts';
 
 const URN = 'urn:openid:authzen:access-request:error:';
 const DAY = 86_400_000;
+const HOUR = 3_600_000;
 
 describe('an access request that has ended', () => {
   const service = new ApprovalsUnderTest();
@@ -35,10 +36,10 @@ describe('an access request that has ended', () => {
 
   it('can be read as long as it is kept, then is expired, then unknown [ARAP-STS-18] [ARAP-STS-19] [ARAP-ERR-07] [ARAP-APV-08]', async () => {
     const { id } = await ended();
-    await age(id, 2 * DAY - 60_000);
+    await age(id, 2 * DAY - HOUR);
     await forget();
     expect(await told(id)).toEqual([200, 'approved']);
-    await age(id, 60_000);
+    await age(id, HOUR);
     await forget();
     expect(await told(id)).toEqual([410, `${URN}task_expired`]);
     const cancelled = await service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
@@ -52,11 +53,11 @@ describe('an access request that has ended', () => {
 
   it('has its key a day longer, and no longer than that [ARAP-IDM-03] [ARAP-IDM-06] [ARAP-IDM-07] [ARAP-IDM-09]', async () => {
     const { id, again } = await ended();
-    await age(id, DAY - 60_000);
+    await age(id, DAY - HOUR);
     await forget();
     const repeated = await again();
     expect([repeated.status, repeated.body.task?.id]).toEqual([201, id]);
-    await age(id, 60_000);
+    await age(id, HOUR);
     await forget();
     // The key is free; the denial is used, and stays so.
     expect((await again()).body.type).toBe(`${URN}invalid_denial_binding`);

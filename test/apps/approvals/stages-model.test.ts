@@ -21,7 +21,7 @@ const stages = fc.array(stage, { minLength: 1, maxLength: 4 }).map((all) =>
   all.map(({ quorum, veto, escalates, skipped }, index) =>
     aStage({
       ...{ name: `stage ${index}`, quorum, veto },
-      ...(escalates && { then: 'escalate' as const, withinSeconds: 60 }),
+      ...(escalates && { then: 'escalate' as const, withinSeconds: 3_600 }),
       onlyOnEscalation: index > 0 && skipped,
     }),
   ),

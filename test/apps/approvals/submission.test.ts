@@ -146,6 +146,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
   });
 
   it('refuses a stale denial, but not within thirty seconds [ARAP-BND-18, ARAP-ERR-03, ARAP-CLK-01, ARAP-CLK-02]', async () => {
+    jest.useFakeTimers({ doNotFake: [...ALL_BUT_THE_DATE] });
     expect(await refusal({ expiresAt: longAgo() })).toEqual([410, 'expired_denial']);
     const justOver = new Date((Math.floor(Date.now() / 1_000) - 5) * 1_000);
     expect((await service.submit(await service.submission({ expiresAt: justOver }))).status).toBe(202);
