@@ -2,6 +2,7 @@ import { ApprovalsUnderTest } from '../support/approvals.ts';
 import type { Browser } from '../support/browser.ts';
 import { csrfTokenIn } from '../support/pages.ts';
 import { inParallel } from '../support/regime.ts';
+import { untilAnswered } from '../support/wait-for.ts';
 
 /** Requests that are voted on at the same time. */
 const AT_ONCE = 4;
@@ -49,8 +50,8 @@ async function race(service: ApprovalsUnderTest, requests: number): Promise<Quor
   const began = performance.now();
   await inParallel(requests, AT_ONCE, async () => {
     const request = await service.open({ claims: { template: 'two_of_three' } });
-    const statuses = await Promise.all(voters.map((vote) => vote(request)));
-    for (const status of statuses) answers[status] = (answers[status] ?? 0) + 1;
+    const answered = voters.map((vote) => untilAnswered(async () => ({ status: await vote(request) })));
+    for (const { status } of await Promise.all(answered)) answers[status] = (answers[status] ?? 0) + 1;
   });
   const seconds = (performance.now() - began) / 1_000;
   const found = await contradictionsIn(service, requests);

@@ -7,6 +7,7 @@ import { importJWK, SignJWT, type JWK, type JWTPayload } from 'jose';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { publicKey } from '../../apps/shared/auth/signing-key.ts';
+import type { IssuedToken } from '../../apps/shared/auth/client-credentials.ts';
 import { requestPersonToken } from '../../apps/shared/auth/person-token.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
@@ -62,6 +63,8 @@ export class ApprovalsUnderTest {
   #service: Running | undefined;
   readonly #running: Running[] = [];
   readonly #servers: HttpServer[] = [];
+  /** By person and audience. They last longer than any test. */
+  readonly #tokens = new Map<string, Promise<IssuedToken>>();
 
   get url() {
     return this.config.urls.approvals;
@@ -173,7 +176,10 @@ export class ApprovalsUnderTest {
   }
 
   async token(name: string, audience: 'approvals' | 'mcp' = 'approvals'): Promise<string> {
-    return (await requestPersonToken(this.config, this.#keys, { name, audience })).accessToken;
+    const key = `${audience} ${name}`;
+    const token = this.#tokens.get(key) ?? requestPersonToken(this.config, this.#keys, { name, audience });
+    this.#tokens.set(key, token);
+    return (await token).accessToken;
   }
 
   /** A token of the issuer with these claims, as another issuer than the embedded one may give them out. */

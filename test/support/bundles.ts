@@ -5,6 +5,7 @@ import type { ApprovalsUnderTest } from './approvals.ts';
 import { boundBundle, boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { signedDenial, type DenialChanges } from './signed-denials.ts';
+import { untilAnswered } from './wait-for.ts';
 
 /** An item as approvers see it. */
 export interface BundleItem {
@@ -76,7 +77,7 @@ export async function openBundle(service: ApprovalsUnderTest, n: number, more: o
   const body = { ...(await bundleOf(submitted, denying(service))), ...more };
   const key = { 'idempotency-key': randomUUID() };
   const again = () => service.submit(body, key);
-  const { status, body: answer } = await again();
+  const { status, body: answer } = await untilAnswered(again);
   if (status !== 202) throw new Error(`the bundle was answered ${status}: ${JSON.stringify(answer)}`);
   const id = answer.task.id as string;
   const listed = (await service.asPerson('alice', '/requests')).body.requests as BundleItem[];

@@ -4,7 +4,7 @@ import { bundleStatus } from '../../../workflows/domain/access-request/bundle.ts
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { openBundle } from '../../support/bundles.ts';
 import { inParallel } from '../../support/regime.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { untilAnswered, waitFor } from '../../support/wait-for.ts';
 
 const BUNDLES = 12;
 const AT_ONCE = 3;
@@ -18,7 +18,7 @@ const service = new ApprovalsUnderTest();
 beforeAll(() => service.start({ approvals: { bulk: {} } }));
 afterAll(() => service.stop());
 
-const shown = async (id: string) => (await service.status(id)).body.task as Shown;
+const shown = async (id: string) => (await untilAnswered(() => service.status(id))).body.task as Shown;
 
 /**
  * One approves all items, another denies all in the other order, and the client gives the bundle up, at once or as soon as one
@@ -28,10 +28,10 @@ async function race(isAtOnce: boolean) {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
   const { id, items } = await openBundle(service, 3, { callback });
   const voting = [
-    ...items.map((item) => service.vote('alice', item, 'approve')),
-    ...[...items].reverse().map((item) => service.vote('bob', item, 'deny')),
+    ...items.map((item) => untilAnswered(() => service.vote('alice', item, 'approve'))),
+    ...[...items].reverse().map((item) => untilAnswered(() => service.vote('bob', item, 'deny'))),
   ];
-  const cancel = () => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
+  const cancel = () => untilAnswered(() => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' }));
   const [looks, votes, cancelled] = await Promise.all([
     Promise.all([shown(id), shown(id), shown(id)]),
     Promise.all(voting),
@@ -46,12 +46,15 @@ async function race(isAtOnce: boolean) {
 }
 
 it('two approvers and a cancellation at once leave nothing that contradicts itself [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
-  const cancellations: number[] = [];
   const races: Awaited<ReturnType<typeof race>>[] = [];
-  await inParallel(BUNDLES, AT_ONCE, async (index) => void races.push(await race(index % 3 === 0)));
+  const another = async () => void races.push(await race(races.length % 3 === 0));
+  await inParallel(BUNDLES, AT_ONCE, another);
+  // Some come in time and some too late, or in between: before that it was no race.
+  const ends = () => new Set(races.map(({ looks }) => looks.at(-1)?.status));
+  const wasRace = () => ends().size > 1 && races.some(({ cancelled }) => cancelled === 200);
+  await waitFor(async () => wasRace() || (await another()));
   await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
   for (const { id, looks, answers, cancelled } of races) {
-    cancellations.push(cancelled);
     for (const { status, items } of looks) {
       expect(status).toBe(bundleStatus(items.map((item) => item.status)));
       for (const item of items) expect('result' in item).toBe(item.status === 'approved');
@@ -69,9 +72,6 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
       .map(({ body }) => JSON.parse(body) as unknown);
     expect(told).toMatchObject([{ task: { id, status: end?.status } }]);
   }
-  // Some came in time and some too late, or in between: it was a race.
-  expect(new Set(races.map(({ looks }) => looks.at(-1)?.status)).size).toBeGreaterThan(1);
-  expect(cancellations).toContain(200);
 });
 
 it('the last two items that end in the same moment tell of it once [ARAP-CB-05]', async () => {
