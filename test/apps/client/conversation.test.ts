@@ -121,7 +121,7 @@ describe('a conversation through the gateway, on the official client', () => {
       callTool: (call: { name: string; arguments: Record<string, unknown> }, signal: AbortSignal) =>
         client.callTool(call, { signal }),
     };
-    return new Conversation(server, { argumentsFor: (_tool, query) => ({ query }) });
+    return new Conversation(server, { argumentsFor: (_tool, query) => ({ query }), timeoutMs: 60_000 });
   };
 
   it('finds a preprocessor though that client drops its flag, and runs it for each prompt [PRE-007]', async () => {
