@@ -42,7 +42,7 @@ export async function startPacedRequests() {
   const handle = (id: string, runId?: string) => client.workflow.getHandle(accessRequestWorkflowId(id), runId);
   return {
     ...{ db, client, store, handle, temporal, consult },
-    workflows: { ...workflows, wake: askedAgain(workflows.wake) },
+    workflows: { ...workflows, wake: askedAgain(workflows.wake), rouse: askedAgain(workflows.rouse) },
     /** An open request that has no workflow yet. */
     async open(changes: Parameters<typeof newAccessRequest>[0]) {
       const request = newAccessRequest(changes);

@@ -6,7 +6,7 @@ import { startPace } from '../../../apps/approvals/pace.ts';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { aStage } from '../../support/access-requests.ts';
 import { startPacedRequests } from '../../support/paced-requests.ts';
-import { patiently, waitFor } from '../../support/wait-for.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const HOUR = 3_600;
 
@@ -29,11 +29,9 @@ describe('an open access request whose workflow is not there', () => {
     );
     await world.db.pool.query('DELETE FROM approvals.outbox WHERE subject_id = $1', [id]);
   };
-  /** As the outbox does, again when the engine took too long to answer. */
-  const wake = (id: string) => patiently(() => world.workflows.wake(id).then(() => true));
   const waiting = async (stage: Parameters<typeof aStage>[0]) => {
     const { id } = await open(stage);
-    await wake(id);
+    await world.workflows.wake(id);
     await waitFor(() => world.waits(id));
     return id;
   };
@@ -106,7 +104,7 @@ describe('an open access request whose workflow is not there', () => {
     const worker = await Worker.create({ connection, namespace, taskQueue, workflowBundle });
     await worker
       .runUntil(async () => {
-        for (const id of ids) await wake(id);
+        for (const id of ids) await world.workflows.wake(id);
         for (const id of ids) await waitFor(() => world.waits(id));
       })
       .finally(() => connection.close());
@@ -119,7 +117,7 @@ describe('an open access request whose workflow is not there', () => {
     const [late, over] = [(await open(stage)).id, (await open(stage)).id];
     await world.withoutWorker(() => beginWrongly([late, over]));
     const wrong = await Promise.all([late, over].map(async (id) => (await world.handle(id).describe()).runId));
-    await Promise.all([late, over].map(wake));
+    await Promise.all([late, over].map((id) => world.workflows.wake(id)));
     await world.store.cancel(over, { note: { by: { client: 'mcp-gateway' } } });
     for (const id of [late, fine]) await pass(id, HOUR);
     const running = pace();
@@ -132,8 +130,7 @@ describe('an open access request whose workflow is not there', () => {
     expect(await events(late)).toEqual(['reminder']);
     const ends = [late, over].map(async (id, index) => (await world.handle(id, wrong[index]).describe()).status.name);
     expect(await Promise.all(ends)).toEqual(['TERMINATED', 'TERMINATED']);
-    const roused = await patiently(async () => ({ isRoused: await world.workflows.rouse(fine) }));
-    expect(roused).toEqual({ isRoused: false });
+    expect(await world.workflows.rouse(fine)).toBe(false);
     expect((await world.handle(fine).describe()).runId).toBe(fineRun);
   }, 600_000);
 });
