@@ -122,8 +122,8 @@ describe('an open access request whose workflow is not there', () => {
     for (const id of [late, fine]) await pass(id, HOUR);
     const running = pace();
     try {
-      await waitFor(async () => (await events(late)).includes('reminder'), { timeoutMs: 240_000 });
-      await waitFor(async () => (await statusOf(over)) === 'COMPLETED', { timeoutMs: 240_000 });
+      await waitFor(async () => (await events(late)).includes('reminder'));
+      await waitFor(async () => (await statusOf(over)) === 'COMPLETED');
     } finally {
       await running.stop();
     }
