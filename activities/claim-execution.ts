@@ -23,12 +23,18 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
       return await goOn(await store.load(gatedCallId));
     } catch (error) {
       if (isSealingKeyMissing(error)) {
-        log.error({ gatedCallId, alarm: 'sealing_key_missing', err: error }, 'a gated call waits for a sealing key');
+        log.error(
+          { gatedCall: gatedCallId, alarm: 'sealing_key_missing', err: error },
+          'a gated call waits for a sealing key',
+        );
         const call = await store.progress(gatedCallId);
         return (await withoutItsContent(deps, call)) ?? putOff(call);
       }
       if (!isSealBroken(error)) throw error;
-      log.error({ gatedCallId, alarm: 'seal_broken', err: error }, 'a gated call is denied because its seal is broken');
+      log.error(
+        { gatedCall: gatedCallId, alarm: 'seal_broken', err: error },
+        'a gated call is denied because its seal is broken',
+      );
       // One that is claimed stays so: nothing can be sent without the binding, and the execution deadline says so.
       await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
       return { kind: 'ended' };
@@ -70,7 +76,10 @@ function createClaim(deps: ActivityDeps) {
     const { gatedCallId, generation, epoch, approval } = call;
     if (approval === undefined) return { kind: 'ended' };
     if (!clocksAgree()) {
-      log.warn({ gatedCallId }, 'a claim is put off: the clocks are too far apart, or were not compared yet');
+      log.warn(
+        { gatedCall: gatedCallId },
+        'a claim is put off: the clocks are too far apart, or were not compared yet',
+      );
       return putOff(call);
     }
     const answer = await reEvaluate({ ...call, approval });

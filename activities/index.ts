@@ -1,3 +1,4 @@
+import { inLogScope } from '../apps/shared/log-scope.ts';
 import type { ActivityPorts, Ended, GatedCallRef } from '../workflows/activity-ports.ts';
 import { createClaimExecution } from './claim-execution.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -7,11 +8,17 @@ import { createSettle } from './settle.ts';
 /** The activities of the worker, bound to what they reach the world through. */
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
-    claimExecution: endedOnceGone(deps, createClaimExecution(deps)),
-    invokeTool: createInvokeTool(deps),
-    settle: endedOnceGone(deps, createSettle(deps)),
+    claimExecution: inScope(endedOnceGone(deps, createClaimExecution(deps))),
+    invokeTool: inScope(createInvokeTool(deps)),
+    settle: inScope(endedOnceGone(deps, createSettle(deps))),
   };
 }
+
+/** Whatever a step logs, and whatever it asks other services, is about its call. */
+const inScope =
+  <Answer>(step: (call: GatedCallRef) => Promise<Answer>) =>
+  (call: GatedCallRef): Promise<Answer> =>
+    inLogScope({ gatedCall: call.gatedCallId }, () => step(call));
 
 /**
  * A step that fails because its call is gone says that the call has ended: repeating it finds nothing, for ever. Looked at
@@ -24,7 +31,7 @@ function endedOnceGone<Answer>({ store, log }: ActivityDeps, step: (call: GatedC
     } catch (error) {
       // Where that cannot be told now either, what the step failed of stays the failure.
       if (!(await store.isGone(call.gatedCallId).catch(() => false))) throw error;
-      log.warn({ gatedCallId: call.gatedCallId }, 'a gated call is gone; its workflow ends');
+      log.warn({ gatedCall: call.gatedCallId }, 'a gated call is gone; its workflow ends');
       return { kind: 'ended' };
     }
   };

@@ -1,3 +1,4 @@
+import { inLogScope } from '../apps/shared/log-scope.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestStatus, type RequestStatus } from './request-status.ts';
@@ -23,17 +24,21 @@ export function createLook(deps: LookDeps): (gatedCallId: string) => Promise<voi
       // The workflow denies such a call, and raises the alarm.
       if (isSealBroken(error)) return { kind: 'seal_broken' };
       if (isSealingKeyMissing(error)) {
-        log.error({ gatedCallId, alarm: 'sealing_key_missing', err: error }, 'a gated call waits for a sealing key');
+        log.error(
+          { gatedCall: gatedCallId, alarm: 'sealing_key_missing', err: error },
+          'a gated call waits for a sealing key',
+        );
         return { kind: 'unknown' };
       }
       throw error;
     }
   }
 
-  return async (gatedCallId) => {
-    const found = await look(gatedCallId);
-    if (found.kind === 'unknown') return;
-    if (found.kind !== 'pending') await dueLooks.wake(gatedCallId);
-    else if (found.retryAfterMs !== undefined) await dueLooks.putOff(gatedCallId, found.retryAfterMs);
-  };
+  return (gatedCallId) =>
+    inLogScope({ gatedCall: gatedCallId }, async () => {
+      const found = await look(gatedCallId);
+      if (found.kind === 'unknown') return;
+      if (found.kind !== 'pending') await dueLooks.wake(gatedCallId);
+      else if (found.retryAfterMs !== undefined) await dueLooks.putOff(gatedCallId, found.retryAfterMs);
+    });
 }

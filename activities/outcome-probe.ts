@@ -41,7 +41,7 @@ export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDe
       );
       return said.kind === 'result' && !said.isError ? read(said.result) : undefined;
     } catch (error) {
-      log.warn({ gatedCallId: call.gatedCallId, err: error }, 'an outcome probe failed');
+      log.warn({ gatedCall: call.gatedCallId, err: error }, 'an outcome probe failed');
       return undefined;
     }
   };

@@ -57,7 +57,7 @@ export function createReEvaluate(
       return (await requestAgain(call, decision, input.additions)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
-      deps.log.warn({ gatedCallId: call.gatedCallId, code: error.code }, 're-evaluation is put off');
+      deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
       return putOff(call);
     }
   };
@@ -96,7 +96,7 @@ async function lookAtTool(
   const { caller, claims = {} } = binding;
   const { unmet, undecided } = await checks.check({ requirements, tool: binding.tool, caller, claims });
   if (unmet.length > 0) {
-    log.warn({ gatedCallId, unmet }, 'a gated call is denied because requirements of its tool are not met');
+    log.warn({ gatedCall: gatedCallId, unmet }, 'a gated call is denied because requirements of its tool are not met');
     return 'requirement_unmet';
   }
   return undecided.length > 0 ? 'undecided' : 'fit';

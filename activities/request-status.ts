@@ -17,7 +17,7 @@ export function createRequestStatus(
       return { kind: 'pending' };
     } catch (error) {
       if (isSealBroken(error) || !(error instanceof CountersignError)) throw error;
-      deps.log.warn({ gatedCallId, code: error.code }, 'status of an access request could not be read');
+      deps.log.warn({ gatedCall: gatedCallId, code: error.code }, 'status of an access request could not be read');
       return { kind: 'unknown' };
     }
   };

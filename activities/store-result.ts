@@ -11,9 +11,9 @@ export async function storeResult(
 ): Promise<void> {
   const { gatedCallId, invocationId } = of;
   if (result.kind === 'no_answer') {
-    log.error({ gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
+    log.error({ gatedCall: gatedCallId, cause: result.cause }, 'an invocation got no answer; its outcome is unknown');
   } else if (result.kind === 'not_sent') {
-    log.warn({ gatedCallId, cause: result.cause }, 'a claimed call was not sent');
+    log.warn({ gatedCall: gatedCallId, cause: result.cause }, 'a claimed call was not sent');
     await store.settleNotSent(gatedCallId, invocationId);
   } else {
     const { isError, text } = storedResult(result);

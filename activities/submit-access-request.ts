@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { addToLogScope } from '../apps/shared/log-scope.ts';
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { AccessRequestService, EnsureSubmitted, GatedCallView } from '../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS, type TakenSubmission } from '../workflows/domain/gated-call/submission.ts';
@@ -23,6 +24,7 @@ export function createEnsureSubmitted(deps: {
   async function submit(gatedCallId: string, taken: TakenSubmission): Promise<GatedCallView | undefined> {
     try {
       const handle = await accessRequests.submit(taken);
+      addToLogScope({ accessRequest: handle.accessRequestId });
       const attach = () => store.attachHandle(gatedCallId, taken.generation, handle);
       const { outcome, task } = await persist(attach, ATTACH_WITHIN_MS);
       if (outcome === 'conflict') {

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Agent, interceptors, request, type Dispatcher } from 'undici';
+import { traceHeaders } from '../../apps/shared/log-scope.ts';
 
 /** Larger answers than this are not what we asked for. */
 export const MAX_ANSWER_BYTES = 1024 * 1024;
@@ -47,7 +48,7 @@ export async function sendHttp(
     via?: Dispatcher | undefined;
   },
 ): Promise<HttpAnswer> {
-  const { timeoutMs, body, via = agent, ...rest } = init;
+  const { timeoutMs, body, headers: given, via = agent, ...rest } = init;
   // An emitter does for a signal, and costs a fraction of one.
   const signal = new EventEmitter();
   let left = STEPS;
@@ -55,6 +56,7 @@ export async function sendHttp(
   try {
     const { headers, statusCode, ...answer } = await request(url, {
       ...rest,
+      headers: { ...traceHeaders(), ...given },
       body: body ?? null,
       signal,
       dispatcher: via,

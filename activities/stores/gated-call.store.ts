@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { newTrace } from '../../apps/shared/log-scope.ts';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
@@ -62,7 +63,7 @@ async function open(
   options: GatedCallOptions,
   opening: Opening & { readonly signal: AbortSignal | undefined },
 ): Promise<Opened> {
-  const { binding, decision, submission, takesInput, redemption, signal } = opening;
+  const { binding, decision, submission, takesInput, trace, redemption, signal } = opening;
   const { seals } = options;
   // The only chance in the handles of the call: 122 random bits (APPR-202).
   const id = randomUUID();
@@ -81,6 +82,7 @@ async function open(
     tool_digest: binding.toolDigest,
     requester_key: seals.digest(binding.caller.subject),
     takes_input: takesInput,
+    trace_id: trace ?? newTrace(),
     ...sealed(seals, id, opening),
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,

@@ -10,6 +10,9 @@ import { queryOne } from './query.ts';
 /** How far a gated call has come. Needs no key, so it can be read whatever became of what is sealed. */
 export interface CallProgress {
   readonly gatedCallId: string;
+  readonly taskId: string;
+  /** W3C trace id of the request that opened it. */
+  readonly trace: string;
   readonly state: GatedCallState;
   readonly generation: number;
   /** The epoch in which this was read; a claim made on the strength of it counts in no other. */
@@ -50,6 +53,8 @@ export interface StoredCall extends CallProgress {
 
 interface CallRow {
   id: string;
+  task_id: string;
+  trace_id: string;
   state: GatedCallState;
   generation: number;
   epoch: number;
@@ -72,7 +77,7 @@ interface CallRow {
 }
 
 const LOAD = `
-  SELECT g.id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
+  SELECT g.id, g.task_id, g.trace_id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
@@ -114,6 +119,8 @@ function progressOf(row: CallRow): CallProgress {
   const { invocation_id: invocationId, upstream_key: upstreamKey } = row;
   return {
     gatedCallId: row.id,
+    taskId: row.task_id,
+    trace: row.trace_id,
     state: row.state,
     generation: row.generation,
     epoch: row.epoch,

@@ -31,7 +31,7 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
       ballot: Pick<Ballot, 'requestId' | 'approver' | 'reason' | 'callDigest' | 'generation' | 'via' | 'chain'>,
     ) {
       const outcome = await decide(ballot);
-      const facts = { requestId: ballot.requestId, via: ballot.via, outcome };
+      const facts = { accessRequest: ballot.requestId, via: ballot.via, outcome };
       if (outcome === 'counted')
         log.error({ ...facts, alarm: 'break_glass' }, 'a request was granted past its approvers');
       else log.warn(facts, 'a request was not granted past its approvers');

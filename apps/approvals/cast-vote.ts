@@ -54,7 +54,7 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const counted = ineligible ?? (await count(store, ballot, { request, people }));
     // Who tried what is on record even when it came to nothing; reasons and arguments are not for the log.
-    const facts = { requestId: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
+    const facts = { accessRequest: ballot.requestId, verdict: ballot.verdict, via: ballot.via, outcome: counted };
     if (counted === 'counted' || counted === 'repeated') log.info(facts, 'a vote was counted');
     else log.warn(facts, 'a vote was refused');
     return counted;

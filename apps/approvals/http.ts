@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { Logger } from 'pino';
 import { pageHeaders } from '../shared/http/page-headers.ts';
+import { traced } from '../shared/http/traced.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
 import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 
@@ -21,7 +22,7 @@ export function createApprovalsApp(http: ApprovalsHttp): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(pageHeaders(http.url));
+  app.use(pageHeaders(http.url), traced);
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
   app.use('/access/v1', http.accessRequests);
   app.use(http.decisions);

@@ -78,6 +78,7 @@ export async function startApprovals(
     applicationName: 'countersign approvals',
     role: 'countersign_authority',
     durable: config.mode === 'production',
+    log,
   });
   const sessions = createSessions({
     pool,
@@ -176,7 +177,9 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       brokenGlass,
       breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
       log,
-      verifyAccessToken: createAccessTokenVerifier({ issuer: urls.issuer, audience: urls.approvals, rolesClaim }),
+      verifyAccessToken: createAccessTokenVerifier({
+        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, log },
+      }),
       url: urls.approvals,
     }),
   };

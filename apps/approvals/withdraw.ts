@@ -35,7 +35,7 @@ export function createWithdraw(deps: { store: Pick<AccessRequestStore, 'cancel' 
       what === 'cancel'
         ? await store.cancel(requestId, { note: { by, reason: said } })
         : await store.revoke({ requestId, by, reason: said, via });
-    log.info({ requestId, what, via, outcome }, 'somebody took a request or its approval back');
+    log.info({ accessRequest: requestId, what, via, outcome }, 'somebody took a request or its approval back');
     if (outcome === 'not_found') throw notFound();
     if (outcome === 'final') throw final(what, requestId);
   };

@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { challenge } from '../shared/http/bearer.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
+import { inLogScope } from '../shared/log-scope.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
 import { BadQuery } from './filters.ts';
@@ -20,6 +21,7 @@ import { recordRoutes } from './routes/show-outcome-record.tsx';
 
 /** `csrfToken` for those who have a session, and so can sign out. */
 interface Person {
+  readonly subject: string;
   readonly name: string;
   readonly csrfToken?: string;
 }
@@ -71,7 +73,7 @@ function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): Reque
     response.set('Vary', 'Accept, Authorization, Cookie');
     const visitor = await identify(request);
     if (visitor.kind !== 'nobody') response.locals['person'] = visitor;
-    if (visitor.kind === 'auditor') return next();
+    if (visitor.kind === 'auditor') return inLogScope({ subject: visitor.subject }, next);
     if (visitor.kind === 'stranger') {
       const detail = 'Outcome records are for those with the role “auditor”. Come back as somebody who has it.';
       return reply.problem(request, response, { status: 403, title: 'You are not an auditor', detail });

@@ -14,7 +14,7 @@ export function createIdentify(verifier: TokenVerifier): (request: Request) => P
     if (request.get('Authorization') !== undefined) return byToken(verifier, bearerTokenOf(request));
     const person = personOf(request);
     if (person === undefined) return { kind: 'nobody' };
-    return { kind: kindOf(person.roles), name: person.name, csrfToken: csrfTokenOf(request) };
+    return { kind: kindOf(person.roles), subject: person.subject, name: person.name, csrfToken: csrfTokenOf(request) };
   };
 }
 
@@ -22,7 +22,7 @@ async function byToken(verifier: TokenVerifier, token: string | undefined): Prom
   if (token === undefined) return { kind: 'nobody', problem: 'invalid_token' };
   try {
     const { principal, roles } = await verifier.verify(token);
-    return { kind: kindOf(roles), name: principal.subject };
+    return { kind: kindOf(roles), subject: principal.subject, name: principal.subject };
   } catch (error) {
     if (error instanceof CountersignError && error.code === 'ERR_TOKEN_INVALID') {
       return { kind: 'nobody', problem: 'invalid_token' };

@@ -60,7 +60,7 @@ export async function startAudit(
   const app = createAuditApp({
     records: createOutcomeRecords(records, seals),
     seals,
-    identify: createIdentify(createTokenVerifier(config, url)),
+    identify: createIdentify(createTokenVerifier(config, url, log)),
     signIn: { handlers: [sessions.handler, signIn], path: SIGN_IN_PATH },
     assets: auditAssets(),
     url,

@@ -22,6 +22,7 @@ export interface AuthenticationDeps {
   readonly log: Logger;
 }
 
+const MISSING_SCOPE = { event: 'token_refused', reason: 'it lacks a scope that every request needs (gateway.scopes)' };
 /** Seconds after which a client may ask again when the issuer's keys could not be read. */
 const RETRY_AFTER_SECONDS = 5;
 
@@ -43,6 +44,8 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
     } catch (error) {
       if (!(error instanceof OAuthError)) return unavailable(response, error);
       if (!hasToken(request)) return askForToken(response, error, options);
+      if (error.code === String(OAuthErrorCode.InsufficientScope))
+        log.info(MISSING_SCOPE, 'an access token is refused: it lacks a scope');
       return challenge(response, error, options);
     }
     next();

@@ -104,6 +104,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     applicationName: 'countersign gateway',
     role: 'countersign_enforcement',
     durable: config.mode === 'production',
+    log: deps.log,
   });
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
@@ -136,7 +137,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     requirements: createRequirementChecks(config.requirements, log),
     requestForms: createRequestForms(log),
     handles: createHandles(secrets.sealingKeys),
-    verifier: createTokenVerifier(config, urls.mcp),
+    verifier: createTokenVerifier(config, urls.mcp, log),
     log,
     async close() {
       if (deps.upstreams === undefined) await upstreams.close();

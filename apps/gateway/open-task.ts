@@ -7,6 +7,7 @@ import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { randomText } from '../shared/random-text.ts';
 import type { RateLimit } from '../shared/http/rate-limit.ts';
+import { logScope } from '../shared/log-scope.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {
@@ -35,7 +36,8 @@ export async function openTask(
   const submission = newSubmission(facts, deps.settings, randomText);
   // Who has no task could not be asked within it.
   const takesInput = rung === 'task' && acceptsForm;
-  const opening = { binding, decision, submission, takesInput, ...(redemption !== undefined && { redemption }) };
+  const { trace } = logScope();
+  const opening = { binding, decision, submission, takesInput, trace, ...(redemption !== undefined && { redemption }) };
   const opened = await openWithinLimit(deps, opening, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };

@@ -85,6 +85,7 @@ async function ask(
   const approval = verdict?.kind === 'verified' ? verdict : undefined;
   const answer = withinSupport(await engine.answer(request, approval), supported);
   note?.({ request, requester, answer, approvedFor: approval?.facts.template });
+  logAnswer(log, { request, answer, isAgain: verdict !== undefined });
   if (answer.kind === 'failed') {
     const { action, resource } = request;
     log.error(
@@ -99,6 +100,30 @@ async function ask(
     );
   }
   return answer;
+}
+
+/**
+ * One line for each answer. What holds a call, and what is asked again with an approval, is told at the level that operators see;
+ * everything else at `debug`, since allowed calls are many.
+ */
+function logAnswer(
+  log: Logger,
+  { request, answer, isAgain }: { request: EvaluationRequest; answer: PolicyAnswer; isAgain: boolean },
+): void {
+  const { subject, resource, context } = request;
+  // A mapping may put an argument where the tool stands otherwise.
+  const tool = resource.type === 'tool' ? resource.id : context['tool'];
+  const facts = {
+    event: 'decision',
+    outcome: answer.kind,
+    ...(answer.kind !== 'permit' && { reason: answer.reason }),
+    ...(answer.kind !== 'failed' && { policies: answer.policies }),
+    ...(typeof tool === 'string' && { tool }),
+    subject: subject.id,
+  };
+  const words = `decision: ${answer.kind}`;
+  if (isAgain || answer.kind === 'requestable') log.info(facts, words);
+  else log.debug(facts, words);
 }
 
 async function answerFirst(deps: DecideWith, answer: PolicyAnswer, asked: Asked): Promise<DecisionBody> {

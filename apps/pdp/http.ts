@@ -13,6 +13,7 @@ import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerAmong, bearerHolderOf } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
 import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
+import { traced } from '../shared/http/traced.ts';
 import { decideBatch } from './batch.ts';
 import type { WithPolicies } from './decide-in-force.ts';
 import type { EnforcementPoint } from './enforcement-points.ts';
@@ -53,7 +54,7 @@ const TRY_AGAIN_SECONDS = 5;
 export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
-  app.use(apiHeaders(), identify);
+  app.use(apiHeaders(), identify, traced);
   app.get('/healthz', (_request, response) => void response.json({ status: 'ok', ...http.status?.() }));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);

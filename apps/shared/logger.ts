@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { destination, multistream, pino, type Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { logScope } from './log-scope.ts';
 
 export type { Logger };
 
@@ -35,7 +36,9 @@ export function createLogger(name: string, { mode, stateDir, level: wanted = 'in
     throw new CountersignError('ERR_CONFIG_INVALID', `COUNTERSIGN_LOG_LEVEL has to be one of ${LEVELS.join(', ')}`);
   }
   const paths = PREFIXES.flatMap((prefix) => SECRET_NAMES.map((secret) => pathOf(prefix, secret)));
-  const options = { name, level, redact: { paths, censor: '[redacted]' } };
+  // A copy: pino adds the fields of the line to it.
+  const mixin = () => ({ ...logScope() });
+  const options = { name, level, mixin, redact: { paths, censor: '[redacted]' } };
   if (mode === 'production') return pino(options, destination({ dest: 1, sync: false }));
   const streams = [
     { level: 'warn' as const, stream: { write: (line: string) => void process.stderr.write(readable(line)) } },

@@ -91,6 +91,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     applicationName: 'countersign worker',
     role: 'countersign_enforcement',
     durable: config.mode === 'production',
+    log: deps.log,
   });
   const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });

@@ -119,7 +119,7 @@ function twoSets(first: readonly SealingKey[]) {
 
 /** What an alarm names; fails for a line that is none. */
 function alarmOf(line: Record<string, unknown>): string {
-  expect(line).toMatchObject({ alarm: 'sealing_key_missing', gatedCallId: expect.any(String) });
+  expect(line).toMatchObject({ alarm: 'sealing_key_missing', gatedCall: expect.any(String) });
   return (line['err'] as { message: string }).message;
 }
 

@@ -79,6 +79,8 @@ export interface Opening {
   readonly submission: NewSubmission;
   /** Whether its client can be asked within the task: it declared, for this call, that it can hold one and show forms. */
   readonly takesInput: boolean;
+  /** W3C trace id of the request that opens it. Default: one of its own. */
+  readonly trace?: string | undefined;
   /** The answers that the call is opened with. They open one call, however often they are sent. */
   readonly redemption?: Redemption;
 }

@@ -3,6 +3,7 @@ import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-req
 import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { logScope } from '../../shared/log-scope.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
@@ -162,6 +163,7 @@ function newRequest(
     id: `arq_${randomText(16)}`,
     clientId: submitter.actsFor,
     submittedBy: submitter.name,
+    trace: logScope().trace,
     idempotencyKey,
     bodyDigest,
     keepMs,

@@ -29,11 +29,11 @@ export function createCallbackSender({ store, clients, statusEndpointOf, log }: 
     // Registered when it was submitted, and perhaps not any more.
     const sender = senders.get(client);
     if (sender?.endpoints.has(endpoint) !== true)
-      return log.warn({ requestId, client }, 'a callback is not sent: its address is not registered');
+      return log.warn({ accessRequest: requestId, client }, 'a callback is not sent: its address is not registered');
     const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
     const body = JSON.stringify({ ...(state !== undefined && { state }), task });
     const posted = sender.post(endpoint, { id: `msg_${requestId}`, body });
     if (await isTaken(posted, { since: endedAt, what: `the callback of ${requestId}` })) return;
-    log.warn({ requestId }, 'a callback was given up; its receiver has to look by itself');
+    log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to look by itself');
   };
 }

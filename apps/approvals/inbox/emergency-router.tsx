@@ -69,7 +69,7 @@ function review({ brokenGlass, log }: EmergencyHttp) {
       const [status, title, nextStep] = REFUSALS[outcome];
       throw new Refusal(status, title, nextStep, back);
     }
-    log.info({ requestId }, 'an emergency grant was reviewed');
+    log.info({ accessRequest: requestId }, 'an emergency grant was reviewed');
     answer(request, response, requestId);
   };
 }

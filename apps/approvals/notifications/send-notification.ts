@@ -35,6 +35,6 @@ export function createNotificationSender({ store, receiver, inboxUrl, log }: Not
     const id = `msg_${notice.id}_${notice.step}_${event}_${number}`;
     const posted = receiver.post(receiver.url, { id, body });
     if (await isTaken(posted, { since: at, what: `the notification ${id}` })) return;
-    log.warn({ noticeId, requestId: notice.id }, 'a notification was given up');
+    log.warn({ noticeId, accessRequest: notice.id }, 'a notification was given up');
   };
 }

@@ -32,7 +32,7 @@ export function createConsult({ store, resolvers, people, log }: ConsultOptions)
     // Others may have voted meanwhile: what the directory says is said of the request as it is now.
     const now = (await store.find(requestId)) ?? asked;
     const outcome = await store.answerResolver(answerTo(asked, { resolver, said, now, people: people() }));
-    const facts = { requestId, resolver, verdict: said.verdict, via: 'automatic', outcome };
+    const facts = { accessRequest: requestId, resolver, verdict: said.verdict, via: 'automatic', outcome };
     if (said.verdict === 'failed')
       log.warn({ ...facts, why: said.reason, err: said.cause }, 'a resolver gave no answer');
     else if (['counted', 'noted', 'repeated'].includes(outcome)) log.info(facts, 'a resolver answered');

@@ -13,6 +13,8 @@ export interface NewAccessRequest {
   readonly idempotencyKey: string | undefined;
   readonly bodyDigest: string;
   readonly evaluationId: string;
+  /** W3C trace id that the submission named, if any. */
+  readonly trace: string | undefined;
   readonly tokenId: string;
   readonly subject: string;
   readonly action: string;
@@ -99,6 +101,7 @@ export function newRow(request: NewAccessRequest) {
     ...submissionColumns(request),
     id: request.id,
     evaluation_id: request.evaluationId,
+    trace_id: request.trace,
     token_jti: request.tokenId,
     subject: request.subject,
     action: request.action,

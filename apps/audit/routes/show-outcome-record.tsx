@@ -1,4 +1,5 @@
 import { Router, type Request, type Response } from 'express';
+import type { Logger } from 'pino';
 import { reference } from '../filters.ts';
 import { CallPage } from '../pages/call-page.tsx';
 import { RecordPage } from '../pages/record-page.tsx';
@@ -7,12 +8,18 @@ import type { Reply } from '../reply.tsx';
 import type { StoredEvidence } from '../stores/outcome-record.store.ts';
 
 /** The ways to one record: by its own reference, its task, a decision, or the digest of its call. */
-export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Router {
+export function recordRoutes({ records, seals, log }: RecordSource & { readonly log: Logger }, reply: Reply): Router {
+  /** Who read what is on record too. */
+  const read = (stored: StoredEvidence) => {
+    const { outcomeRef, gatedCallId: gatedCall, taskId: task, trace, tool } = stored;
+    log.info({ event: 'record_read', outcomeRef, gatedCall, task, trace, tool }, 'an auditor read an outcome record');
+    return viewOf(stored, seals);
+  };
   const router = Router();
   router.get('/by-task/:id', async (request, response) => {
     const taskId = idOf(request);
     const found = taskId === undefined ? undefined : await records.byTask(taskId);
-    if (found) return sendRecord(reply, request, response, viewOf(found, seals));
+    if (found) return sendRecord(reply, request, response, read(found));
     const state = taskId === undefined ? undefined : await records.openState(taskId);
     if (state === undefined) return nothingFound(reply, request, response);
     reply.problem(request, response, {
@@ -24,14 +31,14 @@ export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Ro
   router.get('/by-decision/:id', async (request, response) => {
     const [found, ...more] = await search(request, (id) => records.byDecision(id));
     if (!found) return nothingFound(reply, request, response);
-    if (more.length === 0) return sendRecord(reply, request, response, viewOf(found, seals));
+    if (more.length === 0) return sendRecord(reply, request, response, read(found));
     const refs = [found, ...more].map(({ outcomeRef }) => outcomeRef).join(', ');
     const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
     reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
   });
   router.get('/by-call/:id', async (request, response) => {
     const stored = await search(request, (id) => records.byCall(id));
-    const items = stored.map((one) => viewOf(one, seals));
+    const items = stored.map(read);
     const [first] = items;
     if (!first) return nothingFound(reply, request, response);
     const title = 'Records of one call';
@@ -45,7 +52,7 @@ export function recordRoutes({ records, seals }: RecordSource, reply: Reply): Ro
     const outcomeRef = idOf(request);
     const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
     if (!found) return nothingFound(reply, request, response);
-    sendRecord(reply, request, response, viewOf(found, seals));
+    sendRecord(reply, request, response, read(found));
   });
   return router;
 }

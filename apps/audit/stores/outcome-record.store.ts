@@ -34,6 +34,8 @@ export interface LateResult {
 
 /** A record with what the other tables say about the same call, all read at one moment. */
 export interface StoredEvidence extends StoredRecord {
+  /** W3C trace id of the call, by which the log lines of all processes are found. */
+  readonly trace: string;
   readonly claimCount: number;
   readonly invocationCount: number;
   readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
@@ -85,6 +87,7 @@ const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r
 // One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
 const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "sealedContent",
   k.call_key AS "callKey",
+  (SELECT g.trace_id FROM gateway.gated_call g WHERE g.id = r.gated_call_id) AS trace,
   (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
   (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
   (SELECT json_build_object('isError', l.is_error, 'digest', l.result_digest, 'at', ${inUtc('l.recorded_at')})

@@ -2,7 +2,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { AuthInfo } from '@modelcontextprotocol/server';
 import type { Request as ExpressRequest, RequestHandler, Response as ExpressResponse } from 'express';
+import { inLogScope, newTrace, traceIn, type LogScope } from '../../shared/log-scope.ts';
+import { callerOf } from '../caller.ts';
 import type { Front } from '../front.ts';
+import { TRACEPARENT_META } from './identifiers.ts';
 
 /**
  * Hands requests whose bodies are parsed to the protocol layer, and writes its answers. The SDK's own adapter serialises
@@ -15,12 +18,25 @@ export function serveProtocol(front: Front): RequestHandler {
       if (!response.writableFinished) gone.abort();
     });
     const { auth } = request as ExpressRequest & { auth?: AuthInfo };
-    const answer = await front.fetch(toWebRequest(request, gone.signal), {
-      ...(auth !== undefined && { authInfo: auth }),
-      ...(request.body !== undefined && { parsedBody: request.body as unknown }),
+    const body: unknown = request.body;
+    await inLogScope(scopeOf(request, body, auth), async () => {
+      const answer = await front.fetch(toWebRequest(request, gone.signal), {
+        ...(auth !== undefined && { authInfo: auth }),
+        ...(body !== undefined && { parsedBody: body }),
+      });
+      await write(answer, response);
     });
-    await write(answer, response);
   };
+}
+
+/**
+ * The trace that the client names in the metadata of the message or in a header, else a new one; and who calls. @see SEP-414
+ */
+function scopeOf(request: ExpressRequest, body: unknown, auth: AuthInfo | undefined): LogScope {
+  const { params } = (body ?? {}) as { params?: { _meta?: Record<string, unknown> | null } | null };
+  const named = traceIn(params?._meta?.[TRACEPARENT_META]) ?? traceIn(request.get(TRACEPARENT_META));
+  const caller = auth === undefined ? undefined : callerOf(auth);
+  return { trace: named ?? newTrace(), subject: caller?.subject, client: caller?.clientId };
 }
 
 /** Without its body, which the protocol layer gets as it was parsed. */

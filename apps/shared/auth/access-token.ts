@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
@@ -30,13 +31,15 @@ export interface AccessTokenOptions {
   /** The service the token has to be made for. */
   readonly audience: string;
   readonly rolesClaim: string;
+  /** Gets the reason for which a token is refused. The answer to the client never has it. */
+  readonly log: Logger;
 }
 
 /**
  * Verifies JWT access tokens of one issuer for one service. Answers undefined for a token that is not good, whatever is
  * wrong with it; throws `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
-export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: AccessTokenOptions) {
+export function createAccessTokenVerifier({ issuer, audience, rolesClaim, log }: AccessTokenOptions) {
   const keys = createKeys(issuer);
   const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
@@ -48,8 +51,11 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: Acce
   };
 
   async function readToken(token: string): Promise<AccessToken | undefined> {
-    const payload = await verify(token, await keys(), { issuer, audience });
-    if (!payload?.sub || payload.exp === undefined) return undefined;
+    const found = await verify(token, await keys(), { issuer, audience });
+    if ('refused' in found) return refuse(found.refused);
+    const { payload } = found;
+    if (!payload.sub || payload.exp === undefined)
+      return refuse({ reason: `it has no \`${payload.sub ? 'exp' : 'sub'}\`` });
     const { sub, exp, client_id: clientId, scope } = payload;
     return {
       principal: { issuer, subject: sub, ...(typeof clientId === 'string' && { clientId }) },
@@ -59,19 +65,62 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim }: Acce
       expiresAt: exp,
     };
   }
+
+  /** The token itself is never logged, and of what it claims only what its issuer signed. */
+  function refuse({ reason, payload }: Refused): undefined {
+    const { sub: subject, client_id: client } = payload ?? {};
+    log.info({ event: 'token_refused', reason, audience, subject, client }, `an access token is refused: ${reason}`);
+    return undefined;
+  }
 }
 
-async function verify(token: string, keys: JWTVerifyGetKey, expected: { issuer: string; audience: string }) {
+interface Refused {
+  /** For operators: why, in words. */
+  readonly reason: string;
+  /** What the token says, where its signature is good. */
+  readonly payload?: JWTPayload | undefined;
+}
+
+async function verify(
+  token: string,
+  keys: JWTVerifyGetKey,
+  expected: { issuer: string; audience: string },
+): Promise<{ payload: JWTPayload } | { refused: Refused }> {
   const options = { ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS };
   try {
-    return (await jwtVerify<JWTPayload>(token, keys, options)).payload;
+    return { payload: (await jwtVerify<JWTPayload>(token, keys, options)).payload };
   } catch (error) {
     const isOurs =
       !(error instanceof errors.JOSEError) || ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT'].includes(error.code);
     if (isOurs) throw unavailable(error);
-    return undefined;
+    return { refused: refusalOf(error, expected) };
   }
 }
+
+/** Why jose refuses a token, in the words that help an operator to find the setting that is wrong. */
+function refusalOf(error: errors.JOSEError, expected: { issuer: string; audience: string }): Refused {
+  if (error instanceof errors.JWTExpired) return { reason: 'it has expired', payload: error.payload };
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const { claim, payload } = error;
+    const wanted = { iss: expected.issuer, aud: expected.audience }[claim];
+    const reason =
+      wanted === undefined
+        ? `its claim \`${claim}\` is not good`
+        : `its \`${claim}\` is ${shown(payload[claim])}, and has to be ${shown(wanted)}`;
+    return { reason, payload };
+  }
+  const reasons: Readonly<Record<string, string>> = {
+    ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'its signature is not that of the issuer',
+    ERR_JWKS_NO_MATCHING_KEY: 'the issuer publishes no key that it could be signed with',
+    ERR_JOSE_ALG_NOT_ALLOWED: 'its signature algorithm is not accepted',
+    ERR_JWS_INVALID: 'it is not a JWT',
+    ERR_JWT_INVALID: 'it is not a JWT',
+  };
+  return { reason: reasons[error.code] ?? `it cannot be verified (${error.code})` };
+}
+
+/** A claim, as far as a line of a log needs it. */
+const shown = (value: unknown) => JSON.stringify(value ?? null).slice(0, 200);
 
 /** The issuer's key set, found through its metadata when first needed. */
 function createKeys(issuer: string): () => Promise<JWTVerifyGetKey> {

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import { createAccessTokenVerifier, type AccessToken } from './access-token.ts';
@@ -12,9 +13,9 @@ export interface TokenVerifier {
 }
 
 /** A verifier for tokens of the configured issuer that are made for `audience`. */
-export function createTokenVerifier(config: Config, audience: string): TokenVerifier {
+export function createTokenVerifier(config: Config, audience: string, log: Logger): TokenVerifier {
   const { issuer } = config.urls;
-  const check = createAccessTokenVerifier({ issuer, audience, rolesClaim: config.identity.rolesClaim });
+  const check = createAccessTokenVerifier({ issuer, audience, rolesClaim: config.identity.rolesClaim, log });
   return {
     async verify(token) {
       const verified = await check(token);

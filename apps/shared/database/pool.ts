@@ -1,8 +1,10 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import { Client, Pool, type PoolClient } from 'pg';
+import type { Logger } from 'pino';
 import { PrismaClient } from '../../../prisma/generated/client.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { unfitness } from './fitness.ts';
+import { reportTransitions } from './transitions.ts';
 
 const STATEMENT_MS = 5_000;
 const LOCK_MS = 2_000;
@@ -31,6 +33,7 @@ interface PoolOptions {
   readonly applicationName: string;
   readonly role?: Role;
   readonly durable?: boolean;
+  readonly log?: Logger;
 }
 
 /**
@@ -42,10 +45,11 @@ interface PoolOptions {
  * @param max Largest number of connections.
  * @param applicationName What an operator sees in `pg_stat_activity`.
  * @param role The role it works under; the login has to be a member of it.
+ * @param log Gets a line for each change of state that its statements make.
  */
 export function createPool(
   databaseUrl: string,
-  { max = 10, applicationName, role, durable = false }: PoolOptions,
+  { max = 10, applicationName, role, durable = false, log }: PoolOptions,
 ): Pool {
   const pool = new Pool({
     connectionString: role === undefined ? databaseUrl : withOption(databaseUrl, `role=${role}`),
@@ -57,6 +61,7 @@ export function createPool(
   // An idle connection that the server closes reports here; without a listener it would end the process. The pool
   // has already let go of it, and the next query opens another.
   pool.on('error', () => undefined);
+  if (log !== undefined) reportTransitions(pool, log);
   return pool;
 }
 

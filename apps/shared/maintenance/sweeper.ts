@@ -47,7 +47,7 @@ function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: Abo
         await end(gatedCallId);
       } catch (error) {
         failed += 1;
-        log.error({ gatedCallId, err: error }, 'a call could not be ended');
+        log.error({ gatedCall: gatedCallId, err: error }, 'a call could not be ended');
       }
     };
     await fewAtATime(ids, AT_ONCE, one);

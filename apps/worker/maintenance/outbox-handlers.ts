@@ -4,6 +4,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
+import { inLogScope } from '../../shared/log-scope.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
 
 /** How far a gated call has come, and the submission of its current generation, with its handle once it has one. */
@@ -46,11 +47,11 @@ export function outboxHandlers(deps: HandlerDeps): Handlers {
 function doneOnceGone({ calls, log }: HandlerDeps, kind: keyof Handlers, handle: Handler): Handler {
   return async (id) => {
     try {
-      await handle(id);
+      await inLogScope({ gatedCall: id }, () => handle(id));
     } catch (error) {
       // Where that cannot be told now either, what the entry failed of stays the failure.
       if (!(await calls.isGone(id).catch(() => false))) throw error;
-      log.warn({ gatedCallId: id, kind, err: error }, 'an outbox entry is dropped: its call is gone');
+      log.warn({ gatedCall: id, kind, err: error }, 'an outbox entry is dropped: its call is gone');
     }
   };
 }

@@ -26,7 +26,9 @@ const AT_ONCE = 4;
 export function startResolutionPoller({ looks, intervalMs = INTERVAL_MS, log }: ResolutionPollerOptions): Running {
   /** A call that cannot be looked at, now or ever, keeps no other one from being looked at. */
   const look = (gatedCallId: string) =>
-    looks.look(gatedCallId).catch((error: unknown) => log.error({ gatedCallId, err: error }, 'a look failed'));
+    looks
+      .look(gatedCallId)
+      .catch((error: unknown) => log.error({ gatedCall: gatedCallId, err: error }, 'a look failed'));
 
   return startRounds({
     ...{ name: 'resolution poller', log, pauseMs: () => intervalMs },

@@ -31,6 +31,8 @@ CREATE TABLE gateway.gated_call (
   generation          integer NOT NULL DEFAULT 1,
   reason              text,
   claim_id            uuid,
+  -- W3C trace id of the request that opened the call, by which the log lines of all processes are found together.
+  trace_id            text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '') CHECK (trace_id ~ '^[0-9a-f]{32}$'),
   -- Whether the request that opened the call declared that its client can hold a task and show forms.
   takes_input         boolean NOT NULL DEFAULT false,
   request_deadline    timestamptz NOT NULL,

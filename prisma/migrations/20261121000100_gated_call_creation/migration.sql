@@ -79,9 +79,9 @@ BEGIN
   END IF;
   v_now := clock_timestamp();
   v_deadline := v_now + (p ->> 'request_ttl_ms')::bigint * interval '1 ms';
-  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, takes_input, request_deadline, latest_deadline, look_at,
+  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, trace_id, takes_input, request_deadline, latest_deadline, look_at,
       retain_until, created_at, last_updated_at)
-    VALUES (v_id, p ->> 'task_id', v_owner, v_dedup, 'preparing', (p ->> 'takes_input')::boolean,
+    VALUES (v_id, p ->> 'task_id', v_owner, v_dedup, 'preparing', p ->> 'trace_id', (p ->> 'takes_input')::boolean,
       v_deadline, v_deadline, v_now + (p ->> 'first_look_ms')::bigint * interval '1 ms',
       v_now + ((p ->> 'request_ttl_ms')::bigint + (p ->> 'retention_ms')::bigint) * interval '1 ms', v_now, v_now)
     ON CONFLICT (owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;

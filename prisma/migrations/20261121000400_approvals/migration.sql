@@ -31,6 +31,8 @@ CREATE TABLE approvals.access_request (
   bundle_id               text REFERENCES approvals.bundle ON DELETE CASCADE,
   position                integer NOT NULL DEFAULT 1 CHECK (position >= 1),
   evaluation_id           text NOT NULL,
+  -- W3C trace id of the submission, where its enforcement point sent one: it is for logs and proves nothing.
+  trace_id                text CHECK (trace_id ~ '^[0-9a-f]{32}$'),
   token_jti               text NOT NULL,
   denial_part             integer NOT NULL DEFAULT 1,
   subject                 text NOT NULL,

@@ -17,7 +17,7 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
   const app = createAuditApp({
     records: createOutcomeRecords(readOnly, TEST_SEALS),
     seals: TEST_SEALS,
-    identify: async () => ({ kind: 'auditor', name: 'olivia' }),
+    identify: async () => ({ kind: 'auditor', subject: 'olivia', name: 'olivia' }),
     signIn: { handlers: [], path: '/sign-in' },
     assets: auditAssets(),
     url: 'http://audit.test',

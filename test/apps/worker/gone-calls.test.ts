@@ -14,7 +14,7 @@ const KINDS = ['start_workflow', 'poke_workflow', 'cancel_access_request'];
 
 describe('a call of which nothing is left', () => {
   const own = ownCalls();
-  let lines: { msg: string; kind?: string; subjectId?: string; gatedCallId?: string }[];
+  let lines: { msg: string; kind?: string; subjectId?: string; gatedCall?: string }[];
   let parts: Running[];
   beforeEach(() => {
     lines = [];
@@ -48,7 +48,7 @@ describe('a call of which nothing is left', () => {
       lines.filter(({ msg, subjectId }) => msg === 'row not handled' && subjectId === id).map((line) => line.kind),
     );
   const droppedOf = (id: string) =>
-    lines.filter(({ msg, gatedCallId }) => msg.startsWith('an outbox entry is dropped') && gatedCallId === id);
+    lines.filter(({ msg, gatedCall }) => msg.startsWith('an outbox entry is dropped') && gatedCall === id);
   const makeDue = async (id: string) => {
     await own.db.pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp() WHERE subject_id = $1', [id]);
   };
@@ -115,7 +115,7 @@ describe('a call of which nothing is left', () => {
     await goes(gatedCallId);
     expect(await steps.claimExecution({ gatedCallId })).toEqual({ kind: 'ended' });
     expect(await steps.settle({ gatedCallId })).toEqual({ kind: 'ended' });
-    expect(logged.filter((line) => line['gatedCallId'] === gatedCallId)).toHaveLength(2);
+    expect(logged.filter((line) => line['gatedCall'] === gatedCallId)).toHaveLength(2);
   });
 
   it('is told from one that cannot be read now: its workflow goes on', async () => {

@@ -44,7 +44,7 @@ describe('the poller of resolutions', () => {
       if (id === 'call-1') throw new Error('cannot be looked at');
     });
     await waitFor(() => seen.looked.length === 6);
-    expect(lines).toEqual([expect.objectContaining({ gatedCallId: 'call-1', msg: 'a look failed' })]);
+    expect(lines).toEqual([expect.objectContaining({ gatedCall: 'call-1', msg: 'a look failed' })]);
   });
 
   it('goes on after a round in which the database did not answer', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose';
+import { pino } from 'pino';
 import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { serve } from '../../../support/serve.ts';
@@ -25,7 +26,13 @@ afterEach(async () => {
   await issuer.close();
 });
 
-const verifier = () => createAccessTokenVerifier({ issuer: issuer.url, audience: AUDIENCE, rolesClaim: 'roles' });
+const verifier = () =>
+  createAccessTokenVerifier({
+    issuer: issuer.url,
+    audience: AUDIENCE,
+    rolesClaim: 'roles',
+    log: pino({ level: 'silent' }),
+  });
 const later = (ms: number) =>
   jest.useFakeTimers({
     now: Date.now() + ms,

@@ -98,7 +98,7 @@ describe('tokens for programs', () => {
 describe('verification', () => {
   it('tells whose token it is', async () => {
     const { accessToken } = await tokenFor('olivia', 'audit');
-    expect(await createTokenVerifier(config, config.urls.audit).verify(accessToken)).toMatchObject({
+    expect(await createTokenVerifier(config, config.urls.audit, log).verify(accessToken)).toMatchObject({
       principal: { issuer: config.urls.issuer, subject: 'olivia', clientId: 'olivia' },
       roles: ['auditor'],
       scopes: ['audit'],
@@ -108,17 +108,17 @@ describe('verification', () => {
   it('refuses a token for another service, and one that was changed', async () => {
     const { accessToken } = await tokenFor('olivia', 'audit');
     const refused = { code: 'ERR_TOKEN_INVALID' };
-    await expect(createTokenVerifier(config, config.urls.mcp).verify(accessToken)).rejects.toMatchObject(refused);
+    await expect(createTokenVerifier(config, config.urls.mcp, log).verify(accessToken)).rejects.toMatchObject(refused);
     const [head, , signature] = accessToken.split('.');
     const body = Buffer.from(JSON.stringify({ ...decodeJwt(accessToken), sub: 'alice' })).toString('base64url');
     const forged = [head, body, signature].join('.');
-    await expect(createTokenVerifier(config, config.urls.audit).verify(forged)).rejects.toMatchObject(refused);
+    await expect(createTokenVerifier(config, config.urls.audit, log).verify(forged)).rejects.toMatchObject(refused);
   });
 
   it('still accepts a token after the provider was started again', async () => {
     const { accessToken } = await tokenFor('agent');
     await restart();
-    const verifier = createTokenVerifier(config, config.urls.mcp);
+    const verifier = createTokenVerifier(config, config.urls.mcp, log);
     // A connection from before may still look open to the client.
     const verified = await waitFor(() => verifier.verify(accessToken).catch(() => undefined));
     expect(verified.principal.subject).toBe('agent');
@@ -127,7 +127,7 @@ describe('verification', () => {
   it('says that it cannot know when the provider is away', async () => {
     const { accessToken } = await tokenFor('agent');
     const away = await testConfig({ baseDir: stateDir, stateDir });
-    await expect(createTokenVerifier(away, away.urls.mcp).verify(accessToken)).rejects.toMatchObject({
+    await expect(createTokenVerifier(away, away.urls.mcp, log).verify(accessToken)).rejects.toMatchObject({
       code: 'ERR_IDENTITY_PROVIDER_UNAVAILABLE',
     });
   });
@@ -161,6 +161,6 @@ describe('startIdentityProvider', () => {
     );
     others.push(await startIdentityProvider(other, secrets, log));
     const { accessToken } = await requestPersonToken(other, secrets, { name: 'olivia', audience: 'audit' });
-    expect((await createTokenVerifier(other, other.urls.audit).verify(accessToken)).roles).toEqual(['auditor']);
+    expect((await createTokenVerifier(other, other.urls.audit, log).verify(accessToken)).roles).toEqual(['auditor']);
   });
 });

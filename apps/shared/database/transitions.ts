@@ -1,0 +1,55 @@
+import type { Pool, QueryConfig } from 'pg';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+
+/** What a trigger of the database reports of a change. @see prisma/migrations, reports */
+const state = z.string().or(z.number());
+const transition = z.looseObject({ of: z.string(), from: state.optional(), to: state });
+const REPORT = 'countersign.transition';
+
+/** What pg says of a notice, as far as it is read here. */
+interface Notice {
+  readonly message?: string | undefined;
+  readonly detail?: string | undefined;
+}
+
+/**
+ * Logs every change of state that statements of this pool make: one line each, written by the process that made the change, once the
+ * statement is committed. A statement that fails has changed nothing and leaves no line. Where the answer to a commit is lost, its
+ * line is lost too; the tables have the change.
+ */
+export function reportTransitions(pool: Pool, log: Logger): void {
+  const plain = pool.query.bind(pool) as (...args: unknown[]) => unknown;
+  const reporting = async (config: QueryConfig) => {
+    const client = await pool.connect();
+    const notices: Notice[] = [];
+    const take = (notice: Notice) => void (notice.message === REPORT && notices.push(notice));
+    // A connection that breaks says so at the query as well; an event without a listener would end the process.
+    const ignore = () => undefined;
+    client.on('notice', take).on('error', ignore);
+    let failure: Error | undefined;
+    try {
+      return await client.query(config);
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      client.off('notice', take).off('error', ignore);
+      client.release(failure);
+      if (failure === undefined) for (const { detail } of notices) write(log, detail);
+    }
+  };
+  pool.query = ((first: unknown, ...rest: unknown[]) =>
+    isConfig(first) && rest.length === 0 ? reporting(first) : plain(first, ...rest)) as Pool['query'];
+}
+
+const isConfig = (value: unknown): value is QueryConfig => typeof value === 'object' && value !== null;
+
+function write(log: Logger, detail: string | undefined): void {
+  const report = transition.safeParse(JSON.parse(detail ?? '{}'));
+  if (!report.success) return log.error({ detail }, 'the database reported a change that cannot be read');
+  const { of, from, to } = report.data;
+  const what = of.replaceAll('_', ' ');
+  const words = from === undefined ? `${what}: ${to}` : `${what}: ${from} to ${to}`;
+  log.info({ event: 'transition', ...report.data }, words);
+}

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { heldCalls } from '../support/held-calls.ts';
+import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+/** Stands in the arguments, and nowhere else. */
+const SECRET_CONTENT = 'the combination is 4711';
+
+type Line = Record<string, unknown> & { readonly name: string; readonly pid: number };
+
+let stack!: Stack;
+const { end } = heldCalls(() => stack);
+beforeAll(async () => {
+  stack = await startStack({ parts: 'apart' });
+});
+afterAll(() => stack?.stop());
+
+const logText = () => readFileSync(join(stack.stateDir, 'logs', 'countersign.log'), 'utf8');
+const lines = () =>
+  logText()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line);
+const linesOfTrace = (trace: string) => lines().filter((line) => line['trace'] === trace);
+const transitions = (found: readonly Line[], of: string) =>
+  found.filter((line) => line['event'] === 'transition' && line['of'] === of);
+
+/** Calls the tool that needs an approval, within this trace. */
+async function open(trace: string, path: string): Promise<string> {
+  const { body } = await stack.rpc(await stack.token('agent'), 'tools/call', {
+    name: 'files__write_file',
+    arguments: { path: join(stack.files, path), content: SECRET_CONTENT },
+    _meta: { traceparent: `00-${trace}-00f067aa0ba902b7-01` },
+  });
+  const { taskId } = (body as { result: { taskId?: string } }).result;
+  if (taskId === undefined) throw new Error(`the call is not held: ${JSON.stringify(body)}`);
+  return taskId;
+}
+
+describe('a call that is held, approved, executed and audited', () => {
+  let taskId: string;
+  let found: Line[];
+  beforeAll(async () => {
+    taskId = await open(TRACE, 'traced.txt');
+    const [request] = await stack.openRequests(1);
+    await stack.decide(request, { verdict: 'approve' });
+    expect(await end(taskId)).toMatchObject({ disposition: 'approved-executed' });
+    await stack.record(taskId);
+    found = await waitFor(() => {
+      const now = linesOfTrace(TRACE);
+      return new Set(now.map(({ pid }) => pid)).size === DEPLOYABLES.length ? now : undefined;
+    });
+  });
+
+  it('leaves lines in all five processes, which one trace id finds', () => {
+    expect(new Set(found.map(({ name }) => name))).toEqual(new Set(DEPLOYABLES));
+  });
+
+  it('leaves one line for each transition, with every id', async () => {
+    const ofCall = transitions(found, 'gated_call');
+    expect(ofCall.map(({ name, from, to }) => [name, from, to])).toEqual([
+      ['gateway', undefined, 'preparing'],
+      ['gateway', 'preparing', 'pending'],
+      ['worker', 'pending', 'granted'],
+      ['worker', 'granted', 'claimed'],
+      ['worker', 'claimed', 'executed'],
+    ]);
+    const [{ gatedCall, accessRequest }] = ofCall.slice(-1) as [Line];
+    for (const line of [...ofCall, ...transitions(found, 'invocation')]) {
+      expect(line).toMatchObject({
+        gatedCall,
+        task: taskId,
+        workflow: `gated-call/${String(gatedCall)}`,
+        tool: 'files__write_file',
+        subject: 'agent',
+        client: 'agent',
+      });
+      // Nobody knows it before the access request service has answered.
+      if (line['to'] !== 'preparing') expect(line['accessRequest']).toBe(accessRequest);
+    }
+    const database = await stack.database();
+    const { rows } = await database.query('SELECT count(*)::int FROM gateway.call_event WHERE gated_call_id = $1', [
+      gatedCall,
+    ]);
+    expect(rows).toEqual([{ count: ofCall.length }]);
+    expect(transitions(found, 'invocation')).toMatchObject([{ name: 'worker', to: 'permitted' }]);
+    const ofRequest = transitions(found, 'access_request');
+    expect(ofRequest).toMatchObject([
+      { name: 'approvals', accessRequest, to: 'pending' },
+      { name: 'approvals', accessRequest, from: 'pending', to: 'approved' },
+    ]);
+    expect(transitions(found, 'vote')).toMatchObject([
+      { accessRequest, to: 'approve', via: 'webhook', subject: 'alice' },
+    ]);
+  });
+
+  it('leaves both decisions, with the policies that determined them', () => {
+    expect(found.filter(({ name, event }) => name === 'pdp' && event === 'decision')).toMatchObject([
+      { outcome: 'requestable', tool: 'files__write_file', subject: 'agent', policies: [expect.any(String)] },
+      { outcome: 'permit', tool: 'files__write_file', subject: 'agent', policies: [expect.any(String)] },
+    ]);
+  });
+
+  it('leaves who read its record', () => {
+    expect(found.filter(({ name }) => name === 'audit')).toMatchObject([
+      { event: 'record_read', task: taskId, subject: 'olivia', tool: 'files__write_file' },
+    ]);
+  });
+});
+
+it('leaves a line for the end of a call that its owner cancels', async () => {
+  const trace = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
+  const taskId = await open(trace, 'cancelled.txt');
+  await stack.rpc(await stack.token('agent'), 'tasks/cancel', { taskId });
+  const ofRequest = () => transitions(linesOfTrace(trace), 'access_request');
+  await waitFor(() => ofRequest().some(({ to }) => to === 'cancelled'));
+  expect(transitions(linesOfTrace(trace), 'gated_call').at(-1)).toMatchObject({
+    ...{ name: 'gateway', from: 'pending', to: 'cancelled', cause: 'client', reason: 'client_cancelled', task: taskId },
+  });
+});
+
+it('logs why a token is refused, and never the token', async () => {
+  const ofAnotherService = await stack.token('alice', 'approvals');
+  const { status } = await stack.rpcOnce(ofAnotherService, 'tools/list', {});
+  expect(status).toBe(401);
+  await stack.rpcOnce('no-token-at-all', 'tools/list', {});
+  const refused = await waitFor(() => {
+    const now = lines().filter(({ event }) => event === 'token_refused');
+    return now.length >= 2 ? now : undefined;
+  });
+  expect(refused).toMatchObject([
+    { name: 'gateway', subject: 'alice', reason: expect.stringContaining(stack.config.urls.mcp) },
+    { name: 'gateway', reason: 'it is not a JWT' },
+  ]);
+  for (const token of [ofAnotherService, await stack.token('agent'), await stack.token('olivia', 'audit')])
+    expect(logText()).not.toContain(token.split('.')[2]);
+});
+
+it('never logs arguments', () => {
+  expect(logText()).not.toContain(SECRET_CONTENT);
+  expect(logText()).not.toContain('traced.txt');
+});
