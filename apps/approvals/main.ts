@@ -179,7 +179,9 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       log,
       verifyAccessToken: createAccessTokenVerifier({
         ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, log },
+        maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
       }),
+      scopes: config.approvals.scopes,
       url: urls.approvals,
     }),
   };

@@ -7,7 +7,7 @@ import express, {
 } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { challenge } from '../shared/http/bearer.ts';
+import { challenge, demandScopes } from '../shared/http/bearer.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { inLogScope } from '../shared/log-scope.ts';
 import { Refusal } from '../shared/http/refusal.ts';
@@ -31,7 +31,7 @@ export type Visitor =
   | ({ readonly kind: 'auditor' } & Person)
   /** Somebody, but no auditor. */
   | ({ readonly kind: 'stranger' } & Person)
-  | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' };
+  | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' | 'insufficient_scope' };
 
 export interface AuditHttp extends RecordSource {
   readonly identify: (request: Request) => Promise<Visitor>;
@@ -41,6 +41,8 @@ export interface AuditHttp extends RecordSource {
   readonly assets: RequestHandler;
   /** Public address, which is also the audience of tokens. */
   readonly url: string;
+  /** Scopes that a token needs. */
+  readonly scopes: readonly string[];
   readonly log: Logger;
 }
 
@@ -68,7 +70,7 @@ function personOf(response: Response): SignedIn | undefined {
   return name === undefined || csrfToken === undefined ? undefined : { name, csrfToken };
 }
 
-function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): RequestHandler {
+function auditorsOnly({ identify, signIn, url, scopes }: AuditHttp, reply: Reply): RequestHandler {
   return async (request, response, next) => {
     response.set('Vary', 'Accept, Authorization, Cookie');
     const visitor = await identify(request);
@@ -78,6 +80,8 @@ function auditorsOnly({ identify, signIn, url }: AuditHttp, reply: Reply): Reque
       const detail = 'Outcome records are for those with the role “auditor”. Come back as somebody who has it.';
       return reply.problem(request, response, { status: 403, title: 'You are not an auditor', detail });
     }
+    if (visitor.problem === 'insufficient_scope')
+      return demandScopes(response, { realm: url, held: [], needed: scopes });
     if (reply.wantsPage(request)) {
       return response.redirect(
         303,

@@ -60,10 +60,11 @@ export async function startAudit(
   const app = createAuditApp({
     records: createOutcomeRecords(records, seals),
     seals,
-    identify: createIdentify(createTokenVerifier(config, url, log)),
+    identify: createIdentify(createTokenVerifier(config, url, log), config.audit.scopes),
     signIn: { handlers: [sessions.handler, signIn], path: SIGN_IN_PATH },
     assets: auditAssets(),
     url,
+    scopes: config.audit.scopes,
     log,
   });
   try {

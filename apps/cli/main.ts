@@ -1,8 +1,16 @@
+import { startFailure } from '../shared/start-failure.ts';
 import { processIo } from './io.ts';
+import { EXIT } from './output.ts';
 import { runCli } from './program.ts';
 
 /** What still holds the process after a command is done has this long to let go. */
 const LINGER_MS = 100;
 
-process.exitCode = await runCli(process.argv.slice(2), processIo());
+try {
+  process.exitCode = await runCli(process.argv.slice(2), processIo());
+} catch (error) {
+  // The environment cannot be read.
+  process.stderr.write(`countersign: ${startFailure(error)}\n`);
+  process.exitCode = EXIT.failed;
+}
 setTimeout(() => process.exit(), LINGER_MS).unref();

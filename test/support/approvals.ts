@@ -186,7 +186,7 @@ export class ApprovalsUnderTest {
   async tokenWith(claims: JWTPayload): Promise<string> {
     const { signingKey } = this.#keys.identity;
     const { issuer: iss, approvals: aud } = this.config.urls;
-    return new SignJWT({ iss, aud, ...claims })
+    return new SignJWT({ iss, aud, scope: 'approvals', ...claims })
       .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid) })
       .setExpirationTime('5 minutes')
       .sign(await importJWK(signingKey, 'ES256'));

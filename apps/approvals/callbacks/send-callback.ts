@@ -26,14 +26,23 @@ export function createCallbackSender({ store, clients, statusEndpointOf, log }: 
     const callback = await store.callbackOf(requestId);
     if (callback === undefined) return;
     const { endpoint, state, status, endedAt, client } = callback;
-    // Registered when it was submitted, and perhaps not any more.
     const sender = senders.get(client);
-    if (sender?.endpoints.has(endpoint) !== true)
+    const address = addressNow(sender?.endpoints, endpoint);
+    if (sender === undefined || address === undefined)
       return log.warn({ accessRequest: requestId, client }, 'a callback is not sent: its address is not registered');
     const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
     const body = JSON.stringify({ ...(state !== undefined && { state }), task });
-    const posted = sender.post(endpoint, { id: `msg_${requestId}`, body });
+    const posted = sender.post(address, { id: `msg_${requestId}`, body });
     if (await isTaken(posted, { since: endedAt, what: `the callback of ${requestId}` })) return;
     log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to look by itself');
   };
+}
+
+/**
+ * Where a client takes callbacks now. The address was registered when the request was submitted, and requests wait for weeks: a client
+ * that has moved meanwhile, and has one address, is told there. An address that is not registered any more gets nothing.
+ */
+function addressNow(registered: ReadonlySet<string> = new Set(), endpoint: string): string | undefined {
+  if (registered.has(endpoint)) return endpoint;
+  return registered.size === 1 ? [...registered][0] : undefined;
 }

@@ -4,7 +4,7 @@ import { AGENT_ROLE, APPROVER_ROLE } from '../../../workflows/domain/access-requ
 import { chainOf } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
 import { personOf, requireRole } from '../../shared/auth/sign-in.ts';
-import { bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
+import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 
 /** Who reads and decides, and through which door: an approver, or a supervising agent. */
@@ -27,7 +27,10 @@ export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefin
  * Lets approvers through, by bearer token or else by session: a request with a token never uses the session; and supervising
  * agents by token. What follows and is for people alone asks for `visitorOf`.
  */
-export function votersOnly(verify: VerifyAccessToken, realm: string): RequestHandler {
+export function votersOnly(
+  verify: VerifyAccessToken,
+  { realm, scopes }: { readonly realm: string; readonly scopes: readonly string[] },
+): RequestHandler {
   const withSession = requireRole(APPROVER_ROLE);
   return async (request, response, next) => {
     response.vary('Accept, Authorization, Cookie');
@@ -46,6 +49,7 @@ export function votersOnly(verify: VerifyAccessToken, realm: string): RequestHan
       challenge(response, realm, 'invalid_token');
       throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${realm}.`);
     }
+    demandScopes(response, { realm, held: verified.scopes, needed: scopes });
     setVoter(response, voterFrom(verified));
     next();
   };

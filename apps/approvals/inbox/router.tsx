@@ -39,6 +39,8 @@ export interface InboxHttp {
   readonly brokenGlass: BreakGlassStore;
   readonly log: Logger;
   readonly verifyAccessToken: VerifyAccessToken;
+  /** Scopes that an access token needs. */
+  readonly scopes: readonly string[];
   /** Public address, which is also the audience of approvers' tokens. */
   readonly url: string;
 }
@@ -46,7 +48,7 @@ export interface InboxHttp {
 /** The approvers' inbox: pages for browsers and the same addresses as JSON for programs. Needs the session before it. */
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
-  const voter = votersOnly(http.verifyAccessToken, http.url);
+  const voter = votersOnly(http.verifyAccessToken, { realm: http.url, scopes: http.scopes });
   const approver = [voter, approversOnly];
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', voter, list(http));

@@ -1,16 +1,25 @@
 import { LRUCache } from 'lru-cache';
-import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import {
+  createRemoteJWKSet,
+  errors,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyResult,
+} from 'jose';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
-import { rolesOf } from './roles.ts';
+import { rolesIn, scopesIn } from './roles.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
 const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 const SKEW_SECONDS = 30;
 const FETCH_MS = 5_000;
+/** Types of JWTs that issuers give access tokens; most say no more than `JWT`. @see RFC 9068, section 4 */
+const TYPES: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 /** A token that was good stays good for this long without another look; an issuer's withdrawn key counts as long. */
 const REMEMBER_MS = 30_000;
 const REMEMBERED = 1_000;
@@ -31,6 +40,8 @@ export interface AccessTokenOptions {
   /** The service the token has to be made for. */
   readonly audience: string;
   readonly rolesClaim: string;
+  /** A token that is good for longer is refused, however its issuer signs. Seconds. */
+  readonly maxLifetimeSeconds: number;
   /** Gets the reason for which a token is refused. The answer to the client never has it. */
   readonly log: Logger;
 }
@@ -39,7 +50,8 @@ export interface AccessTokenOptions {
  * Verifies JWT access tokens of one issuer for one service. Answers undefined for a token that is not good, whatever is
  * wrong with it; throws `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
-export function createAccessTokenVerifier({ issuer, audience, rolesClaim, log }: AccessTokenOptions) {
+export function createAccessTokenVerifier(options: AccessTokenOptions) {
+  const { issuer, audience, rolesClaim, log } = options;
   const keys = createKeys(issuer);
   const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
@@ -54,13 +66,14 @@ export function createAccessTokenVerifier({ issuer, audience, rolesClaim, log }:
     const found = await verify(token, await keys(), { issuer, audience });
     if ('refused' in found) return refuse(found.refused);
     const { payload } = found;
-    if (!payload.sub || payload.exp === undefined)
-      return refuse({ reason: `it has no \`${payload.sub ? 'exp' : 'sub'}\`` });
-    const { sub, exp, client_id: clientId, scope } = payload;
+    const { sub, exp, client_id: clientId } = payload;
+    if (!sub || exp === undefined) return refuse({ reason: `it has no \`${sub ? 'exp' : 'sub'}\``, payload });
+    const reason = faultOf(found, options.maxLifetimeSeconds);
+    if (reason !== undefined) return refuse({ reason, payload });
     return {
       principal: { issuer, subject: sub, ...(typeof clientId === 'string' && { clientId }) },
-      scopes: typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [],
-      roles: rolesOf(payload[rolesClaim]),
+      scopes: scopesIn(payload),
+      roles: rolesIn(payload, rolesClaim),
       claims: payload as JsonObject,
       expiresAt: exp,
     };
@@ -81,20 +94,38 @@ interface Refused {
   readonly payload?: JWTPayload | undefined;
 }
 
+type Verified = Pick<JWTVerifyResult, 'payload' | 'protectedHeader'>;
+
 async function verify(
   token: string,
   keys: JWTVerifyGetKey,
   expected: { issuer: string; audience: string },
-): Promise<{ payload: JWTPayload } | { refused: Refused }> {
+): Promise<Verified | { refused: Refused }> {
   const options = { ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS };
   try {
-    return { payload: (await jwtVerify<JWTPayload>(token, keys, options)).payload };
+    return await jwtVerify<JWTPayload>(token, keys, options);
   } catch (error) {
     const isOurs =
       !(error instanceof errors.JOSEError) || ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT'].includes(error.code);
     if (isOurs) throw unavailable(error);
     return { refused: refusalOf(error, expected) };
   }
+}
+
+/**
+ * What is wrong with a token that its issuer signed for this service. Issuers sign more than access tokens with the same keys: a logout
+ * token or another security event must open nothing. @see RFC 8725, section 3.11
+ */
+function faultOf({ payload, protectedHeader }: Verified, maxLifetimeSeconds: number): string | undefined {
+  const { typ } = protectedHeader;
+  if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is no access token: its type is ${shown(typ)}`;
+  if ('events' in payload) return 'it is no access token: it tells of events';
+  const { iat, exp = 0 } = payload;
+  const now = Math.floor(Date.now() / 1_000);
+  if (iat !== undefined && iat > now + SKEW_SECONDS) return 'it was issued in the future; compare the clocks';
+  const lifetime = exp - (iat ?? now);
+  if (lifetime <= maxLifetimeSeconds) return undefined;
+  return `it is good for ${lifetime} s, and identity.maxTokenLifetimeSeconds allows ${maxLifetimeSeconds}`;
 }
 
 /** Why jose refuses a token, in the words that help an operator to find the setting that is wrong. */
@@ -134,14 +165,19 @@ function createKeys(issuer: string): () => Promise<JWTVerifyGetKey> {
   };
 }
 
+/** Where an issuer describes itself. @see OpenID Connect Discovery 1.0, section 4.1 */
+export const metadataOf = (issuer: string): string => `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;
+
 async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
-  const response = await fetch(`${issuer}/.well-known/openid-configuration`, {
+  const response = await fetch(metadataOf(issuer), {
     redirect: 'error',
     signal: AbortSignal.timeout(FETCH_MS),
   });
   const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
   if (metadata.issuer !== issuer || typeof metadata.jwks_uri !== 'string') {
-    throw new Error(`the metadata of ${issuer} is not its own`);
+    throw new Error(
+      `the issuer at ${issuer} calls itself ${shown(metadata.issuer)}: set identity.issuer to exactly that`,
+    );
   }
   const keys = new URL(metadata.jwks_uri);
   // Whoever can answer in the issuer's place could sign any token.

@@ -13,7 +13,7 @@ export interface PersonToken {
 
 /** A token of one of the people of the embedded identity provider, for one service. Fails as `requestToken` does. */
 export function requestPersonToken(
-  config: Pick<Config, 'urls' | 'gateway' | 'tools'>,
+  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
   { name, audience, scope }: PersonToken,
 ): Promise<IssuedToken> {

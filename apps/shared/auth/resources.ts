@@ -21,12 +21,12 @@ export function allScopes({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>)
 
 /** The services of this product that people and agents reach with an access token. */
 export function resourcesOf(
-  config: Pick<Config, 'urls' | 'gateway' | 'tools'>,
+  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>,
 ): Record<'mcp' | 'approvals' | 'audit', Resource> {
   const { urls } = config;
   return {
     mcp: { audience: urls.mcp, scope: allScopes(config).join(' ') },
-    approvals: { audience: urls.approvals, scope: 'approvals' },
-    audit: { audience: urls.audit, scope: 'audit' },
+    approvals: { audience: urls.approvals, scope: config.approvals.scopes.join(' ') },
+    audit: { audience: urls.audit, scope: config.audit.scopes.join(' ') },
   };
 }

@@ -5,7 +5,7 @@ import { csrfProtection } from '../http/csrf.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
 import { Refusal } from '../http/refusal.ts';
 import { endSession, renewSession, saveSession, type Person } from '../http/session.ts';
-import { rolesOf } from './roles.ts';
+import { rolesIn } from './roles.ts';
 
 /** The client under which the product's pages are known to the issuer. */
 export const WEB_CLIENT_ID = 'countersign-web';
@@ -139,7 +139,7 @@ function finish(options: SignInOptions, provider: Provider): RequestHandler {
       issuer: claims.iss,
       subject: claims.sub,
       name: typeof claims['name'] === 'string' ? claims['name'] : claims.sub,
-      roles: rolesOf(claims[rolesClaim]),
+      roles: rolesIn(claims, rolesClaim),
     };
     await saveSession(request);
     response.redirect(303, signIn.returnTo);

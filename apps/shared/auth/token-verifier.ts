@@ -15,7 +15,8 @@ export interface TokenVerifier {
 /** A verifier for tokens of the configured issuer that are made for `audience`. */
 export function createTokenVerifier(config: Config, audience: string, log: Logger): TokenVerifier {
   const { issuer } = config.urls;
-  const check = createAccessTokenVerifier({ issuer, audience, rolesClaim: config.identity.rolesClaim, log });
+  const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
+  const check = createAccessTokenVerifier({ issuer, audience, rolesClaim, maxLifetimeSeconds, log });
   return {
     async verify(token) {
       const verified = await check(token);

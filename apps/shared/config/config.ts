@@ -13,7 +13,7 @@ import { gatewaySettings } from './gateway-settings.ts';
 import { pdpSettings } from './pdp-settings.ts';
 import { checkResolvers, resolverSettings } from './resolver-settings.ts';
 import { notificationSettings } from './notification-settings.ts';
-import { isTrustworthy, port, seconds } from './units.ts';
+import { isTrustworthy, port, scope, seconds } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
@@ -70,6 +70,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       port: port.default(4102),
       url: z.url().optional(),
+      /** Scopes that an access token needs for the API of the inbox. */
+      scopes: z.array(scope).default(['approvals']),
       /** How long an access request waits for approvers. */
       requestTtlSeconds: seconds.default(7 * 86_400),
       /** How long a granted approval can be used. */
@@ -84,17 +86,26 @@ export const configSchema = z.strictObject({
     })
     .superRefine(checkResolvers)
     .prefault({}),
-  audit: z.strictObject({ port: port.default(4103), url: z.url().optional() }).prefault({}),
+  audit: z
+    .strictObject({
+      port: port.default(4103),
+      url: z.url().optional(),
+      /** Scopes that an access token needs for the API. */
+      scopes: z.array(scope).default(['audit']),
+    })
+    .prefault({}),
   identity: z
     .strictObject({
       port: port.default(4104),
-      /** OIDC issuer, by https. Default: the embedded development provider. Required in production. */
+      /** OIDC issuer, by https, exactly as it writes itself, with or without a slash at its end. Default: the embedded development provider. Required in production. */
       issuer: z
         .url()
         .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
         .optional(),
-      /** Token attribute that carries roles (`approver`, `auditor`). */
-      rolesClaim: z.string().default('roles'),
+      /** Claim that carries roles (`approver`, `auditor`). Dots lead into objects, where no claim has this very name: `realm_access.roles`. */
+      rolesClaim: z.string().min(1).default('roles'),
+      /** Access tokens that are good for longer are refused: a person who leaves keeps a token until it ends. */
+      maxTokenLifetimeSeconds: seconds.default(86_400),
       /** Who exists in the embedded provider. Every name can get a token; approvers and auditors can sign in. */
       people: z.array(person).default([
         { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
@@ -199,7 +210,8 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
       approvals,
       accessRequests,
       audit: local(file.audit),
-      issuer: trimSlash(file.identity.issuer ?? `http://${file.host}:${file.identity.port}`),
+      // Tokens name it, and it is compared byte by byte.
+      issuer: file.identity.issuer ?? `http://${file.host}:${file.identity.port}`,
     },
   });
 }

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
 
 /** What this process was told by its environment. Read once, passed on as plain values. */
 export interface Environment {
@@ -21,15 +22,19 @@ export interface Environment {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Reads the environment. An empty variable counts as absent. The only place that does. */
+/**
+ * Reads the environment. An empty variable counts as absent. The only place that does. Throws `ERR_CONFIG_INVALID` for an address that
+ * cannot be read.
+ */
 export function readEnvironment(raw: NodeJS.ProcessEnv = process.env): Environment {
   const variables = Object.fromEntries(
     Object.entries(raw).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
+  const address = variables['DATABASE_URL'];
   const named = {
     configFile: variables['COUNTERSIGN_CONFIG'],
     stateDir: variables['COUNTERSIGN_STATE'],
-    databaseUrl: variables['DATABASE_URL'],
+    databaseUrl: address && databaseAddress('DATABASE_URL', address),
     temporalAddress: variables['TEMPORAL_ADDRESS'],
     logLevel: variables['COUNTERSIGN_LOG_LEVEL'],
   };
@@ -45,4 +50,32 @@ function dropAbsent<Name extends string>(values: Record<Name, string | undefined
   const present: Partial<Record<Name, string>> = {};
   for (const name in values) if (values[name] !== undefined) present[name] = values[name];
   return present;
+}
+
+const badAddress = (setting: string) =>
+  `${setting} is not an address that can be read. In its password, write / ? # @ : % and blanks as percent codes (%2F for /), or ` +
+  'choose one that has none of them, as `openssl rand -hex 32` makes it. The form is postgresql://user:password@host:5432/database';
+
+/**
+ * The address of a database, as it is. A password with `/`, `?` or `#` in it, as half of all random base64 has, ends the part before the
+ * host too early: such an address cannot be read, or leads to a wrong host. Throws `ERR_CONFIG_INVALID` for one, with the name of the
+ * setting and without the address, which holds a password.
+ */
+export function databaseAddress(setting: string, address: string): string {
+  const { protocol, pathname, search, hash } = URL.canParse(address) ? new URL(address) : { protocol: '' };
+  const isPostgres = protocol === 'postgresql:' || protocol === 'postgres:';
+  const isCutShort = [pathname, search, hash].some((part) => part?.includes('@'));
+  if (!isPostgres || isCutShort || !isDecodable(address)) {
+    throw new CountersignError('ERR_CONFIG_INVALID', badAddress(setting));
+  }
+  return address;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { Refusal } from './refusal.ts';
 
 /** The bearer token of a request; undefined when it has none, or a credential of another kind. @see RFC 6750 */
 export function bearerTokenOf(request: Request): string | undefined {
@@ -10,6 +11,19 @@ export function bearerTokenOf(request: Request): string | undefined {
 export function challenge(response: Response, realm: string, problem?: 'invalid_token'): void {
   const error = problem === undefined ? '' : `, error="${problem}"`;
   response.set('WWW-Authenticate', `Bearer realm="${realm}"${error}`);
+}
+
+/**
+ * Throws a `Refusal` (403) with the challenge that names the scopes a good token lacks. @see RFC 6750, section 3.1
+ */
+export function demandScopes(
+  response: Response,
+  of: { readonly realm: string; readonly held: readonly string[]; readonly needed: readonly string[] },
+): void {
+  if (of.needed.every((scope) => of.held.includes(scope))) return;
+  const scope = of.needed.join(' ');
+  response.set('WWW-Authenticate', `Bearer realm="${of.realm}", error="insufficient_scope", scope="${scope}"`);
+  throw new Refusal(403, 'The bearer token lacks a scope', `Get a token with the scope “${scope}”.`);
 }
 
 type Refuse = (why: 'missing' | 'invalid', response: Response, next: NextFunction) => void;

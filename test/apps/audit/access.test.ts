@@ -11,7 +11,6 @@ import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
 const KEY_ID = 'test-key';
-const DAY_SECONDS = 86_400;
 
 /** An issuer that publishes one key, and can stop doing so. */
 async function startIssuer() {
@@ -50,19 +49,20 @@ afterAll(async () => {
 interface TokenMembers {
   readonly roles?: unknown;
   readonly audience?: string;
+  readonly scope?: string;
   readonly expiresAt?: number;
   readonly key?: CryptoKey;
 }
 
 const now = () => Math.floor(Date.now() / 1_000);
-const aToken = ({ roles = ['auditor'], audience = url, expiresAt, key }: TokenMembers = {}) =>
-  new SignJWT({ roles, client_id: 'olivia' })
+const aToken = ({ roles = ['auditor'], audience = url, scope = 'audit', expiresAt, key }: TokenMembers = {}) =>
+  new SignJWT({ roles, scope, client_id: 'olivia' })
     .setProtectedHeader({ alg: 'ES256', kid: KEY_ID, typ: 'at+jwt' })
     .setIssuer(issuer.issuer)
     .setSubject('olivia')
     .setAudience(audience)
-    .setIssuedAt(now() - DAY_SECONDS)
-    .setExpirationTime(expiresAt ?? now() + DAY_SECONDS)
+    .setIssuedAt(now() - 600)
+    .setExpirationTime(expiresAt ?? now() + 600)
     .sign(key ?? issuer.privateKey);
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers, redirect: 'manual' });
@@ -74,6 +74,12 @@ describe('who may read outcome records', () => {
     const response = await withToken(await aToken(), 'text/html');
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ items: [] });
+  });
+
+  it('is nobody with a token that lacks the scope of this service', async () => {
+    const response = await withToken(await aToken({ scope: 'mcp approvals' }));
+    expect(response.status).toBe(403);
+    expect(response.headers.get('www-authenticate')).toMatch(/error="insufficient_scope", scope="audit"/);
   });
 
   it('takes the role from one text as well as from a list', async () => {

@@ -21,6 +21,7 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     signIn: { handlers: [], path: '/sign-in' },
     assets: auditAssets(),
     url: 'http://audit.test',
+    scopes: ['audit'],
     log: pino({ level: 'silent' }),
   });
   const server = await serve(app);

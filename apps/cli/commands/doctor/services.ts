@@ -2,6 +2,7 @@ import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import * as z from 'zod';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../shared/clock-offset.ts';
+import { metadataOf } from '../../../shared/auth/access-token.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { packagePath } from '../../../shared/config/package-root.ts';
 import { unfitness } from '../../../shared/database/fitness.ts';
@@ -92,7 +93,7 @@ const keysSchema = z.looseObject({ keys: z.array(z.looseObject({})) });
 export function checkIssuer({ urls }: Config): Promise<Finding> {
   const name = 'identity';
   return attempt(name, 'start the identity provider, or mend identity.issuer', async () => {
-    const metadata = issuerSchema.parse(await getJson(`${urls.issuer}/.well-known/openid-configuration`));
+    const metadata = issuerSchema.parse(await getJson(metadataOf(urls.issuer)));
     if (metadata.issuer !== urls.issuer) {
       return fail(name, `the issuer calls itself ${metadata.issuer}`, `set identity.issuer to ${metadata.issuer}`);
     }

@@ -31,6 +31,7 @@ const verifier = () =>
     issuer: issuer.url,
     audience: AUDIENCE,
     rolesClaim: 'roles',
+    maxLifetimeSeconds: 86_400,
     log: pino({ level: 'silent' }),
   });
 const later = (ms: number) =>

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import express from 'express';
+import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose';
+import { pino } from 'pino';
+import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
+import { signInRouter } from '../../../../apps/shared/auth/sign-in.ts';
+import { checkIssuer } from '../../../../apps/cli/commands/doctor/services.ts';
+import { parseConfig } from '../../../../apps/shared/config/config.ts';
+import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
+import { serve } from '../../../support/serve.ts';
+
+const AUDIENCE = 'https://gateway.test/mcp';
+const DAY = 86_400;
+
+let server: HttpServer;
+let signing: Awaited<ReturnType<typeof generateKeyPair>>;
+/** Issuers as products write themselves: the path below the server, which metadata repeat exactly. */
+const ISSUERS = {
+  'with a slash at its end': '/',
+  'with a path and a slash at its end': '/application/o/countersign/',
+  'with a path and no slash': '/realms/main',
+} as const;
+
+beforeAll(async () => {
+  signing = await generateKeyPair('ES256');
+  const jwk = { ...(await exportJWK(signing.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' };
+  server = await serve(
+    express()
+      .get('/jwks', (_request, response) => void response.json({ keys: [jwk] }))
+      .get(/(.*\/)[.]well-known\/openid-configuration$/, (request, response) => {
+        const below = request.path.replace('.well-known/openid-configuration', '');
+        const path = Object.values(ISSUERS).find((one) => `${one.replace(/\/$/, '')}/` === below) ?? below;
+        response.json({
+          issuer: `${server.url}${path}`,
+          jwks_uri: `${server.url}/jwks`,
+          authorization_endpoint: `${server.url}${below}authorize`,
+          token_endpoint: `${server.url}${below}token`,
+          response_types_supported: ['code'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: ['ES256'],
+        });
+      }),
+  );
+});
+afterAll(() => server.close());
+
+const now = () => Math.floor(Date.now() / 1_000);
+const issuerAt = (path: string) => `${server.url}${path}`;
+
+/** What issuers sign. A claim that is `undefined` is left out. */
+function signed(claims: JWTPayload = {}, header: { typ?: string } = {}): Promise<string> {
+  const payload = { iss: issuerAt('/'), aud: AUDIENCE, sub: 'alice', iat: now(), exp: now() + 600, ...claims };
+  return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'one', ...header }).sign(signing.privateKey);
+}
+
+/** A verifier, and why it refused. */
+function verifierFor(of: { issuer?: string; rolesClaim?: string } = {}) {
+  const reasons: unknown[] = [];
+  const log = pino(
+    {},
+    { write: (line: string) => void reasons.push((JSON.parse(line) as { reason?: string }).reason) },
+  );
+  const { issuer = issuerAt('/'), rolesClaim = 'roles' } = of;
+  const verify = createAccessTokenVerifier({ issuer, audience: AUDIENCE, rolesClaim, maxLifetimeSeconds: DAY, log });
+  return { verify, reasons };
+}
+
+describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
+  const issuer = () => issuerAt(path);
+
+  it('has its tokens taken, where it is configured exactly so', async () => {
+    const { verify } = verifierFor({ issuer: issuer() });
+    expect(await verify(await signed({ iss: issuer() }))).toMatchObject({ principal: { issuer: issuer() } });
+  });
+
+  it('is fit for use, as the doctor sees it', async () => {
+    const config = parseConfig({ identity: { issuer: issuer() } }, { baseDir: '/', stateDir: '/' });
+    expect(await checkIssuer(config)).toMatchObject({ status: 'ok' });
+  });
+
+  it('can be signed in at', async () => {
+    const routes = signInRouter({
+      ...{ issuer: issuer(), clientSecret: 'secret', baseUrl: 'http://inbox.test', rolesClaim: 'roles' },
+      ...{ cookieName: 'session', log: pino({ level: 'silent' }) },
+    });
+    const session: express.RequestHandler = (request, _response, next) => {
+      Object.assign(request, { session: { save: (done: () => void) => done() } });
+      next();
+    };
+    const site = await serve(express().use(session, routes));
+    const { headers } = await fetch(`${site.url}/sign-in`, { redirect: 'manual' });
+    expect(headers.get('location')).toMatch(`${issuer().replace(/\/$/, '')}/authorize?`);
+    await site.close();
+  });
+});
+
+it('names the issuer to configure where only the slash differs', async () => {
+  const config = parseConfig({ identity: { issuer: server.url } }, { baseDir: '/', stateDir: '/' });
+  expect(await checkIssuer(config)).toMatchObject({
+    status: 'fail',
+    advice: `set identity.issuer to ${issuerAt('/')}`,
+  });
+  await expect(verifierFor({ issuer: server.url }).verify(await signed())).rejects.toMatchObject({
+    code: 'ERR_IDENTITY_PROVIDER_UNAVAILABLE',
+    cause: { message: expect.stringContaining('set identity.issuer to exactly that') },
+  });
+});
+
+it.each([
+  ['scope, a text', { scope: 'mcp tools' }],
+  ['scope, a list', { scope: ['mcp', 'tools'] }],
+  ['scp, a list (Okta)', { scp: ['mcp', 'tools'] }],
+  ['scp, a text (Entra ID)', { scp: 'mcp tools' }],
+  ['both, half in each', { scope: 'mcp', scp: ['mcp', 'tools'] }],
+])('reads scopes from %s', async (_where, claims) => {
+  expect(await verifierFor().verify(await signed(claims))).toMatchObject({ scopes: ['mcp', 'tools'] });
+});
+
+it.each([
+  ['roles', { roles: ['approver'] }],
+  ['roles', { roles: 'approver' }],
+  ['realm_access.roles', { realm_access: { roles: ['approver'] } }],
+  ['resource_access.countersign.roles', { resource_access: { countersign: { roles: ['approver'] } } }],
+  ['https://example.com/roles', { 'https://example.com/roles': ['approver'] }],
+  ['cognito:groups', { 'cognito:groups': ['approver'] }],
+])('reads roles from %s', async (rolesClaim, claims) => {
+  expect(await verifierFor({ rolesClaim }).verify(await signed(claims))).toMatchObject({ roles: ['approver'] });
+});
+
+it.each([
+  ['realm_access.roles', { realm_access: ['approver'] }],
+  ['realm_access.roles', { realm_access: 'approver' }],
+  ['realm_access.roles', { roles: ['approver'] }],
+  ['a.__proto__.roles', { a: {}, roles: ['approver'] }],
+  ['roles', { roles: { 0: 'approver' } }],
+])('finds no role in %s of %j', async (rolesClaim, claims) => {
+  expect(await verifierFor({ rolesClaim }).verify(await signed(claims as JWTPayload))).toMatchObject({ roles: [] });
+});
+
+it('takes tokens that are made for several services', async () => {
+  expect(await verifierFor().verify(await signed({ aud: ['https://other.test', AUDIENCE] }))).toBeDefined();
+});
+
+it.each(['at+jwt', 'application/at+jwt', 'AT+JWT', 'JWT'])('takes a token of the type %s', async (typ) => {
+  expect(await verifierFor().verify(await signed({}, { typ }))).toBeDefined();
+});
+
+it.each([
+  ['a logout token', {}, 'logout+jwt', /type is "logout\+jwt"/],
+  ['a security event', {}, 'secevent+jwt', /type is "secevent\+jwt"/],
+  ['a proof of possession', {}, 'dpop+jwt', /type is "dpop\+jwt"/],
+  [
+    'a logout token without a type',
+    { events: { 'http://schemas.openid.net/event/backchannel-logout': {} } },
+    'JWT',
+    /events/,
+  ],
+  ['a token of the future', { iat: 4_000_000_000, exp: 4_000_000_600 }, 'JWT', /in the future/],
+  ['a token that is good for ten years', { exp: 4_000_000_000 }, 'JWT', /maxTokenLifetimeSeconds allows 86400/],
+  ['one that hides when it was issued', { iat: undefined, exp: 4_000_000_000 }, 'JWT', /maxTokenLifetimeSeconds/],
+  ['a token that is not good yet', { nbf: 4_000_000_000 }, 'JWT', /nbf/],
+  ['a token of another issuer', { iss: 'https://evil.test' }, 'JWT', /`iss` is "https:\/\/evil\.test"/],
+  ['a token for another service', { aud: 'https://other.test' }, 'JWT', /`aud` is "https:\/\/other\.test"/],
+  ['a token of nobody', { sub: undefined }, 'JWT', /no `sub`/],
+  ['a token without an end', { exp: undefined }, 'JWT', /no `exp`/],
+])('refuses %s, and logs why', async (_what, claims, typ, why) => {
+  const { verify, reasons } = verifierFor();
+  expect(await verify(await signed(claims as JWTPayload, { typ }))).toBeUndefined();
+  expect(reasons).toEqual([expect.stringMatching(why)]);
+});
+
+it('refuses a token that nobody signed', async () => {
+  const { verify } = verifierFor();
+  const claims = { iss: issuerAt('/'), aud: AUDIENCE, sub: 'alice', iat: now(), exp: now() + 600 };
+  expect(await verify(new UnsecuredJWT(claims).encode())).toBeUndefined();
+});
