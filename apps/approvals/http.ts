@@ -1,5 +1,6 @@
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { Logger } from 'pino';
+import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { traced } from '../shared/http/traced.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
@@ -14,6 +15,8 @@ export interface ApprovalsHttp {
   readonly signIn: Router;
   readonly inbox: Router;
   readonly url: string;
+  /** What keeps it from its work. */
+  readonly problems: Problems;
   readonly log: Logger;
 }
 
@@ -23,7 +26,7 @@ export function createApprovalsApp(http: ApprovalsHttp): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(pageHeaders(http.url), traced);
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.use(healthRouter(http.problems));
   app.use('/access/v1', http.accessRequests);
   app.use(http.decisions);
   app.use(assetsRouter());

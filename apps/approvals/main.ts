@@ -4,7 +4,8 @@ import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import { secretText } from '../shared/config/secret-text.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
-import { createPool } from '../shared/database/pool.ts';
+import { createPool, ROLES } from '../shared/database/pool.ts';
+import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
@@ -76,7 +77,7 @@ export async function startApprovals(
 ): Promise<Running> {
   const pool = createPool(databaseUrl, {
     applicationName: 'countersign approvals',
-    role: 'countersign_authority',
+    role: ROLES.approvals,
     durable: config.mode === 'production',
     log,
   });
@@ -101,6 +102,7 @@ export async function startApprovals(
       ...(await createRouters(config, secrets, parts)),
       session: sessions.handler,
       url: config.urls.approvals,
+      problems: () => databaseProblems(pool),
       log,
     });
     const server = await listen(app, { host: config.host, port: config.approvals.port });

@@ -8,6 +8,7 @@ import express, {
 import type { Logger } from 'pino';
 import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { challenge, demandScopes } from '../shared/http/bearer.ts';
+import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { inLogScope } from '../shared/log-scope.ts';
 import { Refusal } from '../shared/http/refusal.ts';
@@ -43,6 +44,8 @@ export interface AuditHttp extends RecordSource {
   readonly url: string;
   /** Scopes that a token needs. */
   readonly scopes: readonly string[];
+  /** What keeps it from its work. */
+  readonly problems: Problems;
   readonly log: Logger;
 }
 
@@ -52,7 +55,7 @@ export function createAuditApp(http: AuditHttp): Express {
   const reply = createReply(personOf);
   app.disable('x-powered-by');
   app.use(...pageHeaders(http.url));
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.use(healthRouter(http.problems));
   app.use(http.assets);
   for (const handler of http.signIn.handlers) app.use(handler);
   app.use(auditorsOnly(http, reply));

@@ -4,7 +4,8 @@ import { SIGN_IN_PATH, signInRouter } from '../shared/auth/sign-in.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
-import { createPool } from '../shared/database/pool.ts';
+import { createPool, ROLES } from '../shared/database/pool.ts';
+import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { createSessions } from '../shared/http/session.ts';
@@ -15,7 +16,7 @@ import { createIdentify } from './identify.ts';
 import { createOutcomeRecords } from './stores/outcome-record.store.ts';
 import { createReadOnlyPool } from './stores/read-only-pool.ts';
 
-const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: 'countersign_auditor' } as const;
+const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit } as const;
 const COOKIE = 'countersign_audit';
 const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'sealingKeys', 'digestKey'] as const;
 
@@ -65,6 +66,7 @@ export async function startAudit(
     assets: auditAssets(),
     url,
     scopes: config.audit.scopes,
+    problems: () => databaseProblems(records),
     log,
   });
   try {

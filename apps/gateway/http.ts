@@ -10,6 +10,7 @@ import { allScopes } from '../shared/auth/resources.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
+import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
@@ -29,6 +30,8 @@ export interface GatewayHttp {
   readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
+  /** What keeps it from its work. Default: nothing does. */
+  readonly problems?: Problems | undefined;
   readonly log: Logger;
 }
 
@@ -39,12 +42,13 @@ export function createGatewayApp({
   readDocument,
   verifier,
   receiveCallback,
+  problems = async () => [],
   log,
 }: GatewayHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders());
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok' }));
+  app.use(healthRouter(problems));
   const hosts = allowedHosts(config);
   app.use(hostHeaderValidation(hosts), originValidation(hosts));
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);

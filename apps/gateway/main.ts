@@ -16,8 +16,10 @@ import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
-import { createPool } from '../shared/database/pool.ts';
+import { createPool, ROLES } from '../shared/database/pool.ts';
+import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
+import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
@@ -57,6 +59,8 @@ export interface GatewayDeps {
 export interface GatewayPorts extends ProtocolPorts {
   readonly upstreams: UpstreamPool;
   readonly verifier: TokenVerifier;
+  /** What keeps it from its work. Default: nothing does. */
+  readonly problems?: Problems;
 }
 
 /** What the gateway reaches the world through. Whoever makes them closes them. */
@@ -102,7 +106,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   const { urls, gateway, authority } = config;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
-    role: 'countersign_enforcement',
+    role: ROLES.gateway,
     durable: config.mode === 'production',
     log: deps.log,
   });
@@ -138,6 +142,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     requestForms: createRequestForms(log),
     handles: createHandles(secrets.sealingKeys),
     verifier: createTokenVerifier(config, urls.mcp, log),
+    problems: () => databaseProblems(pool),
     log,
     async close() {
       if (deps.upstreams === undefined) await upstreams.close();
@@ -209,6 +214,7 @@ export async function serveGateway(
     front: protocol.front,
     readDocument,
     verifier,
+    problems: ports.problems,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     log,
   });

@@ -12,6 +12,7 @@ import { isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerAmong, bearerHolderOf } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
+import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { traced } from '../shared/http/traced.ts';
 import { decideBatch } from './batch.ts';
@@ -31,6 +32,8 @@ export interface PdpHttp {
   readonly withPolicies: WithPolicies;
   /** What operators may know of it beside that it runs. */
   readonly status?: () => object;
+  /** What keeps it from its work. Default: nothing does. */
+  readonly problems?: Problems;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly keys: () => Promise<JSONWebKeySet>;
   readonly requestSchemas: Pick<RequestSchemas, 'find'>;
@@ -55,7 +58,7 @@ export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders(), identify, traced);
-  app.get('/healthz', (_request, response) => void response.json({ status: 'ok', ...http.status?.() }));
+  app.use(healthRouter(http.problems ?? (async () => []), http.status));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/foreign-pdp.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
-import { createPool } from '../shared/database/pool.ts';
+import { createPool, ROLES } from '../shared/database/pool.ts';
+import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
@@ -63,7 +64,7 @@ const bindingTokenSigner = ({ urls }: Config, key: Secrets['pdpSigningKey']) =>
 const ownPool = ({ mode }: Config, databaseUrl: string) =>
   createPool(databaseUrl, {
     applicationName: 'countersign pdp',
-    role: 'countersign_authority',
+    role: ROLES.pdp,
     durable: mode === 'production',
   });
 
@@ -100,6 +101,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
       log,
     }),
     status: () => source.status(),
+    problems: parts.problems,
     metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
@@ -168,7 +170,7 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
     await forgetting.stop();
     await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
   };
-  return { source, decisionLog, evaluations, close };
+  return { source, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
 }
 
 if (isEntryScript(import.meta.url)) {

@@ -5,7 +5,7 @@ import { readEnvironment } from './config/env.ts';
 import { loadConfig } from './config/load.ts';
 import { secretsFromEnvironment } from './config/production-secrets.ts';
 import type { Secrets } from './config/secrets.ts';
-import { refuseUnfitDatabase } from './database/pool.ts';
+import { refuseUnfitDatabase, ROLES } from './database/pool.ts';
 import { runUntilSignal, type Running } from './lifecycle.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startFailure } from './start-failure.ts';
@@ -24,7 +24,7 @@ export interface DeployableContext<Name extends keyof Secrets> {
  * Whatever keeps it from starting is one line on stderr and exit code 1.
  */
 export async function runDeployable<Name extends keyof Secrets>(
-  name: string,
+  name: keyof typeof ROLES,
   secretNames: readonly Name[],
   start: (context: DeployableContext<Name>) => Promise<Running>,
 ): Promise<void> {
@@ -32,7 +32,7 @@ export async function runDeployable<Name extends keyof Secrets>(
     const environment = readEnvironment();
     const { config } = loadConfig({ environment, cwd: process.cwd() });
     const databaseUrl = given(environment.databaseUrl, 'DATABASE_URL');
-    await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production' });
+    await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production', role: ROLES[name] });
     const running = await start({
       config,
       secrets:

@@ -28,7 +28,7 @@ import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
-import { createPool } from '../shared/database/pool.ts';
+import { createPool, ROLES } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
@@ -89,7 +89,7 @@ export function startWorker(config: Config, secrets: WorkerSecrets, deps: Worker
 export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): WorkerConnections {
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
-    role: 'countersign_enforcement',
+    role: ROLES.worker,
     durable: config.mode === 'production',
     log: deps.log,
   });

@@ -143,7 +143,7 @@ describe('the record of requestable denials', () => {
 
     it('by the running service, under the role that it has', async () => {
       const id = await denied(5 * HOUR);
-      const pool = createPool(database.url, { applicationName: 'test', role: 'countersign_authority' });
+      const pool = createPool(database.url, { applicationName: 'test', role: 'countersign_pdp' });
       const forget = (limit: number) => createEvaluationStore(pool).forget(2 * HOUR, limit);
       const log = pino({ enabled: false });
       const forgetting = startForgetting({ of: 'denials', forget, everyMs: 5, log });

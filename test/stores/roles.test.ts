@@ -55,14 +55,16 @@ describe('the enforcement role', () => {
     'SELECT * FROM approvals.access_request',
     'SELECT * FROM pdp.evaluation',
     'SELECT * FROM audit.session',
-    'SET ROLE countersign_authority',
+    'SET ROLE countersign_approvals',
+    'SET ROLE countersign_pdp',
   ])('may not: %s', async (statement) => {
     await expect(pool.query(statement)).rejects.toMatchObject(DENIED);
   });
 });
 
 describe.each([
-  ['countersign_authority', 'gateway.gated_call', 'approvals.access_request'],
+  ['countersign_approvals', 'gateway.gated_call', 'approvals.access_request'],
+  ['countersign_approvals', 'pdp.evaluation', 'approvals.access_request'],
   ['countersign_auditor', 'approvals.access_request', 'gateway.outcome_record'],
 ])('the role %s', (role, foreign, own) => {
   let db: TestDatabase;

@@ -26,8 +26,10 @@ export function migrateCommand(io: Io): Command {
 }
 
 async function apply(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
-  const { applied, unknown } = await migrate(url, folder);
-  if (options.json) return io.out(json({ applied, unknown }));
+  const { applied, unknown, renewedRights } = await migrate(url, folder);
+  if (options.json) return io.out(json({ applied, unknown, renewedRights }));
+  if (renewedRights)
+    io.out('Roles and rights were missing, as after a restore into another server. They were made anew.');
   io.out(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
   if (unknown.length > 0) io.err(`The database was migrated by a newer version: ${unknown.join(', ')}`);
 }
@@ -38,6 +40,7 @@ async function status(io: Io, url: string, folder: string, options: MigrateOptio
     ...found.missing.map((name) => `${name}: missing; run \`countersign migrate\``),
     ...found.edited.map((name) => `${name}: was edited after it had been applied; restore its file`),
     ...found.failed.map((name) => `${name}: did not finish; mend it and use \`prisma migrate resolve\``),
+    ...(found.lacksRights ? ['roles and rights: missing; run `countersign migrate`'] : []),
   ];
   if (options.json) io.out(json(found));
   else {
@@ -45,5 +48,6 @@ async function status(io: Io, url: string, folder: string, options: MigrateOptio
     for (const name of found.unknown) io.out(`${name}: applied by a newer version`);
     for (const line of wrong) io.out(line);
   }
-  if (wrong.length > 0) throw new CliError(`${wrong.length} of the migrations need attention`);
+  if (wrong.length > 0)
+    throw new CliError(`the database needs attention: ${wrong.length} of the lines above say what to do`);
 }

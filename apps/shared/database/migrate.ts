@@ -4,10 +4,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { errorCode } from '../error-code.ts';
+import { MISSING_RIGHTS } from './readiness.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;
 const LOCK_WAIT_SECONDS = 120;
+/** The migration that gives roles and rights. */
+const RIGHTS = /_roles$/;
 const NO_TRANSACTION = /^--\s*migrate:no-transaction\b/m;
 
 const RECORDS = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
@@ -35,6 +38,8 @@ export interface MigrationResult {
   readonly applied: string[];
   /** Names that the database has and this version does not know: it was migrated by a newer version. */
   readonly unknown: string[];
+  /** Whether roles or rights were missing in a database that has all migrations, and were made anew. */
+  readonly renewedRights: boolean;
 }
 
 /**
@@ -61,7 +66,11 @@ export async function migrate(databaseUrl: string, folder: string): Promise<Migr
     const missing = migrations.filter(({ name }) => !done.has(name));
     for (const migration of missing) await apply(client, migration);
     const known = new Set(migrations.map(({ name }) => name));
-    return { applied: missing.map(({ name }) => name), unknown: [...done].filter((name) => !known.has(name)) };
+    return {
+      applied: missing.map(({ name }) => name),
+      unknown: [...done].filter((name) => !known.has(name)),
+      renewedRights: await renewRights(client, migrations),
+    };
   } finally {
     // The lock belongs to the session and ends with it.
     await client.end();
@@ -78,6 +87,8 @@ export interface MigrationStatus {
   readonly failed: string[];
   /** Applied by a newer version. */
   readonly unknown: string[];
+  /** Whether roles or rights are missing in a database that has all migrations: it was restored into another server. */
+  readonly lacksRights: boolean;
 }
 
 /** How far the database is. Changes nothing and waits for nobody. */
@@ -98,6 +109,7 @@ export async function migrationStatus(databaseUrl: string, folder: string): Prom
       edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
       failed: names.filter((name) => records.get(name)?.finished_at === null),
       unknown: names.filter((name) => !known.has(name)),
+      lacksRights: names.some((name) => RIGHTS.test(name)) && (await lacksRights(client)),
     };
   } finally {
     await client.end();
@@ -122,6 +134,21 @@ async function readMigrations(folder: string): Promise<Migration[]> {
       return { name, script: bytes.toString('utf8'), checksum: createHash('sha256').update(bytes).digest('hex') };
     }),
   );
+}
+
+/**
+ * A backup of a database has neither roles nor, where it could not find them, rights. Both come from the migration that gives them, which may
+ * be repeated. Answers whether anything was missing.
+ */
+async function renewRights(client: Client, migrations: readonly Migration[]): Promise<boolean> {
+  const rights = migrations.find(({ name }) => RIGHTS.test(name));
+  if (rights === undefined || !(await lacksRights(client))) return false;
+  await client.query(`BEGIN; ${rights.script}; COMMIT`);
+  return true;
+}
+
+async function lacksRights(client: Client): Promise<boolean> {
+  return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;
 }
 
 async function lock(client: Client): Promise<void> {

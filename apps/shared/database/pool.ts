@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { PrismaClient } from '../../../prisma/generated/client.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { unfitness } from './fitness.ts';
+import { databaseProblem, isPassing } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
 const STATEMENT_MS = 5_000;
@@ -25,8 +26,15 @@ const LIMITS = {
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
 } as const;
 
-/** What a deployable may do in the database. Each owns nothing, and changes fenced rows by functions alone. */
-type Role = 'countersign_enforcement' | 'countersign_authority' | 'countersign_auditor';
+/** What a deployable may do in the database. Each role owns nothing, and changes fenced rows by functions alone. */
+export const ROLES = {
+  gateway: 'countersign_enforcement',
+  worker: 'countersign_enforcement',
+  pdp: 'countersign_pdp',
+  approvals: 'countersign_approvals',
+  audit: 'countersign_auditor',
+} as const;
+type Role = (typeof ROLES)[keyof typeof ROLES];
 
 interface PoolOptions {
   readonly max?: number;
@@ -90,18 +98,28 @@ const unfit = (problem: string) =>
   new CountersignError('ERR_DATABASE_UNAVAILABLE', `the database cannot be used: ${problem}`);
 
 /**
- * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is none to work on. One that does not answer may come
- * later, and is looked at then.
+ * Throws `ERR_DATABASE_UNAVAILABLE` when the server answers and is none to work on: a standby, one that loses what it confirms, or,
+ * where a role is named, one that is of another version or does not let the login take on that role. A server that does not answer may
+ * come later, and is looked at then.
  */
-export async function refuseUnfitDatabase(databaseUrl: string, options: { durable: boolean }): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl, application_name: 'countersign start', ...LIMITS });
-  client.on('error', () => undefined);
-  const problem = await client
-    .connect()
-    .then(() => unfitness(client, options))
-    .catch(() => undefined)
-    .finally(() => client.end().catch(() => undefined));
-  if (problem !== undefined) throw unfit(problem);
+export async function refuseUnfitDatabase(
+  databaseUrl: string,
+  options: { durable: boolean; role?: Role },
+): Promise<void> {
+  const { role } = options;
+  const found = (url: string, look: (client: Client) => Promise<string | undefined>) => {
+    const client = new Client({ connectionString: url, application_name: 'countersign start', ...LIMITS });
+    client.on('error', () => undefined);
+    return client
+      .connect()
+      .then(() => look(client))
+      .catch((error: unknown) => databaseProblem({ query: () => Promise.reject(error as Error) }))
+      .finally(() => client.end().catch(() => undefined));
+  };
+  const problem =
+    (await found(databaseUrl, (client) => unfitness(client, options))) ??
+    (role && (await found(withOption(databaseUrl, `role=${role}`), databaseProblem)));
+  if (problem !== undefined && !isPassing(problem)) throw unfit(problem);
 }
 
 export type { PrismaClient };

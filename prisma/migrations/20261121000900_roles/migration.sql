@@ -1,19 +1,36 @@
--- Who may do what. Deployables work under one of three roles, which own nothing: a fault in a program, or somebody who
+-- Who may do what. Deployables work under one of four roles, which own nothing: a fault in a program, or an attacker who
 -- speaks with its voice, can change a gated call or an access request by the functions alone. The roles cannot log in;
 -- the login of a deployable is granted the one it needs.
+-- `countersign migrate` runs this script again where roles or rights are missing, as in a database that was restored into another
+-- server: so every statement in it may be repeated.
 DO $$
-DECLARE v_role text;
+DECLARE v_role text; v_create text[] := '{}';
+  v_roles text[] := ARRAY['countersign_enforcement','countersign_pdp','countersign_approvals','countersign_auditor'];
 BEGIN
-  FOREACH v_role IN ARRAY ARRAY['countersign_enforcement','countersign_authority','countersign_auditor'] LOOP
-    -- Roles belong to the whole server: another database on it may have made them already, or do so in this moment.
+  FOREACH v_role IN ARRAY v_roles LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = v_role);
+    -- Roles belong to the whole server: another database on it may make them at this moment.
     BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+      WHEN insufficient_privilege THEN v_create := v_create || format('CREATE ROLE %I NOLOGIN;', v_role);
     END;
-    -- Whoever migrates runs the embedded deployables too, and takes on their roles. The owner of a server may anyway.
-    IF NOT pg_has_role(current_user, v_role, 'MEMBER') THEN
-      EXECUTE format('GRANT %I TO %I', v_role, current_user);
-    END IF;
+  END LOOP;
+  IF v_create <> '{}' THEN
+    RAISE EXCEPTION 'the login % may not create roles. Have an administrator of the server run: % Then migrate again',
+      current_user, array_to_string(v_create, ' ');
+  END IF;
+  -- One login for all, as the embedded server has, takes on each role. A login that may not grant itself a role needs none where each
+  -- deployable has a login of its own. From PostgreSQL 16 on, membership alone does not let a login take on a role.
+  FOREACH v_role IN ARRAY v_roles LOOP
+    BEGIN
+      IF current_setting('server_version_num')::int < 160000 THEN
+        IF NOT pg_has_role(current_user, v_role, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', v_role, current_user); END IF;
+      ELSIF NOT pg_has_role(current_user, v_role, 'SET') THEN
+        EXECUTE format('GRANT %I TO %I WITH SET TRUE', v_role, current_user);
+      END IF;
+    EXCEPTION WHEN insufficient_privilege THEN NULL;
+    END;
   END LOOP;
 END $$;
 
@@ -42,20 +59,28 @@ GRANT EXECUTE ON FUNCTION
   gateway.rewrap_data_keys, gateway.add_pins
   TO countersign_enforcement;
 
-GRANT USAGE ON SCHEMA approvals, pdp TO countersign_authority;
-GRANT SELECT ON ALL TABLES IN SCHEMA approvals, pdp TO countersign_authority;
-GRANT INSERT ON pdp.evaluation TO countersign_authority;
-GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_authority;
-GRANT UPDATE, DELETE ON approvals.outbox TO countersign_authority;
-GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_authority;
+-- The access request service and the policy decision point speak to each other over HTTP alone: whoever speaks with the voice of one
+-- casts no vote, and signs no denial, with that of the other.
+GRANT USAGE ON SCHEMA approvals TO countersign_approvals;
+GRANT SELECT ON ALL TABLES IN SCHEMA approvals TO countersign_approvals;
+GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_approvals;
+GRANT UPDATE, DELETE ON approvals.outbox TO countersign_approvals;
+GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_approvals;
 GRANT EXECUTE ON FUNCTION
   approvals.create_access_request, approvals.advance_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
   approvals.create_bundle, approvals.cancel_bundle,
   approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
-  approvals.break_glass, approvals.review_break_glass, approvals.is_paced, approvals.is_late,
-  pdp.forget_evaluations
-  TO countersign_authority;
+  approvals.break_glass, approvals.review_break_glass, approvals.is_paced, approvals.is_late
+  TO countersign_approvals;
+
+GRANT USAGE ON SCHEMA pdp TO countersign_pdp;
+GRANT SELECT ON ALL TABLES IN SCHEMA pdp TO countersign_pdp;
+GRANT INSERT ON pdp.evaluation TO countersign_pdp;
+GRANT EXECUTE ON FUNCTION pdp.forget_evaluations TO countersign_pdp;
 
 GRANT USAGE ON SCHEMA audit TO countersign_auditor;
 GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;
+
+-- Each process looks whether the database is of its version.
+GRANT SELECT ON "_prisma_migrations" TO countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;

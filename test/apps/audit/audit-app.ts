@@ -22,6 +22,7 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     assets: auditAssets(),
     url: 'http://audit.test',
     scopes: ['audit'],
+    problems: async () => [],
     log: pino({ level: 'silent' }),
   });
   const server = await serve(app);

@@ -31,7 +31,7 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
   );
   const clock = attempt('database clock', 'mend the database first', () => onDatabase(url, checkClock));
   const migrations = attempt('migrations', 'mend the database first', async () => {
-    const { missing, edited, failed, unknown, applied } = await migrationStatus(
+    const { missing, edited, failed, unknown, applied, lacksRights } = await migrationStatus(
       url,
       packagePath('prisma', 'migrations'),
     );
@@ -39,6 +39,8 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
     if (broken.length > 0)
       return fail('migrations', `damaged: ${broken.join(', ')}`, 'see `countersign migrate --status`');
     if (missing.length > 0) return fail('migrations', `missing: ${missing.join(', ')}`, 'run `countersign migrate`');
+    if (lacksRights)
+      return fail('migrations', 'roles and rights are missing, as after a restore', 'run `countersign migrate`');
     if (unknown.length > 0)
       return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
     return ok('migrations', `${applied.length} applied`);

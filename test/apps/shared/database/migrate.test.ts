@@ -43,7 +43,7 @@ describe('migrate', () => {
     expect(
       await rows("SELECT 1 FROM pg_tables WHERE schemaname = 'gateway' AND tablename = 'gated_call'"),
     ).toHaveLength(1);
-    expect(await migrate(database.url, folder)).toEqual({ applied: [], unknown: [] });
+    expect(await migrate(database.url, folder)).toEqual({ applied: [], unknown: [], renewedRights: false });
   });
 
   it('records what it applied the way Prisma does', async () => {
@@ -62,7 +62,7 @@ describe('migrate', () => {
     expect((await migrate(database.url, folder)).applied).toEqual(['1_one', '2_two']);
     rmSync(join(folder, '1_one'), { recursive: true });
     write('3_three', 'CREATE TABLE three (id int);');
-    expect(await migrate(database.url, folder)).toEqual({ applied: ['3_three'], unknown: ['1_one'] });
+    expect(await migrate(database.url, folder)).toEqual({ applied: ['3_three'], unknown: ['1_one'], renewedRights: false });
   });
 
   it('sends function bodies in dollar quotes unharmed', async () => {

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { pino } from 'pino';
+import { startAudit } from '../../../../apps/audit/main.ts';
+import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
+import { parseConfig } from '../../../../apps/shared/config/config.ts';
+import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
+import { refuseUnfitDatabase, ROLES } from '../../../../apps/shared/database/pool.ts';
+import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
+import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
+import { OwnPostgres } from '../../../support/own-postgres.ts';
+import { patiently } from '../../../support/wait-for.ts';
+
+const FOLDER = packagePath('prisma', 'migrations');
+const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
+
+const postgres = new OwnPostgres();
+let server: string;
+beforeAll(async () => {
+  server = await postgres.startAsItIs();
+});
+afterAll(() => postgres.stop());
+
+const addressOf = (database: string, login?: string) => {
+  const url = new URL(server);
+  url.pathname = `/${database}`;
+  if (login !== undefined) [url.username, url.password] = [login, login];
+  return url.href;
+};
+
+async function run(database: string, ...statements: string[]): Promise<void> {
+  const client = new Client({ connectionString: addressOf(database) });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** What keeps each deployable from starting with this login. */
+const problems = (url: string) =>
+  Promise.all(
+    DEPLOYABLES.map((name) =>
+      refuseUnfitDatabase(url, { durable: false, role: ROLES[name] }).then(
+        () => 'none',
+        (error: Error) => error.message,
+      ),
+    ),
+  );
+const everywhere = (words: RegExp) => DEPLOYABLES.map(() => expect.stringMatching(words));
+const NONE = DEPLOYABLES.map(() => 'none');
+
+describe('an owner without the rights of a superuser', () => {
+  it('that may not create roles is told what an administrator has to run, and goes on after it', async () => {
+    await run('postgres', `CREATE ROLE plain LOGIN PASSWORD 'plain'`, 'CREATE DATABASE plain OWNER plain');
+    const wanted = /the login plain may not create roles.*CREATE ROLE countersign_pdp NOLOGIN;.*Then migrate again/;
+    await expect(migrate(addressOf('plain', 'plain'), FOLDER)).rejects.toThrow(wanted);
+    const roles = [...new Set(Object.values(ROLES))];
+    await run('postgres', ...roles.map((role) => `CREATE ROLE ${role} NOLOGIN`));
+    await migrate(addressOf('plain', 'plain'), FOLDER);
+    // The owner is no member of them. A login of its own for each deployable is.
+    expect(await problems(addressOf('plain', 'plain'))).toEqual(everywhere(/grant the login the role/));
+    await run('postgres', `CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE ${roles.join(', ')}`);
+    expect(await problems(addressOf('plain', 'member'))).toEqual(NONE);
+    await run('postgres', 'DROP DATABASE plain', 'DROP ROLE member', ...roles.map((role) => `DROP ROLE ${role}`));
+  });
+
+  it('that may create roles, as managed servers have it, migrates and serves every deployable', async () => {
+    await run('postgres', `CREATE ROLE cloud LOGIN CREATEROLE PASSWORD 'cloud'`, 'CREATE DATABASE cloud OWNER cloud');
+    await migrate(addressOf('cloud', 'cloud'), FOLDER);
+    expect(await problems(addressOf('cloud', 'cloud'))).toEqual(NONE);
+  });
+});
+
+describe('a database that is not fit', () => {
+  beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
+  beforeAll(async () => {
+    await migrate(addressOf('fit'), FOLDER);
+  });
+
+  it.each([
+    ['is empty', () => addressOf('empty'), /no tables of Countersign; run `countersign migrate`/],
+    ['is not there', () => addressOf('nowhere'), /there is no such database; create it/],
+    [
+      'refuses the password',
+      () => addressOf('fit', 'cloud').replace('cloud:cloud', 'cloud:wrong'),
+      /refuses the password/,
+    ],
+  ])('keeps every deployable from starting: one that %s', async (_how, url, words) => {
+    expect(await problems(url())).toEqual(everywhere(words));
+  });
+
+  it('keeps every deployable from starting: an older one, and a newer one', async () => {
+    const table = '"_prisma_migrations"';
+    await run(
+      'fit',
+      `CREATE TABLE kept AS SELECT * FROM ${table}`,
+      `DELETE FROM ${table} WHERE migration_name LIKE '%_reports'`,
+    );
+    expect(await problems(addressOf('fit'))).toEqual(everywhere(/older version: 1 migrations are missing; run/));
+    await run('fit', `DELETE FROM ${table}`, `INSERT INTO ${table} SELECT * FROM kept`);
+    await run(
+      'fit',
+      `UPDATE kept SET id = 'new', migration_name = '29990101000000_new' WHERE migration_name LIKE '%_pdp'`,
+    );
+    await run('fit', `INSERT INTO ${table} SELECT * FROM kept WHERE id = 'new'`);
+    expect(await problems(addressOf('fit'))).toEqual(everywhere(/newer version \(29990101000000_new\); update/));
+    await run('fit', `DELETE FROM ${table} WHERE id = 'new'`, 'DROP TABLE kept');
+    expect(await problems(addressOf('fit'))).toEqual(NONE);
+  });
+
+  it('is told and mended when its roles are gone, as after a restore into another server', async () => {
+    const roles = [...new Set(Object.values(ROLES))];
+    await run('cloud', ...roles.map((role) => `DROP OWNED BY ${role}`));
+    await run('fit', ...roles.flatMap((role) => [`DROP OWNED BY ${role}`, `DROP ROLE ${role}`]));
+    expect(await problems(addressOf('fit'))).toEqual(
+      everywhere(/role of this process is missing.*countersign migrate/),
+    );
+    expect(await migrationStatus(addressOf('fit'), FOLDER)).toMatchObject({ missing: [], lacksRights: true });
+    const migrations = (await checkDatabase(addressOf('fit'), 'development')).find(({ name }) => name === 'migrations');
+    expect(migrations).toMatchObject({ status: 'fail', advice: 'run `countersign migrate`' });
+    expect(await migrate(addressOf('fit'), FOLDER)).toEqual({ applied: [], unknown: [], renewedRights: true });
+    expect(await problems(addressOf('fit'))).toEqual(NONE);
+    expect(await migrate(addressOf('fit'), FOLDER)).toEqual({ applied: [], unknown: [], renewedRights: false });
+  });
+});
+
+it('a process says on /readyz and /healthz why it cannot work, and on /livez that it runs', async () => {
+  await run('postgres', 'CREATE DATABASE served');
+  const config = parseConfig({ audit: { port: await freePort() } }, { baseDir: '/', stateDir: '/' });
+  const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret', ...SEALING_SECRETS };
+  const log = pino({ level: 'silent' });
+  const audit = await startAudit(config, secrets, { log, databaseUrl: addressOf('served') });
+  const probe = async (path: string) => {
+    const response = await fetch(`${config.urls.audit}${path}`);
+    return [response.status, await response.json()];
+  };
+  const unavailable = (words: RegExp) => [503, { status: 'unavailable', problems: [expect.stringMatching(words)] }];
+  const isReady = async () => ((await probe('/readyz'))[0] === 200 ? true : undefined);
+  try {
+    expect(await probe('/livez')).toEqual([200, { status: 'ok' }]);
+    for (const path of ['/readyz', '/healthz']) expect(await probe(path)).toEqual(unavailable(/no tables.*migrate/));
+    await migrate(addressOf('served'), FOLDER);
+    await patiently(isReady);
+    await postgres.crash();
+    await patiently(async () => ((await probe('/healthz'))[0] === 503 ? true : undefined));
+    expect(await probe('/livez')).toEqual([200, { status: 'ok' }]);
+    await patiently(() => postgres.startAsItIs());
+    await patiently(isReady);
+  } finally {
+    await audit.stop();
+  }
+});
