@@ -113,7 +113,7 @@ export async function refuseUnfitDatabase(
     return client
       .connect()
       .then(() => look(client))
-      .catch((error: unknown) => databaseProblem({ query: () => Promise.reject(error as Error) }))
+      .catch((error: unknown) => databaseProblem({ query: () => Promise.reject(error) }))
       .finally(() => client.end().catch(() => undefined));
   };
   const problem =
