@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { PrismaClient } from '../../../prisma/generated/client.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { unfitness } from './fitness.ts';
-import { databaseProblem, isPassing } from './readiness.ts';
+import { databaseProblem, isPassing, problemBehind } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
 const STATEMENT_MS = 5_000;
@@ -113,7 +113,7 @@ export async function refuseUnfitDatabase(
     return client
       .connect()
       .then(() => look(client))
-      .catch((error: unknown) => databaseProblem({ query: () => Promise.reject(error) }))
+      .catch(problemBehind)
       .finally(() => client.end().catch(() => undefined));
   };
   const problem =

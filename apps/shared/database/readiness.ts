@@ -39,9 +39,13 @@ export async function databaseProblem(database: Queries): Promise<string | undef
     const { rows } = await database.query<{ name: string }>(APPLIED);
     return versionProblem(rows.map(({ name }) => name));
   } catch (error) {
-    return PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer';
+    return problemBehind(error);
   }
 }
+
+/** What an error of a connection or a query says of the database. */
+export const problemBehind = (error: unknown): string =>
+  PROBLEMS[errorCode(error) ?? ''] ?? 'the database does not answer';
 
 /** The same, as probes want it. */
 export async function databaseProblems(database: Queries): Promise<readonly string[]> {
