@@ -9,6 +9,7 @@ import {
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { scopesFor } from '../shared/auth/resources.ts';
 import type { Config } from '../shared/config/config.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
@@ -17,7 +18,7 @@ import { INTERNAL_ERROR, OWN_TOOLS } from './wire/identifiers.ts';
 type Authenticated = Request & { auth?: AuthInfo };
 
 export interface AuthenticationDeps {
-  readonly config: Pick<Config, 'urls' | 'gateway' | 'tools'>;
+  readonly config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'identity'>;
   readonly verifier: TokenVerifier;
   readonly log: Logger;
 }
@@ -33,7 +34,7 @@ const RETRY_AFTER_SECONDS = 5;
 export function authenticate({ config, verifier, log }: AuthenticationDeps): RequestHandler {
   const resource = new URL(config.urls.mcp);
   const options = {
-    verifier: bearerVerifier(verifier, resource, log),
+    verifier: bearerVerifier({ verifier, hasClient: createClientDemand(config.identity, log), resource, log }),
     resourceMetadataUrl: getOAuthProtectedResourceMetadataUrl(resource),
     expectedResource: resource,
     requiredScopes: [...config.gateway.scopes],

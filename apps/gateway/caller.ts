@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+import { NO_CLIENT, type ClientDemand } from '../shared/auth/client-demand.ts';
 
 /** A bearer token whose signature, issuer, audience and lifetime were checked. */
 export interface VerifiedToken {
@@ -19,11 +20,19 @@ export interface TokenVerifier {
   verify(token: string): Promise<VerifiedToken>;
 }
 
+export interface BearerVerification {
+  readonly verifier: TokenVerifier;
+  readonly hasClient: ClientDemand;
+  readonly resource: URL;
+  readonly log: Logger;
+}
+
 /** The verifier in the form that the SDK's bearer authentication takes; the token's own text says nothing to the client. */
-export function bearerVerifier(verifier: TokenVerifier, resource: URL, log: Logger): OAuthTokenVerifier {
+export function bearerVerifier({ verifier, hasClient, resource, log }: BearerVerification): OAuthTokenVerifier {
   return {
     async verifyAccessToken(token) {
       const { principal, scopes, claims, expiresAt } = await verified(verifier, token, log);
+      if (!hasClient(principal)) throw new OAuthError(OAuthErrorCode.InvalidToken, NO_CLIENT);
       return {
         token,
         clientId: principal.clientId ?? '',

@@ -25,7 +25,7 @@ const CARD_PATH = '/signature';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp {
-  readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools'>;
+  readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools' | 'identity'>;
   readonly front: Front;
   readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;

@@ -33,6 +33,7 @@ export const MALLORY: Principal = { issuer: 'https://issuer.test', subject: 'mal
 const TOKENS = new Map<string, Principal>([
   ['token-of-alice', ALICE],
   ['token-of-mallory', MALLORY],
+  ['token-without-client', { issuer: ALICE.issuer, subject: ALICE.subject }],
 ]);
 
 /** Texts that belong to the authority side. Not one of them may be seen by a client. */
@@ -115,6 +116,7 @@ export class FakeWorld {
 
   readonly input = new FakeInput();
   readonly gatedCalls: GatedCalls = {
+    ownerOf: ownerKey,
     findOpen: async () => this.input.joined,
     open: async (opening) => {
       this.openings.push(opening);

@@ -12,6 +12,7 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
+import { principalOf } from './principal-of.ts';
 import { rolesIn, scopesIn } from './roles.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
@@ -40,6 +41,8 @@ export interface AccessTokenOptions {
   /** The service the token has to be made for. */
   readonly audience: string;
   readonly rolesClaim: string;
+  /** The claim by which policies know people. Default: `sub`. */
+  readonly identityClaim?: string;
   /** A token that is good for longer is refused, however its issuer signs. Seconds. */
   readonly maxLifetimeSeconds: number;
   /** Gets the reason for which a token is refused. The answer to the client never has it. */
@@ -51,7 +54,7 @@ export interface AccessTokenOptions {
  * wrong with it; throws `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
 export function createAccessTokenVerifier(options: AccessTokenOptions) {
-  const { issuer, audience, rolesClaim, log } = options;
+  const { issuer, audience, rolesClaim, identityClaim = 'sub', log } = options;
   const keys = createKeys(issuer);
   const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
@@ -66,12 +69,15 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
     const found = await verify(token, await keys(), { issuer, audience });
     if ('refused' in found) return refuse(found.refused);
     const { payload } = found;
-    const { sub, exp, client_id: clientId } = payload;
+    const { sub, exp } = payload;
     if (!sub || exp === undefined) return refuse({ reason: `it has no \`${sub ? 'exp' : 'sub'}\``, payload });
     const reason = faultOf(found, options.maxLifetimeSeconds);
     if (reason !== undefined) return refuse({ reason, payload });
+    const principal = principalOf(payload as JsonObject, { issuer, identityClaim });
+    if (principal === undefined)
+      return refuse({ reason: 'its client, or an actor of its `act` chain, cannot be read', payload });
     return {
-      principal: { issuer, subject: sub, ...(typeof clientId === 'string' && { clientId }) },
+      principal,
       scopes: scopesIn(payload),
       roles: rolesIn(payload, rolesClaim),
       claims: payload as JsonObject,

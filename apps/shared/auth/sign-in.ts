@@ -5,6 +5,7 @@ import { csrfProtection } from '../http/csrf.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
 import { Refusal } from '../http/refusal.ts';
 import { endSession, renewSession, saveSession, type Person } from '../http/session.ts';
+import { aliasesOf } from './principal-of.ts';
 import { rolesIn } from './roles.ts';
 
 /** The client under which the product's pages are known to the issuer. */
@@ -18,6 +19,8 @@ export interface SignInOptions {
   /** Public address of the site. */
   readonly baseUrl: string;
   readonly rolesClaim: string;
+  /** The claim by which policies know people. Default: `sub`. */
+  readonly identityClaim?: string;
   readonly cookieName: string;
   readonly log: Logger;
 }
@@ -113,7 +116,7 @@ function begin({ baseUrl, log }: SignInOptions, provider: Provider): RequestHand
 }
 
 function finish(options: SignInOptions, provider: Provider): RequestHandler {
-  const { baseUrl, rolesClaim, log } = options;
+  const { baseUrl, rolesClaim, identityClaim = 'sub', log } = options;
   return async (request: Request, response: Response) => {
     const { signIn } = request.session;
     if (signIn === undefined) throw notSignedIn();
@@ -140,6 +143,7 @@ function finish(options: SignInOptions, provider: Provider): RequestHandler {
       subject: claims.sub,
       name: typeof claims['name'] === 'string' ? claims['name'] : claims.sub,
       roles: rolesIn(claims, rolesClaim),
+      aliases: aliasesOf(claims, identityClaim),
     };
     await saveSession(request);
     response.redirect(303, signIn.returnTo);

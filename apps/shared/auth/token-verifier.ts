@@ -16,7 +16,9 @@ export interface TokenVerifier {
 export function createTokenVerifier(config: Config, audience: string, log: Logger): TokenVerifier {
   const { issuer } = config.urls;
   const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
-  const check = createAccessTokenVerifier({ issuer, audience, rolesClaim, maxLifetimeSeconds, log });
+  const { identityClaim } = config.gateway.coaz;
+  const of = { issuer, audience, rolesClaim, identityClaim };
+  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, log });
   return {
     async verify(token) {
       const verified = await check(token);

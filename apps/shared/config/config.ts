@@ -106,6 +106,11 @@ export const configSchema = z.strictObject({
       rolesClaim: z.string().min(1).default('roles'),
       /** Access tokens that are good for longer are refused: a person who leaves keeps a token until it ends. */
       maxTokenLifetimeSeconds: seconds.default(86_400),
+      /**
+       * Whether access tokens count that name no client, neither by `client_id` nor by `azp`. All programs of a person are one caller
+       * then, and an agent that holds an approver's token cannot be kept from approving its own call.
+       */
+      allowTokensWithoutClient: z.boolean().default(false),
       /** Who exists in the embedded provider. Every name can get a token; approvers and auditors can sign in. */
       people: z.array(person).default([
         { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },

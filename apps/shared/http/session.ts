@@ -12,6 +12,8 @@ export interface Person {
   /** What to call them. */
   readonly name: string;
   readonly roles: readonly string[];
+  /** What else they are called, by the claim by which policies know people. */
+  readonly aliases?: readonly string[];
 }
 
 declare module 'express-session' {

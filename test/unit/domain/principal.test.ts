@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isSamePerson, ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import { isSamePerson, ownerKey, subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
 
 const aPrincipal = (over: Partial<Principal> = {}): Principal => ({
   issuer: 'https://id.example',
@@ -21,6 +21,7 @@ describe('ownerKey', () => {
     ['subject', aPrincipal({ subject: 'bea' })],
     ['client', aPrincipal({ clientId: 'agent-2' })],
     ['presence of a client', withoutClient()],
+    ['actor', aPrincipal({ actors: [{ subject: 'bea' }] })],
   ])('differs with another %s', (_, other) => {
     expect(ownerKey(other)).not.toBe(ownerKey(aPrincipal()));
   });
@@ -35,6 +36,41 @@ describe('ownerKey', () => {
       ownerKey(aPrincipal({ subject: 'a,b', clientId: 'c' })),
     );
   });
+});
+
+describe('an owner that is a subject', () => {
+  const key = (of: Principal) => ownerKey(of, 'subject');
+
+  it('is the same through any client and under any alias', () => {
+    const others = [aPrincipal({ clientId: 'agent-2' }), withoutClient(), aPrincipal({ aliases: ['anna@id.example'] })];
+    for (const other of others) expect(key(other)).toBe(key(aPrincipal()));
+    expect(key(aPrincipal())).not.toBe(ownerKey(withoutClient()));
+  });
+
+  it('is another one with another chain of actors, or with the same in another order', () => {
+    const [x, y] = [{ subject: 'x' }, { subject: 'y' }];
+    const chains = [
+      [],
+      [x],
+      [y],
+      [x, y],
+      [y, x],
+      [{ ...x, issuer: 'https://other.example' }],
+      [{ ...x, clientId: 'y' }],
+    ];
+    expect(new Set(chains.map((actors) => key(aPrincipal({ actors }))))).toHaveProperty('size', chains.length);
+    // The issuer of the token is meant where an actor names none.
+    expect(key(aPrincipal({ actors: [{ ...x, issuer: 'https://id.example' }] }))).toBe(
+      key(aPrincipal({ actors: [x] })),
+    );
+  });
+});
+
+it('a quota belongs to issuer and subject alone', () => {
+  const same = [aPrincipal({ clientId: 'agent-2' }), withoutClient(), aPrincipal({ actors: [{ subject: 'x' }] })];
+  for (const other of same) expect(subjectKey(other)).toBe(subjectKey(aPrincipal()));
+  expect(subjectKey(aPrincipal({ subject: 'bea' }))).not.toBe(subjectKey(aPrincipal()));
+  expect(subjectKey(aPrincipal({ issuer: 'https://other.example' }))).not.toBe(subjectKey(aPrincipal()));
 });
 
 describe('isSamePerson', () => {

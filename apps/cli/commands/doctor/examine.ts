@@ -11,6 +11,7 @@ import { fail, ok, warn, type Finding } from './check.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
 import { checkAccessRequests, checkPdp } from './pdp.ts';
 import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
+import { checkToken } from './token.ts';
 
 /** Every check, in the order in which things stand on each other. */
 export async function examine(io: Io, command: Command): Promise<Finding[]> {
@@ -29,6 +30,7 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   // What runs is what counts, wherever the file points by now.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const found = [node, ok('configuration', file), checkStateFolder(config.stateDir)];
+  found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkStanding(io, config, stack)));
   if (stack || config.mode === 'production') found.push(...(await checkServing(io, running)));

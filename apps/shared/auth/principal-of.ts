@@ -1,0 +1,60 @@
+import * as z from 'zod';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { ownMember } from '../../../workflows/domain/own-member.ts';
+import type { Actor, Principal } from '../../../workflows/domain/principal.ts';
+
+const name = z.string().min(1);
+const tokenNames = z.looseObject({ sub: name, client_id: name.optional(), azp: name.optional() });
+const hopNames = z
+  .looseObject({ sub: name.optional(), iss: name.optional(), client_id: name.optional(), azp: name.optional() })
+  .refine(({ sub, client_id: client, azp }) => (sub ?? client ?? azp) !== undefined);
+
+/**
+ * Whose token it is, and through whom it speaks, by its verified claims: the client is `client_id` (RFC 9068, section 2.2), or `azp` where
+ * an issuer writes no `client_id`. Undefined when no subject is named, and when `act` is there and cannot be read: a token that does not say
+ * who acts is good for nothing.
+ *
+ * @param identityClaim The claim by which policies know people; what it says is an alias of the subject.
+ */
+export function principalOf(
+  claims: JsonObject,
+  { issuer, identityClaim }: { readonly issuer: string; readonly identityClaim: string },
+): Principal | undefined {
+  const { data: names } = tokenNames.safeParse(claims);
+  const actors = actorsOf(claims['act']);
+  if (names === undefined || actors === undefined) return undefined;
+  const { sub: subject, client_id: client, azp } = names;
+  const clientId = client ?? azp;
+  const aliases = new Set([...aliasesOf(claims, identityClaim), ...(azp === undefined ? [] : [azp])]);
+  for (const known of [subject, clientId]) if (known !== undefined) aliases.delete(known);
+  return {
+    issuer,
+    subject,
+    ...(clientId !== undefined && { clientId }),
+    ...(actors.length > 0 && { actors }),
+    ...(aliases.size > 0 && { aliases: [...aliases] }),
+  };
+}
+
+/** What claims call their subject beside `sub`. */
+export function aliasesOf(claims: object, identityClaim: string): string[] {
+  const alias: unknown = ownMember(claims as Record<string, unknown>, identityClaim);
+  return typeof alias === 'string' && alias !== '' && identityClaim !== 'sub' ? [alias] : [];
+}
+
+/** The chain from the outermost actor inwards; undefined when a hop of it has no name. */
+function actorsOf(act: unknown): Actor[] | undefined {
+  const actors: Actor[] = [];
+  for (let at = act; at !== undefined && at !== null; at = (at as { act?: unknown }).act) {
+    const { data: hop } = hopNames.safeParse(at);
+    const client = hop?.client_id ?? hop?.azp;
+    const subject = hop?.sub ?? client;
+    if (hop === undefined || subject === undefined) return undefined;
+    actors.push({
+      subject,
+      ...(hop.iss !== undefined && { issuer: hop.iss }),
+      ...(client !== undefined && client !== subject && { clientId: client }),
+    });
+  }
+  return actors;
+}
