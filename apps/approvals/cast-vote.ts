@@ -24,7 +24,7 @@ export interface Ballot {
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
   readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
-  /** Subjects beside these through whom they speak. None may have a part in what is asked. */
+  /** What stands behind the vote beside these (`behind`). No name of it may have a part in what is asked. */
   readonly chain?: readonly string[] | undefined;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
@@ -88,7 +88,11 @@ type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 /** What a vote that was not counted is answered with. */
 const REFUSALS = {
   not_found: [404, 'There is no such request', 'Look at how its id was copied; the list of requests has them all.'],
-  own_request: [403, 'You asked for this yourself', 'Somebody else has to decide it.'],
+  own_request: [
+    403,
+    'You asked for this yourself',
+    'You did, by one of your names, or the client or an actor of your token did. Another approver has to decide it. If only the client of your token is why, decide in the inbox, or with a token of another client.',
+  ],
   delegate_of_requester: [
     403,
     'You stand in for somebody who asked for this',

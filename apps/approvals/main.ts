@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
+import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { signInRouter } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import { secretText } from '../shared/config/secret-text.ts';
@@ -152,7 +153,8 @@ const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
 async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
   const { store, castVote, people, delegations, brokenGlass, log } = parts;
   const { urls, identity } = config;
-  const rolesClaim = identity.rolesClaim;
+  const { rolesClaim } = identity;
+  const { identityClaim } = config.gateway.coaz;
   return {
     accessRequests: await createAccessRequests(config, secrets.accessRequestSigningKey, parts),
     decisions: decisionWebhookRouter({
@@ -167,6 +169,7 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       clientSecret: secrets.oidcClientSecret,
       baseUrl: urls.approvals,
       rolesClaim,
+      identityClaim,
       cookieName: COOKIE_NAME,
       log,
     }),
@@ -180,9 +183,10 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
       log,
       verifyAccessToken: createAccessTokenVerifier({
-        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, log },
+        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, log },
         maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
       }),
+      hasClient: createClientDemand(identity, log),
       scopes: config.approvals.scopes,
       url: urls.approvals,
     }),

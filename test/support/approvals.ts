@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { importJWK, SignJWT, type JWK, type JWTPayload } from 'jose';
+import type { JWK, JWTPayload } from 'jose';
 import { pino } from 'pino';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { publicKey } from '../../apps/shared/auth/signing-key.ts';
@@ -19,6 +19,7 @@ import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
 import { serve } from './serve.ts';
+import { signedToken } from './signed-tokens.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -183,13 +184,9 @@ export class ApprovalsUnderTest {
   }
 
   /** A token of the issuer with these claims, as another issuer than the embedded one may give them out. */
-  async tokenWith(claims: JWTPayload): Promise<string> {
-    const { signingKey } = this.#keys.identity;
+  tokenWith(claims: JWTPayload): Promise<string> {
     const { issuer: iss, approvals: aud } = this.config.urls;
-    return new SignJWT({ iss, aud, scope: 'approvals', ...claims })
-      .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid) })
-      .setExpirationTime('5 minutes')
-      .sign(await importJWK(signingKey, 'ES256'));
+    return signedToken(this.#keys, { iss, aud, scope: 'approvals', client_id: 'a-program', ...claims });
   }
 
   /** As a person with a program. */

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { JWTPayload } from 'jose';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { connectUpstreams, startGateway } from '../../apps/gateway/main.ts';
 import { startPdp } from '../../apps/pdp/main.ts';
@@ -16,6 +17,7 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 import { listOpenRequests, type ListedRequest } from './decisions.ts';
 import { send } from './gateway-wire.ts';
 import { recordingLog } from './pdp.ts';
+import { signedToken } from './signed-tokens.ts';
 import { testTemporal } from './temporal.ts';
 import { untilFound } from './upstreams.ts';
 import { waitFor } from './wait-for.ts';
@@ -111,8 +113,8 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
   }
   const people = async (name: string, audience: 'mcp' | 'approvals') =>
     (await requestPersonToken(config, development, { name, audience })).accessToken;
-  const rpc = async (method: string, params: Record<string, unknown>) =>
-    (await send({ mcpUrl: config.urls.mcp }, method, params, { token: await people('agent', 'mcp') })).body;
+  const rpc = async (method: string, params: Record<string, unknown>, token?: string) =>
+    (await send({ mcpUrl: config.urls.mcp }, method, params, { token: token ?? (await people('agent', 'mcp')) })).body;
   /** Waits until the task is over. */
   const ended = (taskId: unknown): Promise<Ended> =>
     waitFor(async () => {
@@ -121,9 +123,14 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     }) as Promise<Ended>;
   return {
     ...{ config, secrets, lines, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
+    /** A token of the issuer for one of the services, with these claims. */
+    tokenWith: (audience: 'mcp' | 'approvals', claims: JWTPayload) => {
+      const { issuer: iss, [audience]: aud } = config.urls;
+      return signedToken(development, { iss, aud, scope: 'mcp approvals', ...claims });
+    },
     /** Calls a tool of the file server, by its own name for it, and answers the result or the task. */
-    call: async (name: string, args: Record<string, unknown>) =>
-      (await rpc('tools/call', { name: `files__${name}`, arguments: args })).result as Record<string, unknown>,
+    call: async (name: string, args: Record<string, unknown>, token?: string) =>
+      (await rpc('tools/call', { name: `files__${name}`, arguments: args }, token)).result as Record<string, unknown>,
     ended,
     /** Makes the call, has it approved and answers how it ended. As callers do, makes it again when it was not sent: a machine may stand still. */
     async carriedOut(

@@ -1,8 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Approver, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
 import { AGENT_ROLE, APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
-import { chainOf } from '../../../workflows/domain/access-request/parties.ts';
+import { behind } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
+import { NO_CLIENT, type ClientDemand } from '../../shared/auth/client-demand.ts';
 import { personOf, requireRole } from '../../shared/auth/sign-in.ts';
 import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
@@ -11,7 +12,7 @@ import { Refusal } from '../../shared/http/refusal.ts';
 export interface Voter extends Approver {
   readonly name: string;
   readonly via: Extract<VoteChannel, 'inbox' | 'api' | 'agent'>;
-  /** Subjects beside their own through whom they speak, as their token says: nothing is decided in which one of them has a part. */
+  /** What stands behind them beside their subject (`behind`): nothing is decided in which any name of it has a part. */
   readonly chain: readonly string[];
 }
 
@@ -23,14 +24,20 @@ export interface Visitor extends Voter {
 /** Answers undefined for a token that is not good. */
 export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefined>;
 
+export interface VoterChecks {
+  readonly verify: VerifyAccessToken;
+  readonly hasClient: ClientDemand;
+  /** Public address of the service. */
+  readonly realm: string;
+  /** That an access token needs. */
+  readonly scopes: readonly string[];
+}
+
 /**
  * Lets approvers through, by bearer token or else by session: a request with a token never uses the session; and supervising
  * agents by token. What follows and is for people alone asks for `visitorOf`.
  */
-export function votersOnly(
-  verify: VerifyAccessToken,
-  { realm, scopes }: { readonly realm: string; readonly scopes: readonly string[] },
-): RequestHandler {
+export function votersOnly({ verify, hasClient, realm, scopes }: VoterChecks): RequestHandler {
   const withSession = requireRole(APPROVER_ROLE);
   return async (request, response, next) => {
     response.vary('Accept, Authorization, Cookie');
@@ -39,7 +46,8 @@ export function votersOnly(
         const person = personOf(request);
         if (error !== undefined || person === undefined) return next(error);
         if (person.roles.includes(AGENT_ROLE)) return next(peopleOnly());
-        setVoter(response, { ...person, via: 'inbox', chain: [] });
+        // The client here is our own pages, through which no call is made.
+        setVoter(response, { ...person, via: 'inbox', chain: behind(person) });
         next();
       });
     }
@@ -48,6 +56,10 @@ export function votersOnly(
     if (verified === undefined) {
       challenge(response, realm, 'invalid_token');
       throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${realm}.`);
+    }
+    if (!hasClient(verified.principal)) {
+      challenge(response, realm, 'invalid_token');
+      throw new Refusal(401, 'The bearer token names no client', `${NO_CLIENT}, or decide in the inbox.`);
     }
     demandScopes(response, { realm, held: verified.scopes, needed: scopes });
     setVoter(response, voterFrom(verified));
@@ -61,15 +73,13 @@ export const approversOnly: RequestHandler = (request, response, next) => {
 };
 
 /** Whoever is an agent is none of the approvers too: what is for these needs a person, however the issuer gives out roles. */
-function voterFrom({ principal, roles, claims }: AccessToken): Voter {
-  const { issuer, subject, clientId } = principal;
-  const chain = chainOf(claims['act']);
-  const whom = { issuer, subject, name: subject };
+function voterFrom({ principal, roles }: AccessToken): Voter {
+  const { issuer, subject } = principal;
+  const whom = { issuer, subject, name: subject, chain: behind(principal) };
   if (roles.includes(AGENT_ROLE)) {
-    const through = clientId === undefined ? chain : [clientId, ...chain];
-    return { ...whom, roles: roles.filter((role) => role !== APPROVER_ROLE), via: 'agent', chain: through };
+    return { ...whom, roles: roles.filter((role) => role !== APPROVER_ROLE), via: 'agent' };
   }
-  if (roles.includes(APPROVER_ROLE)) return { ...whom, roles, via: 'api', chain };
+  if (roles.includes(APPROVER_ROLE)) return { ...whom, roles, via: 'api' };
   throw new Refusal(
     403,
     'You are not an approver',

@@ -64,8 +64,8 @@ function add({ delegations, people, log }: DelegationsHttp) {
       throw new Refusal(400, 'That is too long', 'A delegation lasts 90 days at most. Make another one then.', LINK);
     }
     const id = `dlg_${randomText(16)}`;
-    const { issuer, subject, roles } = visitor;
-    const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, delegate, until: end });
+    const { issuer, subject, roles, chain } = visitor;
+    const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, chain, delegate, until: end });
     if (outcome === 'past')
       throw new Refusal(400, 'That is over already', 'Choose a day that is not in the past.', LINK);
     log.info({ delegationId: id, until: end }, 'somebody lets another decide for them');

@@ -59,12 +59,12 @@ const REFUSALS = {
 
 function review({ brokenGlass, log }: EmergencyHttp) {
   return async (request: Request, response: Response) => {
-    const { subject } = visitorOf(request, response);
+    const visitor = visitorOf(request, response);
     const requestId = String(request.params['id']);
     const body = reviewBody.safeParse(request.body ?? {});
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
     if (!body.success) throw new Refusal(400, 'This is no review', 'Send a note of 2,000 characters at most.', back);
-    const outcome = await brokenGlass.review(requestId, subject, oneLine(body.data.note));
+    const outcome = await brokenGlass.review(requestId, visitor, oneLine(body.data.note));
     if (outcome !== 'reviewed') {
       const [status, title, nextStep] = REFUSALS[outcome];
       throw new Refusal(status, title, nextStep, back);

@@ -1,3 +1,4 @@
+import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
@@ -5,6 +6,7 @@ import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { Unreviewed } from './emergency.tsx';
 import type { Voter } from './authenticate.ts';
+import { namesOf } from './seat.ts';
 import { InboxTabs } from './tabs.tsx';
 import { stageView } from './view.ts';
 import { StatusBadge } from './words.tsx';
@@ -42,7 +44,7 @@ export function RequestList({ requests, unreviewed, which, limit, person, visito
       ) : (
         <ul class="rows">
           {requests.map((request) => (
-            <Row key={request.id} request={request} isOwn={request.parties.includes(visitor.subject)} />
+            <Row key={request.id} request={request} isOwn={partIn(request, namesOf(visitor)) === 'own_request'} />
           ))}
         </ul>
       )}

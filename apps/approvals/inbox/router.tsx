@@ -2,6 +2,7 @@ import express, { type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import type { ClientDemand } from '../../shared/auth/client-demand.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
@@ -39,6 +40,7 @@ export interface InboxHttp {
   readonly brokenGlass: BreakGlassStore;
   readonly log: Logger;
   readonly verifyAccessToken: VerifyAccessToken;
+  readonly hasClient: ClientDemand;
   /** Scopes that an access token needs. */
   readonly scopes: readonly string[];
   /** Public address, which is also the audience of approvers' tokens. */
@@ -48,7 +50,8 @@ export interface InboxHttp {
 /** The approvers' inbox: pages for browsers and the same addresses as JSON for programs. Needs the session before it. */
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
-  const voter = votersOnly(http.verifyAccessToken, { realm: http.url, scopes: http.scopes });
+  const { verifyAccessToken: verify, hasClient, url: realm, scopes } = http;
+  const voter = votersOnly({ verify, hasClient, realm, scopes });
   const approver = [voter, approversOnly];
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', voter, list(http));

@@ -4,6 +4,7 @@ import {
   type Ineligibility,
   type People,
 } from '../../../workflows/domain/access-request/eligibility.ts';
+import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
@@ -55,17 +56,21 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
 
 /** Whether the visitor may grant this request alone, now. */
 export function canBreakGlass({ visitor, mayBreakGlass }: Seat, request: AccessRequestSummary): boolean {
-  const parties = [...request.parties, ...request.delegates];
-  const persons = [visitor.subject, ...visitor.chain];
-  return mayBreakGlass && !isEnded(request.status) && !persons.some((one) => parties.includes(one));
+  return mayBreakGlass && !isEnded(request.status) && partIn(request, namesOf(visitor)) === undefined;
 }
 
 /** Whether the visitor may review an emergency grant: neither who granted it, nor who asked, nor who stands in for these. */
 export function canReview({ visitor, delegations }: Seat, request: AccessRequestSummary, broken: BrokenGlass): boolean {
   const standsInForGranter = delegations.some(({ delegator }) => delegator.subject === broken.grantedBy);
-  const excluded = [...request.parties, ...request.delegates, broken.grantedBy];
-  return broken.review === undefined && !excluded.includes(visitor.subject) && !standsInForGranter;
+  const involved = {
+    parties: [...request.parties, broken.grantedBy, ...broken.grantedChain],
+    delegates: request.delegates,
+  };
+  return broken.review === undefined && partIn(involved, namesOf(visitor)) === undefined && !standsInForGranter;
 }
+
+/** Every name by which the visitor may have a part in a request. */
+export const namesOf = ({ subject, chain }: Pick<Voter, 'subject' | 'chain'>): string[] => [subject, ...chain];
 
 /** The capacity that a delegation gives to its delegate. */
 export function standingIn({ id, delegator }: Delegation, subject: string): Capacity {

@@ -8,15 +8,24 @@ export interface BrokenGlass {
   readonly requestId: string;
   readonly tool: string;
   readonly grantedBy: string;
+  /** What stood behind the grant beside them: no review comes from there. */
+  readonly grantedChain: readonly string[];
   readonly reason: string;
   readonly at: string;
   readonly review?: { readonly by: string; readonly at: string; readonly note?: string };
+}
+
+/** Who looks at a grant afterwards, and what stands behind them. */
+export interface Reviewer {
+  readonly subject: string;
+  readonly chain: readonly string[];
 }
 
 interface Row {
   readonly access_request_id: string;
   readonly tool: string;
   readonly granted_by: string;
+  readonly granted_chain: string[];
   readonly reason: string;
   readonly at: Date;
   readonly reviewed_by: string | null;
@@ -50,11 +59,11 @@ export function createBreakGlassStore(pool: Pool) {
         values: [JSON.stringify({ ...voteRow({ ...vote, judgedStage: 0 }), approval_ms: approvalTtlMs })],
       }),
 
-    review: (requestId: string, reviewer: string, note: string | undefined) =>
+    review: (requestId: string, reviewer: Reviewer, note: string | undefined) =>
       outcomeOf<'reviewed' | 'already_reviewed' | 'own_request' | 'not_found'>(query, {
         name: 'review-break-glass',
-        text: 'approvals.review_break_glass($1, $2, $3)',
-        values: [requestId, reviewer, note ?? null],
+        text: 'approvals.review_break_glass($1, $2, $3, $4)',
+        values: [requestId, reviewer.subject, reviewer.chain, note ?? null],
       }),
   };
 }
@@ -65,6 +74,7 @@ function brokenFrom(row: Row): BrokenGlass {
     requestId: row.access_request_id,
     tool: row.tool,
     grantedBy: row.granted_by,
+    grantedChain: row.granted_chain,
     reason: row.reason,
     at: row.at.toISOString(),
     ...(by !== null && at !== null && { review: { by, at: at.toISOString(), ...(note !== null && { note }) } }),

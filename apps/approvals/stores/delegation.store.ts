@@ -13,6 +13,12 @@ export interface Delegation {
   readonly revokedAt?: string;
 }
 
+/** A delegation to be made. */
+export interface NewDelegation extends Pick<Delegation, 'id' | 'delegator' | 'delegate' | 'until'> {
+  /** What stands behind the delegator: the delegate decides nothing that one of these names asked for. */
+  readonly chain: readonly string[];
+}
+
 interface Row {
   readonly id: string;
   readonly delegator_issuer: string;
@@ -45,10 +51,10 @@ export function createDelegationStore(pool: Pool) {
     madeBy: (delegator: string) => list('made-by', 'delegator_subject = $1', delegator),
 
     /** `past`: the end is not in the future. At most 92 days: the database refuses what is longer. */
-    add: ({ id, delegator, delegate, until }: Pick<Delegation, 'id' | 'delegator' | 'delegate' | 'until'>) => {
+    add: ({ id, delegator, chain, delegate, until }: NewDelegation) => {
       const { issuer, subject, roles } = delegator;
       const row = { id, delegator_issuer: issuer, delegator_subject: subject, delegator_roles: roles };
-      const values = [JSON.stringify({ ...row, delegate_subject: delegate, until })];
+      const values = [JSON.stringify({ ...row, delegator_chain: chain, delegate_subject: delegate, until })];
       return outcomeOf<'delegated' | 'past'>(query, { name: 'delegate', text: 'approvals.delegate($1)', values });
     },
 

@@ -61,7 +61,7 @@ export interface NewVote {
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
   readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
-  /** Subjects beside these through whom they speak. */
+  /** What stands behind the vote beside these. */
   readonly chain?: readonly string[] | undefined;
   /** The stage that was looked at; absent: the one that is open. Counted from 1. */
   readonly stage?: number | undefined;

@@ -97,12 +97,14 @@ CREATE INDEX access_request_open_by_deadline ON approvals.access_request (least(
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
 
 -- Whoever is away lets somebody else decide in their place, until it ends. Nothing is handed on: a vote needs a delegation by
--- the person as whose it counts. The roles are those that this person had when they delegated.
+-- the person as whose it counts. The roles are those that this person had when they delegated; `delegator_chain` is what stood behind
+-- them then: their other names, and those through whom they spoke.
 CREATE TABLE approvals.delegation (
   id                text PRIMARY KEY,
   delegator_issuer  text NOT NULL,
   delegator_subject text NOT NULL,
   delegator_roles   text[] NOT NULL,
+  delegator_chain   text[] NOT NULL DEFAULT '{}',
   delegate_subject  text NOT NULL,
   created_at        timestamptz NOT NULL,
   until             timestamptz NOT NULL,
@@ -112,6 +114,7 @@ CREATE TABLE approvals.delegation (
 );
 CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, until);
 CREATE INDEX delegation_by_delegator ON approvals.delegation (delegator_subject, until);
+CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (delegator_chain);
 
 -- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
 -- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
@@ -137,11 +140,13 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL))
 );
 
--- Requests that somebody granted alone, in an emergency, and who looked at that afterwards.
+-- Requests that one person granted alone, in an emergency, and who looked at that afterwards. `granted_chain` is what stood behind the grant
+-- beside `granted_by`: no review comes from there.
 CREATE TABLE approvals.break_glass (
   access_request_id text PRIMARY KEY REFERENCES approvals.access_request ON DELETE CASCADE,
   issuer            text NOT NULL,
   granted_by        text NOT NULL,
+  granted_chain     text[] NOT NULL DEFAULT '{}',
   reason            text NOT NULL CHECK (reason <> ''),
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api')),

@@ -167,7 +167,8 @@ BEGIN
 END $$;
 
 -- Counts one approver's verdict in the stage for which they were found eligible, and ends the stage when that settles it. Who
--- asked may not decide, nor may their delegates, nor whoever speaks through one of them (`chain`), whatever the callers of this function checked. `stage` is the one that the
+-- asked may not decide, nor may their delegates, nor may they stand behind the vote in any other way (`chain`: other names of the voter, the
+-- client and the actors of their token), whatever the callers of this function checked. `stage` is the one that the
 -- voter looked at; whoever names none means the one that is open, and has voted when they ever did, so that a retry is no vote
 -- in the next stage. With a `delegation_id`, `cast_by` speaks for the approver: then neither may have spoken or been spoken for.
 -- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
@@ -175,13 +176,13 @@ END $$;
 CREATE FUNCTION approvals.cast_vote(p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_id text := p ->> 'request_id'; v_earlier approvals.vote;
   v_approver text := p ->> 'approver_subject'; v_voice text := coalesce(p ->> 'cast_by', v_approver);
-  v_persons text[] := ARRAY[v_approver, v_voice] || ARRAY(SELECT jsonb_array_elements_text(p -> 'chain'));
+  v_names text[] := ARRAY[v_approver, v_voice] || ARRAY(SELECT jsonb_array_elements_text(p -> 'chain')); v_part text;
 BEGIN
   PERFORM approvals.expire_access_request(v_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = v_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  IF v_persons && r.parties THEN RETURN 'own_request'; END IF;
-  IF v_persons && approvals.delegates_of(r.parties, r.created_at) THEN RETURN 'delegate_of_requester'; END IF;
+  v_part := approvals.part_in(v_names, r.parties, r.created_at);
+  IF v_part IS NOT NULL THEN RETURN v_part; END IF;
   -- Whoever names no generation means the only one this request has.
   IF r.generation <> coalesce((p ->> 'generation')::int, r.generation) OR r.call_digest IS DISTINCT FROM p ->> 'call_digest' THEN
     RETURN 'mismatch';

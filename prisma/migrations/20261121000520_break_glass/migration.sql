@@ -4,13 +4,13 @@
 -- final, mismatch, own_request, delegate_of_requester, not_found.
 CREATE FUNCTION approvals.break_glass(p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_id text := p ->> 'request_id'; v_subject text := p ->> 'approver_subject';
-  v_persons text[] := v_subject || ARRAY(SELECT jsonb_array_elements_text(p -> 'chain'));
+  v_chain text[] := ARRAY(SELECT jsonb_array_elements_text(p -> 'chain')); v_part text;
 BEGIN
   PERFORM approvals.expire_access_request(v_id);
   SELECT * INTO r FROM approvals.access_request WHERE id = v_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
-  IF v_persons && r.parties THEN RETURN 'own_request'; END IF;
-  IF v_persons && approvals.delegates_of(r.parties, r.created_at) THEN RETURN 'delegate_of_requester'; END IF;
+  v_part := approvals.part_in(v_subject || v_chain, r.parties, r.created_at);
+  IF v_part IS NOT NULL THEN RETURN v_part; END IF;
   IF r.generation <> coalesce((p ->> 'generation')::int, r.generation) OR r.call_digest IS DISTINCT FROM p ->> 'call_digest' THEN
     RETURN 'mismatch';
   END IF;
@@ -18,22 +18,23 @@ BEGIN
     PERFORM 1 FROM approvals.break_glass WHERE access_request_id = v_id AND granted_by = v_subject;
     RETURN CASE WHEN FOUND THEN 'repeated' ELSE 'final' END;
   END IF;
-  INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, reason, call_digest, via)
-    VALUES (v_id, p ->> 'approver_issuer', v_subject, p ->> 'reason', p ->> 'call_digest', p ->> 'via');
+  INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, granted_chain, reason, call_digest, via)
+    VALUES (v_id, p ->> 'approver_issuer', v_subject, v_chain, p ->> 'reason', p ->> 'call_digest', p ->> 'via');
   PERFORM approvals.approve_request(v_id, p ->> 'approval_id', (p ->> 'approval_ms')::bigint);
   RETURN 'counted';
 END $$;
 
--- Notes that somebody looked at it afterwards: neither who granted it nor who asked, nor a delegate of either's.
+-- Notes the look at it afterwards, by a person who is neither who granted it nor who asked, nor a delegate of either's, nor a name that stands
+-- behind one of these (`p_chain`: behind the reviewer).
 -- Outcomes: reviewed, already_reviewed, own_request (theirs in one of these ways), not_found.
-CREATE FUNCTION approvals.review_break_glass(p_id text, p_reviewer text, p_note text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION approvals.review_break_glass(p_id text, p_reviewer text, p_chain text[], p_note text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE b approvals.break_glass; r approvals.access_request; v_parties text[];
 BEGIN
   SELECT * INTO b FROM approvals.break_glass WHERE access_request_id = p_id FOR UPDATE;
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
-  v_parties := r.parties || b.granted_by;
-  IF p_reviewer = ANY (v_parties || approvals.delegates_of(v_parties, r.created_at)) THEN RETURN 'own_request'; END IF;
+  v_parties := r.parties || b.granted_by || b.granted_chain;
+  IF approvals.part_in(p_reviewer || p_chain, v_parties, r.created_at) IS NOT NULL THEN RETURN 'own_request'; END IF;
   IF b.reviewed_at IS NOT NULL THEN RETURN 'already_reviewed'; END IF;
   UPDATE approvals.break_glass SET reviewed_by = p_reviewer, reviewed_at = clock_timestamp(), review_note = p_note
     WHERE access_request_id = p_id;

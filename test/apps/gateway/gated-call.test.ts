@@ -60,7 +60,7 @@ describe('a call that needs an approval', () => {
         id: 'mcp-gateway',
         name: 'Countersign gateway',
         actor: { id: 'agent-7', issuer: 'https://issuer.test', type: 'ai_agent' },
-        source: { generation: 1 },
+        source: { generation: 1, requester: { iss: 'https://issuer.test', sub: 'alice' } },
       },
       callback: { endpoint: `${gateway.url}/callbacks/access-requests`, state: expect.any(String) },
       denial: {

@@ -1,5 +1,6 @@
 import type { AccessRequest, Approver } from './access-request.ts';
 import { automaticVoter, isAutomatic } from './automatic.ts';
+import { partIn, type Part } from './parties.ts';
 import { openStage, type Electorate } from './stages.ts';
 
 /** The role without which nobody gets into the inbox, and which decides where no template says otherwise. */
@@ -11,7 +12,7 @@ export const APPROVER_ROLE = 'approver';
  */
 export const AGENT_ROLE = 'approver-agent';
 
-export type Ineligibility = 'not_eligible' | 'own_request' | 'delegate_of_requester';
+export type Ineligibility = 'not_eligible' | Part;
 
 /** What the deployment's directory says of people. Nothing in it comes from a request. */
 export interface People {
@@ -26,8 +27,8 @@ export type Asked = Pick<AccessRequest, 'requester' | 'parties' | 'delegates' | 
 
 /**
  * Why somebody may not vote in the stage that is open, in their own name or with another voice (`castBy`); undefined when they
- * may. Nobody decides what they, or somebody for whom they may decide, are a party to, whatever else they are; nor what somebody
- * is a party to through whom they speak (`chain`). Groups and managers are looked up now: who has left decides nothing, whatever their role.
+ * may. An approver decides no request that they, or the person in whose place they decide, have a part in; nor one that any name has
+ * a part in that stands behind their vote (`chain`). Nothing else that they are changes that. Groups and managers are looked up now: who has left decides nothing, whatever their role.
  * @see ARAP, Approver Eligibility (ARAP-APV-01)
  */
 export function ineligibilityOf(
@@ -36,8 +37,8 @@ export function ineligibilityOf(
   people: People,
 ): Ineligibility | undefined {
   const persons = [approver.subject, approver.castBy ?? approver.subject, ...(approver.chain ?? [])];
-  if (persons.some((one) => asked.parties.includes(one))) return 'own_request';
-  if (persons.some((one) => asked.delegates.includes(one))) return 'delegate_of_requester';
+  const part = partIn(asked, persons);
+  if (part !== undefined) return part;
   if (persons.some((one) => people.find(one)?.isActive === false)) return 'not_eligible';
   const { approvers, automatic } = openStage(asked);
   const isResolver = isAutomatic(approver);
@@ -83,10 +84,7 @@ export function electorateOf(
   const manager = approvers.requesterManager ? people.find(asked.requester.subject)?.manager : undefined;
   if (manager !== undefined) named.add(manager);
   return new Set(
-    [...named].filter(
-      (subject) =>
-        ![...asked.parties, ...asked.delegates].includes(subject) && people.find(subject)?.isActive !== false,
-    ),
+    [...named].filter((subject) => partIn(asked, [subject]) === undefined && people.find(subject)?.isActive !== false),
   );
 }
 

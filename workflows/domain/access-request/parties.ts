@@ -1,6 +1,7 @@
 import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import type { Principal } from '../principal.ts';
 
-/** Whatever of a submission names somebody for whom, or through whom, is asked. */
+/** Everything of a submission that names a person or a program for whom, or through whom, is asked. */
 export interface PartiesSource {
   readonly subject: { readonly id: string; readonly properties?: JsonObject | undefined };
   readonly context: JsonObject;
@@ -8,26 +9,62 @@ export interface PartiesSource {
 }
 
 /**
- * Subjects that may not decide a request: the subject, the agent that asked, and everybody in the chains of actors of both.
- * What of it nobody verified can only keep somebody from deciding, and lets nobody in (ARAP-SUB-18). Issuers play no
- * part, and identifiers are compared exactly: `sub` is case-sensitive ASCII (OpenID Connect Core 1.0, section 2).
+ * Names that may not decide a request: the subject, the requester as their token calls them, the agent that asked, and every actor in
+ * the chains of both. A name that was not verified can only keep its bearer from deciding, and lets no one in (ARAP-SUB-18).
+ * Issuers play no part, and names are compared exactly: `sub` is case-sensitive ASCII (OpenID Connect Core 1.0, section 2).
  * @see ARAP, Approver Eligibility and Delegation
  */
 export function partiesOf({ subject, context, client }: PartiesSource): string[] {
-  const actor = client?.['actor'];
+  const { actor, source } = client ?? {};
+  const requester = objectOf(objectOf(source)['requester']);
+  const { aliases } = requester;
   const named = [
     subject.id,
     context['agent'],
     ...chainOf(subject.properties?.['act']),
-    objectOf(actor)['id'],
     ...chainOf(actor),
+    requester['sub'],
+    ...(Array.isArray(aliases) ? (aliases as readonly Json[]) : []),
   ];
-  return [...new Set(named.filter((one): one is string => typeof one === 'string'))];
+  return distinct(named);
 }
 
-/** Every `sub` and `id` from an actor inwards. @see RFC 8693, section 4.1 */
-export function chainOf(actor: Json | undefined): string[] {
+/** Every name of an actor and of those behind it, from the outermost inwards. @see RFC 8693, section 4.1 */
+function chainOf(actor: Json | undefined): string[] {
   const found: (Json | undefined)[] = [];
-  for (let at = objectOf(actor); Object.keys(at).length > 0; at = objectOf(at['act'])) found.push(at['sub'], at['id']);
-  return found.filter((one): one is string => typeof one === 'string');
+  for (let at = objectOf(actor); Object.keys(at).length > 0; at = objectOf(at['act'])) {
+    found.push(at['id'], at['sub'], at['client_id'], at['azp']);
+  }
+  return distinct(found);
 }
+
+/**
+ * What stands behind a vote beside the subject whose vote it is: their other names, the client of their token, and every actor of its
+ * chain. The client is in it for every role: a program that holds a person's token must not approve what it asked for itself.
+ */
+export function behind({ clientId, aliases = [], actors = [] }: Omit<Principal, 'issuer' | 'subject'>): string[] {
+  return distinct([...aliases, clientId, ...actors.flatMap((one) => [one.subject, one.clientId])]);
+}
+
+/** What of a request says who has a part in it. */
+export interface Involved {
+  readonly parties: readonly string[];
+  /** Subjects to whom a party delegated at any time since the request was opened. */
+  readonly delegates: readonly string[];
+}
+
+/** How a name has a part in a request. */
+export type Part = 'own_request' | 'delegate_of_requester';
+
+/**
+ * The part that any of these names has in a request, which keeps their bearer from deciding it; undefined when none has. This is
+ * the one rule, for every door and every role; `approvals.part_in` is the same rule in the database, under the lock of the request.
+ */
+export function partIn({ parties, delegates }: Involved, names: readonly string[]): Part | undefined {
+  if (names.some((one) => parties.includes(one))) return 'own_request';
+  return names.some((one) => delegates.includes(one)) ? 'delegate_of_requester' : undefined;
+}
+
+const distinct = (names: readonly (Json | undefined)[]): string[] => [
+  ...new Set(names.filter((one): one is string => typeof one === 'string' && one !== '')),
+];

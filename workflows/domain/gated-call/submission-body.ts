@@ -1,6 +1,6 @@
-import { canonicalJson, type Json } from '../canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
 import type { Decision, EvaluationRequest } from '../authzen/evaluation.ts';
-import type { Principal } from '../principal.ts';
+import type { Actor, Principal } from '../principal.ts';
 import { PEP_CLIENT_ID } from '../authzen/pep.ts';
 import type { Additions } from '../submission-input/answers.ts';
 
@@ -35,10 +35,8 @@ export function submissionBody(facts: SubmissionFacts): string {
     client: {
       id: PEP_CLIENT_ID,
       name: CLIENT_NAME,
-      ...(caller.clientId !== undefined && {
-        actor: { id: caller.clientId, issuer: caller.issuer, type: 'ai_agent' },
-      }),
-      source: { generation },
+      ...actorOf(caller),
+      source: { generation, requester: requesterOf(caller) },
     },
     callback,
     denial: {
@@ -52,3 +50,25 @@ export function submissionBody(facts: SubmissionFacts): string {
   };
   return canonicalJson(body as unknown as Json);
 }
+
+/** Who acts, and behind it the `act` chain of the caller's token, whole: the service has to know all who may not decide. @see ARAP-DLG-01, ARAP-DLG-02 */
+function actorOf({ issuer, clientId, actors = [] }: Principal): { readonly actor?: JsonObject } {
+  const [first, ...rest] = actors;
+  if (clientId !== undefined) return { actor: { id: clientId, issuer, type: 'ai_agent', ...chain(actors, issuer) } };
+  if (first === undefined) return {};
+  return { actor: { id: first.subject, issuer: first.issuer ?? issuer, ...clientOf(first), ...chain(rest, issuer) } };
+}
+
+function chain([first, ...rest]: readonly Actor[], issuer: string): JsonObject {
+  if (first === undefined) return {};
+  return { act: { sub: first.subject, iss: first.issuer ?? issuer, ...clientOf(first), ...chain(rest, issuer) } };
+}
+
+const clientOf = ({ clientId }: Actor): JsonObject => (clientId === undefined ? {} : { client_id: clientId });
+
+/** The caller as the token calls them, also where the policy decision point was asked about another subject. */
+const requesterOf = ({ issuer, subject, aliases }: Principal): JsonObject => ({
+  iss: issuer,
+  sub: subject,
+  ...(aliases !== undefined && { aliases }),
+});

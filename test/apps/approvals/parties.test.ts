@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { JWTPayload } from 'jose';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { csrfTokenIn } from '../../support/pages.ts';
+
+const IN_AN_HOUR = new Date(Date.now() + 3_600_000).toISOString();
+const OWN = [403, 'You asked for this yourself'];
+type Opened = Awaited<ReturnType<ApprovalsUnderTest['open']>>;
+
+describe('who has a part in a request', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() =>
+    service.start({
+      gateway: { coaz: { identityClaim: 'name' } },
+      approvals: { breakGlass: { enabled: true, approvers: { people: [], roles: ['approver'] } } },
+      identity: {
+        people: [
+          { name: 'alice', displayName: 'Alice of the desk', roles: ['approver'] },
+          { name: 'bob', displayName: 'Bob of the desk', roles: ['approver'] },
+        ],
+      },
+    }),
+  );
+  afterAll(() => service.stop());
+
+  const post = async (path: string, claims: JWTPayload, body: object = {}) => {
+    const answer = await service.fetch(path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await service.tokenWith({ roles: ['approver'], ...claims })}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(body),
+    });
+    return [answer.status, answer.body.title];
+  };
+  const vote = ({ id, callDigest }: Opened, claims: JWTPayload, onBehalfOf?: string) =>
+    post(`/requests/${id}/votes`, claims, { verdict: 'approve', callDigest, onBehalfOf });
+  const grant = ({ id, callDigest }: Opened, claims: JWTPayload) =>
+    post(`/requests/${id}/break-glass`, claims, { callDigest, reason: 'it burns' });
+  const delegate = (claims: JWTPayload, to: string) =>
+    post('/delegations', claims, { delegate: to, until: IN_AN_HOUR });
+  /** As an enforcement point submits that tells no more than whom it asked about, and through which agent. */
+  const open = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot' });
+
+  /** By which a token is that of a party, or stands behind one. */
+  const KINDS: readonly (readonly [string, JWTPayload])[] = [
+    ['the client', { client_id: 'shop-bot' }],
+    ['azp, where no client is named', { client_id: undefined, azp: 'shop-bot' }],
+    ['azp beside the client', { azp: 'shop-bot' }],
+    ['an actor', { act: { sub: 'planner', act: { sub: 'shop-bot' } } }],
+    ['the client of an actor', { act: { sub: 'planner', client_id: 'shop-bot' } }],
+    ['the name that policies know', { name: 'Rita of the shop' }],
+  ];
+
+  describe.each(KINDS)('by %s', (_kind, part) => {
+    const who = { sub: 'u-1', ...part };
+
+    it('neither votes, nor grants, nor reviews, in any role [ARAP-APV-01]', async () => {
+      const request = await open();
+      expect(await vote(request, who)).toEqual(OWN);
+      expect(await vote(request, { ...who, roles: ['approver', 'approver-agent'] })).toEqual(OWN);
+      expect(await grant(request, who)).toEqual(OWN);
+      expect((await grant(request, { sub: 'u-2' }))[0]).toBe(200);
+      const refused = [403, 'This is for others to review'];
+      expect(await post(`/requests/${request.id}/review`, who)).toEqual(refused);
+      expect((await post(`/requests/${request.id}/review`, { sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
+    });
+
+    it('neither speaks for others nor lets others speak [ARAP-APV-01]', async () => {
+      const request = await open();
+      const [absent, delegate_] = [`absent-${request.id}`, `delegate-${request.id}`];
+      expect((await delegate({ sub: absent }, 'u-1'))[0]).toBe(201);
+      expect(await vote(request, who, absent)).toEqual(OWN);
+      expect((await delegate(who, delegate_))[0]).toBe(201);
+      expect(await vote(request, { sub: delegate_ })).toEqual([403, 'You stand in for somebody who asked for this']);
+      expect((await vote(request, { sub: absent }))[0]).toBe(200);
+    });
+  });
+
+  it('does not review through the program that granted', async () => {
+    const request = await open();
+    const review = (claims: JWTPayload) => post(`/requests/${request.id}/review`, claims);
+    expect((await grant(request, { sub: 'u-2', client_id: 'pager', act: { sub: 'u-4' } }))[0]).toBe(200);
+    for (const claims of [
+      { sub: 'u-3', client_id: 'pager' },
+      { sub: 'u-4', client_id: 'other' },
+    ]) {
+      expect((await review(claims))[0]).toBe(403);
+    }
+    expect((await review({ sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
+  });
+
+  it('is known in a browser by either name, and another approver is not kept away', async () => {
+    const [bob, alice] = [await service.signIn('bob'), await service.signIn('alice')];
+    const asked = [{ subject: 'bob' }, { subject: 'Bob of the desk' }];
+    for (const who of asked) {
+      const request = await service.open({ ...who, agent: 'shop-bot' });
+      const page = await (await bob.go(`/requests/${request.id}`)).text();
+      expect(page).toContain('You asked for this yourself');
+      const csrfToken = csrfTokenIn(page);
+      const ballot = { verdict: 'approve', callDigest: request.callDigest, stage: '1' };
+      expect((await bob.go(`/requests/${request.id}/votes`, { ...ballot, csrfToken })).status).toBe(403);
+      const others = csrfTokenIn(await (await alice.go(`/requests/${request.id}`)).text());
+      expect((await alice.go(`/requests/${request.id}/votes`, { ...ballot, csrfToken: others })).status).toBe(303);
+    }
+  });
+
+  it('cannot be told of a token that names no client, so it decides nothing, and the log says what to do', async () => {
+    const request = await open();
+    const nameless = { sub: 'u-1', client_id: undefined };
+    for (let n = 0; n < 2; n += 1) {
+      expect(await vote(request, nameless)).toEqual([401, 'The bearer token names no client']);
+    }
+    expect(service.log.match(/identity\.allowTokensWithoutClient/g)).toHaveLength(1);
+  });
+
+  it('cannot be told of a chain that cannot be read, so such a token is not valid', async () => {
+    for (const act of ['alice', { iss: 'https://idp.test' }, { sub: 'a', act: [] }]) {
+      expect((await vote(await open(), { sub: 'u-1', act }))[0]).toBe(401);
+    }
+  });
+});

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { JWTPayload } from 'jose';
+import { join } from 'node:path';
+import { startEnforcement, type Enforcement } from '../support/enforcement.ts';
+
+const ALICE = { sub: 'u-alice', email: 'alice@example.test' };
+const BOB = { sub: 'u-bob', email: 'bob@example.test' };
+const DAVE = { sub: 'u-dave', email: 'dave@example.test' };
+const HOST = { client_id: 'agent-7' };
+const DESK = { client_id: 'desk' };
+
+/** What the token of the call says, and that of a vote which has a part in it. */
+const OWN: readonly (readonly [string, JWTPayload, JWTPayload])[] = [
+  ['the caller, whom policies know by another claim', { ...BOB, ...HOST }, { ...BOB, ...DESK }],
+  ['the caller, of whom this token has the subject alone', { ...BOB, ...HOST }, { sub: BOB.sub, ...DESK }],
+  ['a bearer of the name that policies know', { ...BOB, ...HOST }, { ...DAVE, email: BOB.email, ...DESK }],
+  ['the actor of the call', { ...DAVE, ...HOST, act: { sub: ALICE.sub } }, { ...ALICE, ...DESK }],
+  [
+    'an actor behind the actor',
+    { ...DAVE, ...HOST, act: { sub: 'planner', act: { sub: 'x', act: { sub: ALICE.sub } } } },
+    { ...ALICE, ...DESK },
+  ],
+  ['the client of an actor', { ...DAVE, ...HOST, act: { client_id: 'planner' } }, { ...ALICE, client_id: 'planner' }],
+  ['the client that called', { ...DAVE, ...HOST }, { ...ALICE, ...HOST }],
+  ['the client that called, by azp alone', { ...DAVE, azp: 'agent-7' }, { ...ALICE, azp: 'agent-7' }],
+  ['the azp beside another client', { ...DAVE, ...HOST, azp: 'agent-8' }, { ...ALICE, client_id: 'agent-8' }],
+  ['a client whose azp called', { ...DAVE, ...HOST }, { ...ALICE, ...DESK, azp: 'agent-7' }],
+  ['the caller, acting for an approver', { ...BOB, ...HOST }, { ...ALICE, ...DESK, act: { sub: BOB.sub } }],
+  ['the client that called, as an actor', { ...DAVE, ...HOST }, { ...ALICE, ...DESK, act: { sub: 'agent-7' } }],
+];
+
+/** From the token of the call to the vote, over the wire between the two sides. */
+describe('no token approves a call that it has a part in', () => {
+  let product: Enforcement;
+  beforeAll(async () => {
+    product = await startEnforcement({
+      own: ['pdp', 'approvals'],
+      config: { gateway: { coaz: { identityClaim: 'email' } } },
+    });
+  });
+  afterAll(() => product.stop());
+
+  let calls = 0;
+  const open = async (claims: JWTPayload) => {
+    const path = join(product.files, `${(calls += 1)}.txt`);
+    const token = await product.tokenWith('mcp', claims);
+    const { taskId } = await product.call('write_file', { path, content: 'x' }, token);
+    expect(taskId).toEqual(expect.stringMatching(/^tsk_/));
+    return product.openRequest();
+  };
+  const vote = async (request: { id: string; callDigest: string }, claims: JWTPayload, role = 'approver') => {
+    const token = await product.tokenWith('approvals', { roles: [role], ...claims });
+    const answer = await fetch(`${product.config.urls.approvals}/requests/${request.id}/votes`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ verdict: 'approve', callDigest: request.callDigest }),
+    });
+    return [answer.status, ((await answer.json()) as { title?: string }).title] as const;
+  };
+
+  it.each(OWN)('as %s [ARAP-APV-01] [ARAP-DLG-02]', async (_who, called, voted) => {
+    const request = await open(called);
+    const refused = [403, 'You asked for this yourself'];
+    expect(await vote(request, voted)).toEqual(refused);
+    expect(await vote(request, voted, 'approver-agent')).toEqual(refused);
+    // Another approver has no part in it, and decides.
+    const another = { sub: 'u-carol', email: 'carol@example.test', ...DESK };
+    expect((await vote(request, another))[0]).toBe(200);
+  });
+});
