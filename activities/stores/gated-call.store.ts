@@ -7,7 +7,7 @@ import type { GatedCallState } from '../../workflows/domain/gated-call/gated-cal
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
 import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
-import { ownerKey } from '../../workflows/domain/principal.ts';
+import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { requestRefOf, taskIdOf } from './handles.ts';
 import { persist } from './persist.ts';
@@ -23,14 +23,20 @@ export interface GatedCallOptions {
   /** From the opening to the first look for a resolution of which no word came. */
   readonly firstLookMs: number;
   readonly retentionMs: number;
+  /** Whose gated calls are. Default: the subject's, through one client. */
+  readonly taskOwner?: TaskOwner;
   readonly maxOpenPerCaller: number;
+  /** Through all clients of a subject. Default: as many as through one. */
+  readonly maxOpenPerSubject?: number;
 }
 
 /** Gated calls in Postgres, as the gateway needs them. */
 export function createGatedCallStore(pool: Pool, options: GatedCallOptions): GatedCalls {
+  const ownerOf = (caller: Principal) => ownerKey(caller, options.taskOwner);
   return {
+    ownerOf,
     open: (opening, signal) => open(pool, options, { ...opening, signal }),
-    findOpen: (binding) => findOpen(pool, options.seals, binding),
+    findOpen: (binding) => findOpen(pool, options, binding),
     taskIdOf: (requestRef) => taskIdOf(requestRef, options.seals),
     findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
     async cancel(gatedCallId) {
@@ -70,8 +76,9 @@ async function open(
   const parameters = {
     id,
     task_id: taskIdOf(requestRefOf(id, seals), seals),
-    ...identityOf(seals, binding),
+    ...identityOf(options, binding),
     max_open: options.maxOpenPerCaller,
+    max_open_of_subject: options.maxOpenPerSubject ?? options.maxOpenPerCaller,
     request_ttl_ms: options.requestTtlMs,
     first_look_ms: options.firstLookMs,
     retention_ms: options.retentionMs,
@@ -103,14 +110,19 @@ async function open(
 }
 
 /** Whose call it is, and what makes another one identical. */
-const identityOf = (seals: Seals, { caller, tool, callDigest }: CallBinding) => ({
-  owner_key: seals.digest(ownerKey(caller)),
-  dedup_key: seals.digest(canonicalJson([ownerKey(caller), tool, callDigest])),
-});
+function identityOf({ seals, taskOwner }: GatedCallOptions, { caller, tool, callDigest }: CallBinding) {
+  const owner = ownerKey(caller, taskOwner);
+  return {
+    subject_key: seals.digest(subjectKey(caller)),
+    owner_key: seals.digest(owner),
+    dedup_key: seals.digest(canonicalJson([owner, tool, callDigest])),
+  };
+}
 
-async function findOpen(pool: Pool, seals: Seals, binding: CallBinding) {
-  const { owner_key, dedup_key } = identityOf(seals, binding);
-  const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, [owner_key, dedup_key]);
+async function findOpen(pool: Pool, options: GatedCallOptions, binding: CallBinding) {
+  const { subject_key, owner_key, dedup_key } = identityOf(options, binding);
+  const values = [subject_key, owner_key, dedup_key];
+  const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, values);
   return row && { gatedCallId: row.id, taskId: row.task_id };
 }
 
@@ -152,7 +164,7 @@ async function openOnce(
 const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
 const REDEEM = 'SELECT * FROM gateway.redeem_state($1, $2, $3)';
 const FIND_OPEN =
-  'SELECT id, task_id FROM gateway.gated_call WHERE owner_key = $1 AND dedup_key = $2 AND ended_at IS NULL';
+  'SELECT id, task_id FROM gateway.gated_call WHERE subject_key = $1 AND owner_key = $2 AND dedup_key = $3 AND ended_at IS NULL';
 const FIND_OPENED = `
   SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
   FROM gateway.gated_call WHERE id = $1`;

@@ -1,5 +1,5 @@
 import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server';
-import { ownerKey } from '../../workflows/domain/principal.ts';
+import { subjectKey } from '../../workflows/domain/principal.ts';
 import { callerOf } from './caller.ts';
 import type { MethodGate } from './coaz/method-gate.ts';
 import type { Subscriptions } from './listen/subscriptions.ts';
@@ -17,9 +17,9 @@ export interface FrontDeps {
   /** The SDK. */
   readonly handler: Front;
   readonly subscriptions: Subscriptions;
-  /** Of requests about tasks, for each caller. */
+  /** Of requests about tasks, for each subject. */
   readonly polls: RateLimit;
-  /** Of calls of tools, for each caller. */
+  /** Of calls of tools, for each subject. */
   readonly calls: RateLimit;
   /** Missing where only what upstreams have is asked about. */
   readonly gate?: MethodGate;
@@ -69,7 +69,7 @@ async function refusal(
   ];
   for (const { of, limit, cost, what } of taken) {
     if (cost === 0) continue;
-    const waitMs = await limit.take(ownerKey(callerOf(auth)), cost);
+    const waitMs = await limit.take(subjectKey(callerOf(auth)), cost);
     if (waitMs !== undefined) return tooManyRequests(countedRequest.parse(of[0]).id, what, waitMs);
   }
   return undefined;

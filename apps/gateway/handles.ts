@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Redemption } from '../../workflows/domain/ports.ts';
-import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
+import { ownerKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { sha256 } from '../shared/sha256.ts';
 
@@ -52,10 +52,13 @@ const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(
 
 /**
  * Handles are encrypted and authenticated, under a key that is derived from a sealing key for this alone: they go through hands
- * that may read, alter, copy and keep them. What kind one is stands inside, so that none can pass for another kind.
+ * that may read, alter, copy and keep them. What kind one is stands inside, so that none can pass for another kind. Whose one is goes by
+ * `owner`, as with a gated call.
  * @see SEP-2322, server requirements (MRTR-006 to MRTR-012)
  */
-export function createHandles(sealingKeys: Secrets['sealingKeys']): Handles {
+export function createHandles(sealingKeys: Secrets['sealingKeys'], owner?: TaskOwner): Handles {
+  /** Short, also for a long name of the caller: a task id goes into a header. */
+  const subjectOf = (caller: Principal) => sha256(ownerKey(caller, owner));
   const keys = new Map(sealingKeys.map(({ kid, k }) => [kid, derivedFrom(k)]));
   const [current] = sealingKeys;
 
@@ -81,9 +84,6 @@ export function createHandles(sealingKeys: Secrets['sealingKeys']): Handles {
     },
   };
 }
-
-/** Short, whatever the caller is called: a task id goes into a header. */
-const subjectOf = (caller: Principal) => sha256(ownerKey(caller));
 
 const derivedFrom = (k: string) =>
   new Uint8Array(hkdfSync('sha256', Buffer.from(k, 'base64url'), '', 'countersign handle', 32));

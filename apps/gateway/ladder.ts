@@ -1,6 +1,6 @@
 import { isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
-import { ownerKey } from '../../workflows/domain/principal.ts';
+import { subjectKey } from '../../workflows/domain/principal.ts';
 import { requestApproval, type ApprovalRequestDeps, type RequestableCall } from './input/request-approval.ts';
 import { watchTasks, type TaskWatchDeps } from './listen/watch-tasks.ts';
 import { onAbort, type Places } from './places.ts';
@@ -63,8 +63,8 @@ async function waitForEnd(
   { caller, signal }: Pick<ToolCall, 'caller' | 'signal'>,
 ): Promise<GatedCallView> {
   const { taskId } = opened;
-  const owner = ownerKey(caller);
-  const place = deps.places.take(owner);
+  const owner = deps.gatedCalls.ownerOf(caller);
+  const place = deps.places.take(subjectKey(caller));
   if (place === undefined) return opened;
   const over = new AbortController();
   const end = () => over.abort();

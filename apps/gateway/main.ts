@@ -124,7 +124,8 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       requestTtlMs: gateway.requestTtlSeconds * 1_000,
       firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
       retentionMs,
-      maxOpenPerCaller: gateway.maxOpenPerCaller,
+      ...{ taskOwner: gateway.taskOwner, maxOpenPerCaller: gateway.maxOpenPerCaller },
+      maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
     }),
     taskChanges: createTaskChanges(deps.databaseUrl, log),
     signature: createSignature({
@@ -140,7 +141,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     upstreams,
     requirements: createRequirementChecks(config.requirements, log),
     requestForms: createRequestForms(log),
-    handles: createHandles(secrets.sealingKeys),
+    handles: createHandles(secrets.sealingKeys, gateway.taskOwner),
     verifier: createTokenVerifier(config, urls.mcp, log),
     problems: () => databaseProblems(pool),
     log,

@@ -4,16 +4,16 @@ import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
 import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../workflows/domain/ports.ts';
-import { ownerKey } from '../../workflows/domain/principal.ts';
+import { subjectKey } from '../../workflows/domain/principal.ts';
 import { randomText } from '../shared/random-text.ts';
 import type { RateLimit } from '../shared/http/rate-limit.ts';
 import { logScope } from '../shared/log-scope.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask'>;
+  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'>;
   readonly ensureSubmitted: EnsureSubmitted;
-  /** Of access requests, for each caller. */
+  /** Of access requests, for each subject. */
   readonly submissions: RateLimit;
   readonly settings: SubmissionSettings;
   readonly log: Logger;
@@ -45,7 +45,7 @@ export async function openTask(
   if (opened.kind === 'late') throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the answers came too late');
   if (opened.kind === 'redeemed') {
     // The same answers again: the same task, also where it has ended.
-    const view = await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller));
+    const view = await deps.gatedCalls.findTask(opened.taskId, deps.gatedCalls.ownerOf(caller));
     if (view !== undefined) return { kind: 'task', view };
   }
   return joinTask(deps, binding, opened);
@@ -53,13 +53,13 @@ export async function openTask(
 
 /** Hands the task of an open call out as soon as the access request service has given its handle. */
 export async function joinTask(
-  deps: Pick<TaskOpeningDeps, 'ensureSubmitted' | 'gatedCalls'>,
+  { ensureSubmitted, gatedCalls }: Pick<TaskOpeningDeps, 'ensureSubmitted' | 'gatedCalls'>,
   { caller }: Pick<CallBinding, 'caller'>,
   opened: { readonly taskId: string } & ToSubmit,
 ): Promise<ToolCallAnswer | undefined> {
   try {
     const view =
-      (await deps.ensureSubmitted(opened)) ?? (await deps.gatedCalls.findTask(opened.taskId, ownerKey(caller)));
+      (await ensureSubmitted(opened)) ?? (await gatedCalls.findTask(opened.taskId, gatedCalls.ownerOf(caller)));
     return view && { kind: 'task', view };
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
@@ -75,9 +75,9 @@ async function openWithinLimit(
   opening: Opening,
   signal: AbortSignal,
 ): Promise<Opened> {
-  const owner = ownerKey(opening.binding.caller);
-  if ((await submissions.take(owner)) !== undefined) return { kind: 'too_many' };
+  const subject = subjectKey(opening.binding.caller);
+  if ((await submissions.take(subject)) !== undefined) return { kind: 'too_many' };
   const opened = await gatedCalls.open(opening, signal);
-  if (opened.kind !== 'opened') await submissions.giveBack(owner);
+  if (opened.kind !== 'opened') await submissions.giveBack(subject);
   return opened;
 }

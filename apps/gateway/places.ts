@@ -1,4 +1,4 @@
-/** Something that is held open for a caller. */
+/** Something that is held open for a subject. */
 export interface Place {
   /** Fires when the gateway stops: what is held open is to end. */
   readonly closing: AbortSignal;
@@ -8,19 +8,19 @@ export interface Place {
 /** Streams, and calls that wait: so many at the same moment in this process. */
 export interface Places {
   /** `undefined` when there is no room. */
-  take(owner: string): Place | undefined;
+  take(subject: string): Place | undefined;
   /** Has every place end, and each that is taken later. */
   close(): void;
 }
 
-export function createPlaces({ perCaller, overall }: { perCaller: number; overall: number }): Places {
-  const taken = new Set<{ readonly owner: string; readonly closing: AbortController }>();
+export function createPlaces({ perSubject, overall }: { perSubject: number; overall: number }): Places {
+  const taken = new Set<{ readonly subject: string; readonly closing: AbortController }>();
   let closed = false;
   return {
-    take(owner) {
-      const own = [...taken].filter((place) => place.owner === owner).length;
-      if (taken.size >= overall || own >= perCaller) return undefined;
-      const place = { owner, closing: new AbortController() };
+    take(subject) {
+      const own = [...taken].filter((place) => place.subject === subject).length;
+      if (taken.size >= overall || own >= perSubject) return undefined;
+      const place = { subject, closing: new AbortController() };
       taken.add(place);
       if (closed) place.closing.abort();
       return { closing: place.closing.signal, leave: () => void taken.delete(place) };

@@ -49,7 +49,7 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
     waitMs: gateway.waitSeconds * 1_000,
   };
-  const places = createPlaces({ perCaller: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
+  const places = createPlaces({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
   const questions = createQuestions({ config, log });
   const authorize = createAuthorize({ pdp: ports.pdp, questions });
   const enforce = createEnforcement({

@@ -107,6 +107,7 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
       await change(
         'open_gated_call',
         ["v_owner text := p ->> 'owner_key'", "v_owner text := 'everybody'"],
+        ["v_subject text := p ->> 'subject_key'", "v_subject text := 'everybody'"],
         ["v_dedup text := p ->> 'dedup_key'", "v_dedup text := p ->> 'call_digest'"],
       )(pool);
     },

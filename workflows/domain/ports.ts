@@ -4,6 +4,7 @@ import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
 import type { CallBinding } from './gated-call/call-binding.ts';
 import type { AccessRequestHandle, NewSubmission, Submission, TakenSubmission } from './gated-call/submission.ts';
 import type { CataloguedForm, CatalogReference } from './submission-input/catalogs.ts';
+import type { Principal } from './principal.ts';
 import type { RequestForm } from './submission-input/request-form.ts';
 
 /**
@@ -142,6 +143,8 @@ export interface GatedCalls {
   findOpen(binding: CallBinding): Promise<({ readonly taskId: string } & ToSubmit) | undefined>;
   /** The task behind a request reference. Of a text that is none, a task that does not exist. */
   taskIdOf(requestRef: string): string;
+  /** What the gated calls of this caller belong to. */
+  ownerOf(caller: Principal): string;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */

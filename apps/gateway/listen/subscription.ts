@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { RequestId, Result } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { openEventStream, type EventStream } from '../wire/event-stream.ts';
 import { renderAcknowledgement, renderSubscriptionEnd, renderTaskNotification } from '../wire/render-listen.ts';
@@ -93,7 +93,7 @@ async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStr
     Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
     watchTasks(deps, {
       taskIds: own,
-      owner: ownerKey(caller),
+      owner: deps.gatedCalls.ownerOf(caller),
       signal: stream.over,
       async show(view) {
         // As for `tasks/get`: no question for who did not say that it can be asked (MRTR-005), and no task without its questions.

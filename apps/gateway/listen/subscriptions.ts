@@ -1,5 +1,5 @@
 import { CLIENT_CAPABILITIES_META_KEY, ProtocolError, type AuthInfo } from '@modelcontextprotocol/server';
-import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import { subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../caller.ts';
 import { guard } from '../guard.ts';
 import { onAbort, type Places } from '../places.ts';
@@ -42,7 +42,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return answer;
     };
     const caller = callerOf(auth);
-    const place = deps.places.take(ownerKey(caller));
+    const place = deps.places.take(subjectKey(caller));
     if (place === undefined) {
       return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_PLACE_MS));
     }
@@ -87,7 +87,7 @@ async function tasksOf(
   for (const taskId of new Set(asked.data)) {
     const task = await findRelayedTask(handles, caller, taskId);
     if (task !== undefined) relayed.push(task);
-    else if ((await gatedCalls.findTask(taskId, ownerKey(caller))) !== undefined) own.push(taskId);
+    else if ((await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller))) !== undefined) own.push(taskId);
   }
   return { own, relayed: relayed.slice(0, MAX_RELAYED_TASKS) };
 }

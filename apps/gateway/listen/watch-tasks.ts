@@ -10,7 +10,7 @@ const LOOK_MS = 60_000;
 const RETRY_MS = 500;
 
 export interface TaskWatchDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask'>;
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>;
   readonly taskChanges: TaskChanges;
 }
 

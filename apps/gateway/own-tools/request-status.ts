@@ -1,18 +1,22 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import { statusArguments } from '../wire/own-tools.ts';
 import { renderInvalidQuestion, renderRequest, renderUnknownRequest } from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
 /** `get_request_status`: a caller's own call, as `tasks/get` reads it. Somebody else's reference and none are one answer. */
 export async function requestStatus(
-  { gatedCalls, rendering }: { gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask'>; rendering: Rendering },
+  {
+    gatedCalls,
+    rendering,
+  }: { gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask' | 'ownerOf'>; rendering: Rendering },
   caller: Principal,
   params: unknown,
 ): Promise<CallToolResult> {
   const asked = statusArguments.safeParse(params);
   if (!asked.success) return renderInvalidQuestion('a request reference is needed, and nothing else');
-  const view = await gatedCalls.findTask(gatedCalls.taskIdOf(asked.data.reference), ownerKey(caller));
+  const taskId = gatedCalls.taskIdOf(asked.data.reference);
+  const view = await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller));
   return view === undefined ? renderUnknownRequest() : renderRequest(view, rendering);
 }

@@ -7,7 +7,7 @@ import { ownTask, type TaskRequest } from './own-task.ts';
  * the end, because the fence alone decides (SEP-2848, Cancellation); `tasks/get` tells which.
  */
 export async function cancelTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'cancel'> },
+  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf' | 'cancel'> },
   { caller, params }: TaskRequest,
 ): Promise<Result> {
   const { gatedCallId } = await ownTask(deps.gatedCalls, caller, params);

@@ -10,7 +10,7 @@ import { ownTask, type TaskRequest } from './own-task.ts';
  * asked it: it could not be shown without its questions (MRTR-005, TASK-031).
  */
 export async function getTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask'>; rendering: Rendering },
+  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>; rendering: Rendering },
   { caller, params, acceptsForms }: TaskRequest,
 ): Promise<Result> {
   const view = await ownTask(deps.gatedCalls, caller, params);

@@ -1,6 +1,6 @@
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
-import { ownerKey, type Principal } from '../../../workflows/domain/principal.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
 import { taskParams } from '../wire/schemas.ts';
 
 /** One request about a task. */
@@ -18,13 +18,13 @@ export interface TaskRequest {
  * task id tells nothing to those it does not belong to.
  */
 export async function ownTask(
-  gatedCalls: Pick<GatedCalls, 'findTask'>,
+  gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>,
   caller: Principal,
   params: unknown,
 ): Promise<GatedCallView> {
   const parsed = taskParams.safeParse(params);
   if (!parsed.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'taskId must be a text');
-  const view = await gatedCalls.findTask(parsed.data.taskId, ownerKey(caller));
+  const view = await gatedCalls.findTask(parsed.data.taskId, gatedCalls.ownerOf(caller));
   if (view === undefined) throw new CountersignError('ERR_GATED_CALL_NOT_FOUND', 'no such task of this caller');
   return view;
 }

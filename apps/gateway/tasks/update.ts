@@ -12,7 +12,7 @@ import { ownTask, type TaskRequest } from './own-task.ts';
  * @see SEP-2663, Task update (TASK-044 to TASK-050)
  */
 export async function updateTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'answer'> },
+  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf' | 'answer'> },
   { caller, params, inputResponses }: TaskRequest,
 ): Promise<Result> {
   const { gatedCallId, questions = [] } = await ownTask(deps.gatedCalls, caller, params);

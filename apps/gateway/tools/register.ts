@@ -19,7 +19,7 @@ import type { Asked } from '../relay/conversation.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
-  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask'>;
+  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask' | 'ownerOf'>;
   readonly ladder: LadderSettings;
 }
 

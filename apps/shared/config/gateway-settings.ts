@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
+import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './coaz-settings.ts';
 import { port, scope, seconds } from './units.ts';
 
@@ -19,26 +20,33 @@ export const gatewaySettings = z
     resultRetentionSeconds: seconds.default(7 * 86_400),
     /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
     executionTimeoutSeconds: seconds.default(60),
-    /** Open gated calls one caller may have; more are refused, not queued. */
+    /**
+     * Whose a gated call is, its task and its request reference: the subject's at its issuer, through one client alone or through any. A host
+     * that registers anew has another client id, so with the first its earlier calls are out of its sight.
+     */
+    taskOwner: z.enum(TASK_OWNERS).default('subject-and-client'),
+    /** Open gated calls that one client of a subject may have; more are refused, not queued. */
     maxOpenPerCaller: z.number().int().positive().default(100),
+    /** Open gated calls that one subject may have, through all its clients. Default: as many as `maxOpenPerCaller`. */
+    maxOpenPerSubject: z.number().int().positive().optional(),
     /**
      * Results of tools that are marked as more sensitive than this are withheld from clients, and with them from the model.
      * Default: no result is withheld.
      */
     redactAbove: z.enum(SENSITIVITIES).optional(),
     /**
-     * Access requests that this process submits for one caller in a minute; the calls behind more are refused. Default: as
-     * many as `maxOpenPerCaller`.
+     * Access requests that this process submits for one subject in a minute, through all its clients; the calls behind more are
+     * refused. Default: as many as `maxOpenPerCaller`.
      */
     maxSubmissionsPerMinute: z.number().int().positive().optional(),
     /**
-     * Requests about tasks that this process takes from one caller in a second, each task of a stream counted; more are
+     * Requests about tasks that this process takes from one subject in a second, each task of a stream counted; more are
      * refused. The default is twice what it takes to poll 100 tasks as `pollIntervalMs` says.
      */
     maxPollsPerSecond: z.number().int().positive().default(200),
-    /** Calls of tools that this process takes from one caller in a second, whatever becomes of them; more are refused. */
+    /** Calls of tools that this process takes from one subject in a second, whatever becomes of them; more are refused. */
     maxCallsPerSecond: z.number().int().positive().default(500),
-    /** Open streams (`subscriptions/listen`), and calls that wait, that one caller may have in this process. More streams are refused; more calls do not wait. */
+    /** Open streams (`subscriptions/listen`), and calls that wait, that one subject may have in this process. More streams are refused; more calls do not wait. */
     maxStreamsPerCaller: z.number().int().positive().default(16),
     /** Open streams and calls that wait, of all callers in this process. */
     maxStreams: z.number().int().positive().default(1_000),

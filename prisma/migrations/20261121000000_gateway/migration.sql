@@ -24,6 +24,8 @@ INSERT INTO gateway.transition VALUES
 CREATE TABLE gateway.gated_call (
   id                  uuid PRIMARY KEY,
   task_id             text NOT NULL UNIQUE,
+  -- Whose it is (`owner_key`), and which subject asked (`subject_key`), whichever client that acted through: quotas count both.
+  subject_key         text NOT NULL,
   owner_key           text NOT NULL,
   dedup_key           text NOT NULL,
   state               text NOT NULL,
@@ -62,8 +64,9 @@ CREATE TABLE gateway.gated_call (
   -- Nobody is asked who did not say that this can be answered.
   CONSTRAINT gated_call_asked CHECK (state <> 'input_required' OR takes_input)
 );
--- One open gated call per caller, tool and arguments: an identical call joins it.
-CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (owner_key, dedup_key) WHERE ended_at IS NULL;
+-- One open gated call per owner, tool and arguments: an identical call joins it. An owner is one subject, so the subject in front changes
+-- nothing about that, and lets its open calls be counted.
+CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state = 'pending';
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';

@@ -69,25 +69,27 @@ CREATE FUNCTION gateway.open_gated_call(p jsonb)
 RETURNS TABLE (outcome text, gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE v_id uuid := (p ->> 'id')::uuid; v_owner text := p ->> 'owner_key'; v_dedup text := p ->> 'dedup_key';
+  v_subject text := p ->> 'subject_key'; v_of_subject int; v_of_owner int;
   v_found gateway.gated_call; v_now timestamptz; v_deadline timestamptz;
 BEGIN
-  IF (SELECT count(*) FROM gateway.gated_call g WHERE g.owner_key = v_owner AND g.ended_at IS NULL)
-     >= (p ->> 'max_open')::int
+  SELECT count(*), count(*) FILTER (WHERE g.owner_key = v_owner) INTO v_of_subject, v_of_owner
+    FROM gateway.gated_call g WHERE g.subject_key = v_subject AND g.ended_at IS NULL;
+  IF (v_of_owner >= (p ->> 'max_open')::int OR v_of_subject >= (p ->> 'max_open_of_subject')::int)
      AND NOT EXISTS (SELECT 1 FROM gateway.gated_call g
-       WHERE g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL) THEN
+       WHERE g.subject_key = v_subject AND g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL) THEN
     RETURN QUERY SELECT 'too_many', NULL::uuid, NULL::text; RETURN;
   END IF;
   v_now := clock_timestamp();
   v_deadline := v_now + (p ->> 'request_ttl_ms')::bigint * interval '1 ms';
-  INSERT INTO gateway.gated_call (id, task_id, owner_key, dedup_key, state, trace_id, takes_input, request_deadline, latest_deadline, look_at,
-      retain_until, created_at, last_updated_at)
-    VALUES (v_id, p ->> 'task_id', v_owner, v_dedup, 'preparing', p ->> 'trace_id', (p ->> 'takes_input')::boolean,
+  INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, trace_id, takes_input, request_deadline, latest_deadline,
+      look_at, retain_until, created_at, last_updated_at)
+    VALUES (v_id, p ->> 'task_id', v_subject, v_owner, v_dedup, 'preparing', p ->> 'trace_id', (p ->> 'takes_input')::boolean,
       v_deadline, v_deadline, v_now + (p ->> 'first_look_ms')::bigint * interval '1 ms',
       v_now + ((p ->> 'request_ttl_ms')::bigint + (p ->> 'retention_ms')::bigint) * interval '1 ms', v_now, v_now)
-    ON CONFLICT (owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
+    ON CONFLICT (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
   IF NOT FOUND THEN
     SELECT * INTO v_found FROM gateway.gated_call g
-      WHERE g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL;
+      WHERE g.subject_key = v_subject AND g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL;
     IF FOUND THEN RETURN QUERY SELECT 'joined', v_found.id, v_found.task_id; RETURN; END IF;
     -- The other one ended between the two statements: the caller asks again, from the decision on.
     RETURN QUERY SELECT 'gone', NULL::uuid, NULL::text; RETURN;

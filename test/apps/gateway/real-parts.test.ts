@@ -11,7 +11,9 @@ beforeAll(async () => {
 });
 afterAll(() => real.stop());
 beforeEach(async () => {
-  await real.database.pool.query('UPDATE gateway.gated_call SET owner_key = id::text WHERE ended_at IS NULL');
+  await real.database.pool.query(
+    'UPDATE gateway.gated_call SET subject_key = id::text, owner_key = id::text WHERE ended_at IS NULL',
+  );
   real.reset();
 });
 
