@@ -1,6 +1,6 @@
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { Approval, Decision } from '../workflows/domain/authzen/evaluation.ts';
-import { joinDecisions, refused } from '../workflows/domain/authzen/several-decisions.ts';
+import { joinDecisions, onBasisOfAll, refused } from '../workflows/domain/authzen/several-decisions.ts';
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
@@ -76,7 +76,8 @@ async function decide(
     ...others.map((question) => pdp.evaluate(question, undefined, claims)),
   ]);
   const { decision: ofOthers } = joinDecisions(further);
-  return further.length === 0 || ofOthers.kind === 'allow' ? decision : refused(ofOthers);
+  if (further.length > 0 && ofOthers.kind !== 'allow') return refused(ofOthers);
+  return decision.kind === 'allow' ? onBasisOfAll(decision, further) : decision;
 }
 
 /**

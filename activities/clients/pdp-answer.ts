@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import type { AccessRequestOffer, Decision } from '../../workflows/domain/authzen/evaluation.ts';
+import type { AccessRequestOffer, Decision, PolicyBasis } from '../../workflows/domain/authzen/evaluation.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
@@ -54,6 +55,28 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
   [UNAVAILABLE]: 'retry',
 };
 
+/** A name that a column can hold and a page can show: of a foreign PDP it can be anything. */
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u);
+const MAX_POLICIES = 100;
+const basisBody = z.looseObject({
+  context: z.looseObject({
+    [POLICY_VERSION_MEMBER]: name.optional().catch(undefined),
+    [POLICIES_MEMBER]: z.array(name).min(1).max(MAX_POLICIES).optional().catch(undefined),
+  }),
+});
+
+/** What an answer says that it rests on. What cannot be read is left out: nothing is decided by it. */
+function basisOf(body: unknown): PolicyBasis | undefined {
+  const context = basisBody.safeParse(body).data?.context;
+  const { [POLICY_VERSION_MEMBER]: policyVersion, [POLICIES_MEMBER]: policies } = context ?? {};
+  if (policyVersion === undefined && policies === undefined) return undefined;
+  return { ...(policyVersion !== undefined && { policyVersion }), ...(policies !== undefined && { policies }) };
+}
+
 /**
  * Reads an evaluation response, but for its obligations: an allow is none before they are met. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
  * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
@@ -61,8 +84,13 @@ const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
 export function readDecision(body: unknown, question: Question): Decision {
   const answer = answerBody.safeParse(body);
   if (!answer.success) throw unreadable();
-  if (answer.data.decision) return readAllow(answer.data.context);
-  const context = denialContext.safeParse(answer.data.context ?? {});
+  const basis = basisOf(body);
+  return { ...readAnswer(answer.data, question), ...(basis !== undefined && { basis }) };
+}
+
+function readAnswer(data: z.infer<typeof answerBody>, question: Question): Decision {
+  if (data.decision) return readAllow(data.context);
+  const context = denialContext.safeParse(data.context ?? {});
   if (!context.success) return { kind: 'deny' };
   return readDenial(context.data, question);
 }

@@ -1,3 +1,4 @@
+import { POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import { cedarPolicies } from './cedar/policy-engine.ts';
 import { isPermitted } from './cedar/requestable.ts';
 import { createDecide, type Decide, type DecideWith, type DecisionBody } from './decide.ts';
@@ -7,12 +8,6 @@ import { schemaUrls } from './request-schemas.ts';
 import { createSearch, type Search, type SearchWith } from './search/search.ts';
 import type { PolicySource } from './versions/source.ts';
 import { shortVersion, type PolicyVersion } from './versions/version.ts';
-
-/**
- * Member of every decision's context that names the version it was made by. It tells nothing but whether two decisions come of
- * the same texts: ids of policies stay inside (ARAP-DEN-19). The name is of the reverse-DNS form that ARAP demands (ARAP-EXT-02).
- */
-export const POLICY_VERSION_MEMBER = 'dev.countersign.policy_version';
 
 /** What decisions need beside the policies, and what stays the same when these change. */
 export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 'requestSchemaUrl' | 'note'> {

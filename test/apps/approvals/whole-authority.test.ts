@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import * as z from 'zod';
-import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
+import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';

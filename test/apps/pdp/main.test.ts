@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
-import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
+import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/pdp/metadata.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
-import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
+import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
 import { readPolicyTexts } from '../../../apps/pdp/versions/version.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';

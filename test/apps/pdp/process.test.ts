@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
-import { POLICY_VERSION_MEMBER } from '../../../apps/pdp/decide-in-force.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -22,13 +22,16 @@ const policies = new PolicyFolder({
   'c.cedar': '@id("never-c") forbid (principal, action, resource == Resource::"tool|c");',
 });
 const folder = mkdtempSync(join(tmpdir(), 'countersign-pdp-process-'));
+/** Of an enforcement point that is none of ours. */
+const OTHER_TOKEN = 'a-token-of-somebody-else-0123456789';
 const decisions = join(folder, 'decisions.jsonl');
 
 beforeAll(async () => {
   database = await createTestDatabase();
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
-  const config = { pdp: { port, policies: policies.path, decisionLog: './decisions.jsonl' } };
+  const enforcementPoints = { other: { token: OTHER_TOKEN } };
+  const config = { pdp: { port, policies: policies.path, decisionLog: './decisions.jsonl', enforcementPoints } };
   writeFileSync(join(folder, 'countersign.yaml'), stringify(config));
   const loader = packagePath('test', 'support', 'typescript.mjs');
   pdp = spawn(process.execPath, ['--no-warnings', '--import', loader, packagePath('apps', 'pdp', 'main.ts')], {
@@ -52,7 +55,10 @@ const health = async () => (await (await fetch(`${url}/healthz`)).json()) as { p
 
 const ask = async (...tools: string[]) => {
   const { pdpToken } = JSON.parse(readFileSync(join(folder, 'state', 'secrets.json'), 'utf8')) as { pdpToken: string };
-  const headers = { Authorization: `Bearer ${pdpToken}` };
+  return askWith(pdpToken, tools);
+};
+const askWith = async (token: string, tools: string[]) => {
+  const headers = { Authorization: `Bearer ${token}` };
   const evaluations = tools.map((tool) => ({ ...aCall(tool) }));
   return await post(url, { evaluations }, { path: '/access/v1/evaluations', headers });
 };
@@ -80,8 +86,14 @@ describe('the process of the decision point', () => {
     expect(version).toMatch(/^sha-256:[0-9a-f]{64}$/);
   });
 
-  it('keeps the names of policies to itself, and names its own member as profiles have to [ARAP-DEN-19] [ARAP-EXT-02]', async () => {
-    const { text, body } = await ask('a', 'b', 'c');
+  it('tells our own gateway and worker, for their records, which policies determined a decision', async () => {
+    const { evaluations = [] } = (await ask('a', 'b', 'c', 'none')).body;
+    const named = evaluations.map(({ context }) => (context as Record<string, unknown>)[POLICIES_MEMBER]);
+    expect(named).toEqual([['permit-a'], ['ask-b'], ['never-c'], undefined]);
+  });
+
+  it('keeps the names of policies from everybody else, and names its own member as profiles have to [ARAP-DEN-19] [ARAP-EXT-02]', async () => {
+    const { text, body } = await askWith(OTHER_TOKEN, ['a', 'b', 'c']);
     for (const id of ['permit-a', 'ask-b', 'never-c']) expect(text).not.toContain(id);
     const names = new Set(namesIn(body));
     expect(names).toContain('binding_token');

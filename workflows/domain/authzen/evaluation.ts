@@ -52,9 +52,16 @@ export interface Approval {
   readonly presented: JsonObject;
 }
 
+/** What a decision rests on, as the PDP states it. Not every PDP does. */
+export interface PolicyBasis {
+  /** Version of the policies: of ours, a digest. */
+  readonly policyVersion?: string;
+  /** Ids of the policies that determined the decision. */
+  readonly policies?: readonly string[];
+}
+
 /** What the PDP answered, with its obligations carried out. Only the PDP decides; anything not understood is a plain denial. */
-export type Decision = WithObligations &
-  (
+export type Decision = WithObligations & { readonly basis?: PolicyBasis } & (
     | {
         readonly kind: 'allow';
         readonly evaluationId?: string;

@@ -28,10 +28,11 @@ export function afterObligations(
   const [first, ...more] = missing;
   const onlyStepUps = first !== undefined && missing.length === unmet.length;
   const why: Unmet = onlyStepUps ? { stepUps: [first, ...more] } : {};
-  const { evaluationId } = decision;
+  const { evaluationId, basis } = decision;
   const denied = {
     kind: 'deny',
     ...(evaluationId !== undefined && { evaluationId }),
+    ...(basis !== undefined && { basis }),
     obligations,
     unmet: why,
   } as const;
