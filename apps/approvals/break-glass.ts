@@ -4,6 +4,7 @@ import type { Approver } from '../../workflows/domain/access-request/access-requ
 import type { Config } from '../shared/config/config.ts';
 import { randomText } from '../shared/random-text.ts';
 import type { Ballot, CastOutcome } from './cast-vote.ts';
+import { named } from './named.ts';
 import { oneLine } from './one-line.ts';
 import type { BreakGlassStore } from './stores/break-glass.store.ts';
 
@@ -43,7 +44,8 @@ export function createBreakGlass({ settings, store, people, log }: BreakGlassOpt
     if (!mayBreak(ballot.approver)) return 'not_eligible';
     const reason = oneLine(ballot.reason);
     if (reason === undefined) return 'reason_missing';
-    const vote = { ...ballot, reason, verdict: 'approve', approvalId: `apr_${randomText(16)}` } as const;
+    const approver = named(ballot.approver, people());
+    const vote = { ...ballot, approver, reason, verdict: 'approve', approvalId: `apr_${randomText(16)}` } as const;
     return store.breakGlass(vote, approvalTtlSeconds * 1_000);
   }
 }

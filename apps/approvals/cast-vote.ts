@@ -13,6 +13,7 @@ import {
   type People,
 } from '../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
+import { named } from './named.ts';
 import { oneLine } from './one-line.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
@@ -23,7 +24,7 @@ export interface Ballot {
   readonly requestId: string;
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
-  readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
+  readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
   /** What stands behind the vote beside these (`behind`). No name of it may have a part in what is asked. */
   readonly chain?: readonly string[] | undefined;
   readonly verdict: Verdict;
@@ -69,6 +70,8 @@ function count(
   const approvalId = `apr_${randomText(16)}`;
   const vote = {
     ...ballot,
+    approver: named(ballot.approver, people),
+    ...(ballot.standIn && { standIn: named(ballot.standIn, people) }),
     reason: oneLine(ballot.reason),
     approvalId,
     judgedStage: request.stage,

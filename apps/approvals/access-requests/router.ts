@@ -53,7 +53,8 @@ const MAX_CANCELLATION = '16kb';
 /** The access request service as enforcement points use it, below `/access/v1`. @see ARAP */
 export function accessRequestRouter(http: AccessRequestHttp): Router {
   const router = express.Router();
-  const api = { base: '/requests', one: '/requests/:id', cancel: '/requests/:id/cancel' };
+  const one = '/requests/:id';
+  const api = { base: '/requests', one, cancel: `${one}/cancel`, resolution: `${one}/resolution` };
   router.get('/jwks', (_request, response) => {
     response.set('Cache-Control', 'public, max-age=300').json(http.keys);
   });
@@ -64,10 +65,11 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
   const body = (limit: number | string) => [requireJson, express.json({ limit, inflate: false })];
   router.post(api.base, mayDo('submit'), body(http.maxBodyBytes), submit(http));
   router.get(api.one, mayDo('status'), show(http));
+  router.get(api.resolution, mayDo('resolution'), showResolution(http));
   router.post(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   router.delete(api.cancel, mayDo('cancel'), body(MAX_CANCELLATION), cancel(http));
   if (http.catalog) router.get(CATALOGS_PATH, mayDo('submit'), http.catalog).all(CATALOGS_PATH, wrongMethod);
-  router.all([api.base, api.one, api.cancel], wrongMethod);
+  router.all([api.base, api.one, api.cancel, api.resolution], wrongMethod);
   router.use((_request, _response, next) => next(new Problem(404)));
   router.use(asProblem(http.log));
   return router;
@@ -89,6 +91,18 @@ function submit(http: AccessRequestHttp) {
 function show(http: AccessRequestHttp) {
   return async (request: Request, response: Response) => {
     await sendStatus(http, response, await ownTask(http, request, clientOf(response)));
+  };
+}
+
+/** Who resolved it, and how: what the enforcement point puts on its record. Nothing of it is in any status. */
+function showResolution(http: AccessRequestHttp) {
+  return async (request: Request, response: Response) => {
+    const task = await ownTask(http, request, clientOf(response));
+    const statements = await http.store.statementsOf(requestsOf(task).map(({ id }) => id));
+    const [only] = statements;
+    // Forgotten since it was looked at.
+    if (only === undefined) throw new Problem('unknown_task');
+    response.json('items' in task ? { id: task.id, items: statements } : only);
   };
 }
 
@@ -135,7 +149,8 @@ async function sendStatus(
       if (one.status === 'approved') states.set(one.id, await http.approvalState(one));
     }
   }
-  response.json(statusBody(task, { states, mayCancel: rights.has('cancel') }, http.urls));
+  const may = { mayCancel: rights.has('cancel'), mayReadResolution: rights.has('resolution') };
+  response.json(statusBody(task, { states, ...may }, http.urls));
 }
 
 function authenticate({ clients, urls }: AccessRequestHttp): RequestHandler {

@@ -1,6 +1,7 @@
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { bundleStatus, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
 
 export interface TaskUrls {
   /** The submission URL; the status of a task is below it. */
@@ -33,11 +34,14 @@ export const requestsOf = <T extends object>(task: T | Bundle): readonly (T | Ac
 export const statusOf = (task: Pick<TaskFacts, 'status'> | Bundle): BundleStatus =>
   'items' in task ? bundleStatus(task.items.map((item) => item.status)) : task.status;
 
+/** What else a client may do, so that it is told where. */
+type MayFollow = Pick<Entitled, 'mayCancel' | 'mayReadResolution'>;
+
 /**
  * The task handle as the enforcement point may see it: no approver, no reason, no argument,
  * and nothing about whom it waits for (`awaiting`). @see ARAP, Response (ARAP-TSK-07, ARAP-TSK-08)
  */
-export function taskOf(request: TaskFacts, mayCancel: boolean, urls: TaskUrls) {
+export function taskOf(request: TaskFacts, may: MayFollow, urls: TaskUrls) {
   const endpoint = statusEndpoint(request.id, urls);
   return {
     id: request.id,
@@ -51,27 +55,33 @@ export function taskOf(request: TaskFacts, mayCancel: boolean, urls: TaskUrls) {
     },
     display: { title: TITLES[request.status] },
     links: {
-      ...(mayCancel && !isEnded(request.status) && { cancel: `${endpoint}/cancel` }),
+      ...linksOf(endpoint, may, !isEnded(request.status)),
       ticket: `${urls.approvals}/requests/${request.id}`,
     },
   };
 }
 
+const linksOf = (endpoint: string, { mayCancel, mayReadResolution }: MayFollow, isOpen: boolean) => ({
+  ...(mayCancel && isOpen && { cancel: `${endpoint}/cancel` }),
+  ...(mayReadResolution && { [RESOLUTION_LINK]: `${endpoint}/resolution` }),
+});
+
 export function statusEndpoint(id: string, urls: Pick<TaskUrls, 'accessRequests'>): string {
   return `${urls.accessRequests}/${id}`;
 }
 
-/** What of an answer depends on who asks: the signed proofs, by the id of the request, and whether they could cancel. */
+/** What of an answer depends on who asks: the signed proofs, by the id of the request, and what else they could do. */
 export interface Entitled {
   readonly states: ReadonlyMap<string, string>;
   readonly mayCancel: boolean;
+  readonly mayReadResolution: boolean;
 }
 
 /** Body of every answer about a task; with the approval for whoever is entitled to it. @see ARAP, Completed Task */
-export function statusBody(task: TaskFacts | Bundle, { states, mayCancel }: Entitled, urls: TaskUrls) {
+export function statusBody(task: TaskFacts | Bundle, { states, ...may }: Entitled, urls: TaskUrls) {
   // Nothing beside the task of a bundle could be taken for an approval of all (ARAP-BLK-08).
-  if ('items' in task) return { task: bundleTaskOf(task, { states, mayCancel }, urls) };
-  return { task: taskOf(task, mayCancel, urls), ...resultOf(task, states) };
+  if ('items' in task) return { task: bundleTaskOf(task, { states, ...may }, urls) };
+  return { task: taskOf(task, may, urls), ...resultOf(task, states) };
 }
 
 function resultOf({ id: requestId, approval }: Pick<TaskFacts, 'id' | 'approval'>, states: Entitled['states']) {
@@ -82,7 +92,7 @@ function resultOf({ id: requestId, approval }: Pick<TaskFacts, 'id' | 'approval'
 }
 
 /** The same for a bundle: each item as it was submitted, with how it stands and with its own approval. @see ARAP, Response (ARAP-BLK-05) */
-function bundleTaskOf(bundle: Bundle, { states, mayCancel }: Entitled, urls: TaskUrls) {
+function bundleTaskOf(bundle: Bundle, { states, ...may }: Entitled, urls: TaskUrls) {
   const { id, items } = bundle;
   const endpoint = statusEndpoint(id, urls);
   const status = statusOf(bundle);
@@ -95,7 +105,7 @@ function bundleTaskOf(bundle: Bundle, { states, mayCancel }: Entitled, urls: Tas
       .sort()
       .at(-1),
     display: { title: TITLES[status] },
-    links: { ...(mayCancel && status === 'pending' && { cancel: `${endpoint}/cancel` }) },
+    links: linksOf(endpoint, may, status === 'pending'),
     items: items.map((item) => ({
       resource: item.resource,
       action: item.action,

@@ -73,9 +73,10 @@ export const approversOnly: RequestHandler = (request, response, next) => {
 };
 
 /** Whoever is an agent is none of the approvers too: what is for these needs a person, however the issuer gives out roles. */
-function voterFrom({ principal, roles }: AccessToken): Voter {
+function voterFrom({ principal, roles, claims }: AccessToken): Voter {
   const { issuer, subject } = principal;
-  const whom = { issuer, subject, name: subject, chain: behind(principal) };
+  const name = typeof claims['name'] === 'string' ? claims['name'] : subject;
+  const whom = { issuer, subject, name, chain: behind(principal) };
   if (roles.includes(AGENT_ROLE)) {
     return { ...whom, roles: roles.filter((role) => role !== APPROVER_ROLE), via: 'agent' };
   }

@@ -31,13 +31,21 @@ const grantBody = z.object({
 
 function grant({ breakGlass }: EmergencyHttp) {
   return async (request: Request, response: Response) => {
-    const { issuer, subject, roles, via, chain } = visitorOf(request, response);
+    const { issuer, subject, name, roles, via, chain } = visitorOf(request, response);
     const body = grantBody.safeParse(request.body);
     const requestId = String(request.params['id']);
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
     if (!body.success) throw new Refusal(400, 'This is no emergency grant', 'Send reason and callDigest.', back);
     const { reason, callDigest, generation } = body.data;
-    const ballot = { requestId, approver: { issuer, subject, roles }, reason, callDigest, generation, via, chain };
+    const ballot = {
+      requestId,
+      approver: { issuer, subject, name, roles },
+      reason,
+      callDigest,
+      generation,
+      via,
+      chain,
+    };
     const outcome = await breakGlass.grant(ballot);
     if (outcome === 'reason_missing') throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
     refuseUncounted(outcome, requestId);

@@ -164,10 +164,10 @@ function vote(http: InboxHttp) {
 
 /** In whose name the visitor votes; undefined when they do not stand in for that person. */
 function capacityOf({ visitor, delegations }: Seat, onBehalfOf: string | undefined): Capacity | undefined {
-  const { issuer, subject, roles } = visitor;
-  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, roles } };
+  const { issuer, subject, name, roles } = visitor;
+  if (onBehalfOf === undefined || onBehalfOf === '') return { approver: { issuer, subject, name, roles } };
   const delegation = delegations.find(({ delegator }: Delegation) => delegator.subject === onBehalfOf);
-  return delegation && standingIn(delegation, subject);
+  return delegation && standingIn(delegation, visitor);
 }
 
 const idOf = (request: Request) => String(request.params['id']);

@@ -23,7 +23,7 @@ export interface Seat {
 /** In whose name a vote counts. Without a delegation it is the visitor's own. */
 export interface Capacity {
   readonly approver: Approver;
-  readonly standIn?: { readonly subject: string; readonly delegationId: string };
+  readonly standIn?: { readonly subject: string; readonly name: string; readonly delegationId: string };
 }
 
 /** Why a visitor cannot decide a request. */
@@ -46,7 +46,7 @@ export function obstacleTo(seat: Seat, request: AccessRequestSummary): Obstacle 
 export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacity[] {
   if (isEnded(request.status)) return [];
   const { subject } = seat.visitor;
-  const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, subject))] as const;
+  const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, seat.visitor))] as const;
   return all.filter(({ approver, ...rest }) => {
     const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain: seat.visitor.chain };
     const isFree = earlierVote(request, voter, request.stage) === undefined;
@@ -73,6 +73,9 @@ export function canReview({ visitor, delegations }: Seat, request: AccessRequest
 export const namesOf = ({ subject, chain }: Pick<Voter, 'subject' | 'chain'>): string[] => [subject, ...chain];
 
 /** The capacity that a delegation gives to its delegate. */
-export function standingIn({ id, delegator }: Delegation, subject: string): Capacity {
-  return { approver: delegator, standIn: { subject, delegationId: id } };
+export function standingIn(
+  { id, delegator }: Delegation,
+  { subject, name }: Pick<Voter, 'subject' | 'name'>,
+): Capacity {
+  return { approver: delegator, standIn: { subject, name, delegationId: id } };
 }

@@ -17,6 +17,7 @@ import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
 import { paced } from './paced.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
+import { statements } from './statements.ts';
 
 export type VoteOutcome =
   | 'counted'
@@ -44,6 +45,7 @@ export function createAccessRequestStore(pool: Pool) {
   return {
     ...{ ...read, ...changing(query), ...ending(query), ...proving(query), ...notices(query), ...bundling },
     ...callbacks(query, findBundle),
+    ...statements(query),
     find,
     paced: paced(query),
 

@@ -60,7 +60,7 @@ export interface NewVote {
   readonly callDigest: string;
   readonly approver: Approver;
   /** Who speaks in the approver's place, and by which delegation. */
-  readonly standIn?: { readonly subject: string; readonly delegationId: string } | undefined;
+  readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
   /** What stands behind the vote beside these. */
   readonly chain?: readonly string[] | undefined;
   /** The stage that was looked at; absent: the one that is open. Counted from 1. */
@@ -139,8 +139,10 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
     call_digest: vote.callDigest,
     approver_issuer: vote.approver.issuer,
     approver_subject: vote.approver.subject,
+    approver_name: vote.approver.name,
     approver_roles: vote.approver.roles,
     cast_by: vote.standIn?.subject,
+    cast_by_name: vote.standIn?.name,
     chain: vote.chain,
     delegation_id: vote.standIn?.delegationId,
     stage: vote.stage,

@@ -5,9 +5,9 @@ import { isTrustworthy, seconds, secret } from './units.ts';
 
 /**
  * What a client of the access request service may do: open requests, read how they stand, read the approval that enforces
- * one, give one up. None includes another (ARAP-ATH-04).
+ * one, give one up, read who resolved one and why. None includes another (ARAP-ATH-04).
  */
-export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel'] as const;
+export const CLIENT_RIGHTS = ['submit', 'status', 'result', 'cancel', 'resolution'] as const;
 export type ClientRight = (typeof CLIENT_RIGHTS)[number];
 
 /** An address range: `10.0.0.0/8`. */

@@ -119,15 +119,18 @@ CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (de
 -- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
 -- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
 -- the one issuer; the spelling of the issuer must not make two of one. `cast_by` is who spoke: the approver, or somebody
--- who stands in for them, and who likewise speaks once.
+-- who stands in for them, and who likewise speaks once. Names are how they were displayed then, where that was known: they are for
+-- records, and nothing is compared by them.
 CREATE TABLE approvals.vote (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   stage             integer NOT NULL,
   counts_in         integer NOT NULL,
   approver_issuer   text NOT NULL,
   approver_subject  text NOT NULL,
+  approver_name     text,
   approver_roles    text[] NOT NULL,
   cast_by           text NOT NULL,
+  cast_by_name      text,
   delegation_id     text REFERENCES approvals.delegation,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,
@@ -140,6 +143,14 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL))
 );
 
+-- Approvals that did not count any more when their stage was settled: the approver had left, or was of the stage no more.
+CREATE TABLE approvals.lapsed_approval (
+  access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
+  stage             integer NOT NULL,
+  approver_subject  text NOT NULL,
+  PRIMARY KEY (access_request_id, stage, approver_subject)
+);
+
 -- Requests that one person granted alone, in an emergency, and who looked at that afterwards. `granted_chain` is what stood behind the grant
 -- beside `granted_by`: no review comes from there.
 CREATE TABLE approvals.break_glass (
@@ -147,6 +158,7 @@ CREATE TABLE approvals.break_glass (
   issuer            text NOT NULL,
   granted_by        text NOT NULL,
   granted_chain     text[] NOT NULL DEFAULT '{}',
+  granted_by_name   text,
   reason            text NOT NULL CHECK (reason <> ''),
   call_digest       text NOT NULL,
   via               text NOT NULL CHECK (via IN ('inbox','api')),
@@ -241,6 +253,8 @@ END $$;
 CREATE TRIGGER notice_immutable BEFORE UPDATE OR DELETE ON approvals.notice
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 CREATE TRIGGER vote_immutable BEFORE UPDATE OR DELETE ON approvals.vote
+  FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
+CREATE TRIGGER lapsed_approval_immutable BEFORE UPDATE OR DELETE ON approvals.lapsed_approval
   FOR EACH ROW EXECUTE FUNCTION approvals.refuse_change();
 
 -- A delegation is ended, once, and changed in no other way: whose voice a vote was stays to be read.

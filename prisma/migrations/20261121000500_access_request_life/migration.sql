@@ -151,6 +151,10 @@ BEGIN
     RETURN;
   END IF;
   IF v_approvals >= (v_stage ->> 'quorum')::int THEN
+    -- Whose approvals it rests on can be told later only if it is known whose it does not: people come back.
+    INSERT INTO approvals.lapsed_approval (access_request_id, stage, approver_subject)
+      SELECT p_id, r.stage, approver_subject FROM approvals.vote WHERE access_request_id = p_id AND stage = r.stage
+        AND verdict = 'approve' AND coalesce(p_facts -> 'lapsed', '[]') ? approver_subject;
     v_next := approvals.stage_after(r.stages, r.stage, false);
     IF v_next IS NULL THEN
       PERFORM approvals.approve_request(p_id, p_facts ->> 'approval_id', r.approval_ms);
@@ -202,10 +206,11 @@ BEGIN
   PERFORM 1 FROM approvals.delegation WHERE id = p ->> 'delegation_id' AND delegator_subject = v_approver
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
-  INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_roles, cast_by,
-      delegation_id, verdict, reason, call_digest, via)
+  INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
+      cast_by, cast_by_name, delegation_id, verdict, reason, call_digest, via)
     VALUES (v_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p ->> 'approver_issuer', v_approver,
-      ARRAY(SELECT jsonb_array_elements_text(p -> 'approver_roles')), v_voice, p ->> 'delegation_id', p ->> 'verdict',
+      p ->> 'approver_name', ARRAY(SELECT jsonb_array_elements_text(p -> 'approver_roles')), v_voice, p ->> 'cast_by_name',
+      p ->> 'delegation_id', p ->> 'verdict',
       p ->> 'reason', p ->> 'call_digest', p ->> 'via');
   PERFORM approvals.settle_stage(v_id, p);
   RETURN 'counted';

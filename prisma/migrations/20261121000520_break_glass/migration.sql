@@ -18,8 +18,8 @@ BEGIN
     PERFORM 1 FROM approvals.break_glass WHERE access_request_id = v_id AND granted_by = v_subject;
     RETURN CASE WHEN FOUND THEN 'repeated' ELSE 'final' END;
   END IF;
-  INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, granted_chain, reason, call_digest, via)
-    VALUES (v_id, p ->> 'approver_issuer', v_subject, v_chain, p ->> 'reason', p ->> 'call_digest', p ->> 'via');
+  INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, granted_by_name, granted_chain, reason, call_digest, via)
+    VALUES (v_id, p ->> 'approver_issuer', v_subject, p ->> 'approver_name', v_chain, p ->> 'reason', p ->> 'call_digest', p ->> 'via');
   PERFORM approvals.approve_request(v_id, p ->> 'approval_id', (p ->> 'approval_ms')::bigint);
   RETURN 'counted';
 END $$;

@@ -33,6 +33,8 @@ export type VoteChannel = (typeof VOTE_CHANNELS)[number];
 export interface Approver {
   readonly issuer: string;
   readonly subject: string;
+  /** How they are displayed, where that is known. For records: nothing is compared by it. */
+  readonly name?: string;
   readonly roles: readonly string[];
 }
 

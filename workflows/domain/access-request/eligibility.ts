@@ -16,9 +16,14 @@ export type Ineligibility = 'not_eligible' | Part;
 
 /** What the deployment's directory says of people. Nothing in it comes from a request. */
 export interface People {
-  find(
-    subject: string,
-  ): { readonly isActive: boolean; readonly manager?: string; readonly groups: ReadonlySet<string> } | undefined;
+  find(subject: string):
+    | {
+        readonly displayName?: string;
+        readonly isActive: boolean;
+        readonly manager?: string;
+        readonly groups: ReadonlySet<string>;
+      }
+    | undefined;
   membersOf(group: string): ReadonlySet<string>;
 }
 

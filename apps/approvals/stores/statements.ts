@@ -1,0 +1,83 @@
+import type {
+  AccessRequestStatus,
+  Verdict,
+  VoteChannel,
+} from '../../../workflows/domain/access-request/access-request.ts';
+import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
+import type { EndNote } from './ending.ts';
+import type { Query } from './query.ts';
+
+/** Somebody who decided, as the wire has it. */
+interface Person {
+  readonly issuer?: string;
+  readonly subject: string;
+  /** How they were displayed then. */
+  readonly name?: string;
+}
+
+/** Who resolved a request, and how, as this service states it to the enforcement point that submitted it. */
+export interface Statement {
+  readonly id: string;
+  readonly status: AccessRequestStatus;
+  readonly template?: string;
+  readonly stages: readonly { readonly name: string; readonly quorum: number }[];
+  readonly votes: readonly {
+    readonly approver: Person;
+    readonly cast_by?: Person;
+    readonly verdict: Verdict;
+    readonly reason?: string;
+    readonly via: VoteChannel;
+    readonly stage: number;
+    /** It did not count any more when the stage was settled. */
+    readonly lapsed?: true;
+    readonly at: string;
+  }[];
+  readonly break_glass?: { readonly by: Person; readonly reason: string; readonly via: string; readonly at: string };
+  readonly cancelled?: { readonly by: Person | { readonly client: string }; readonly reason?: string };
+}
+
+interface Row extends Pick<Statement, 'id' | 'status' | 'votes' | 'break_glass'> {
+  readonly template: string | null;
+  readonly stages: readonly Stage[];
+  readonly end_note: EndNote | null;
+}
+
+// Null members are left out: a name that nobody knew, a reason that was not given.
+const SELECT = `
+  SELECT r.id, r.status, r.template, r.stages, r.end_note,
+    (SELECT coalesce(json_agg(json_strip_nulls(json_build_object(
+        'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'name', v.approver_name),
+        'cast_by', CASE WHEN v.delegation_id IS NOT NULL
+          THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
+        'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'stage', v.stage,
+        'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', v.at)) ORDER BY v.at), '[]')
+      FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)
+      WHERE v.access_request_id = r.id) AS votes,
+    (SELECT json_strip_nulls(json_build_object('by', json_build_object('issuer', b.issuer, 'subject', b.granted_by,
+        'name', b.granted_by_name), 'reason', b.reason, 'via', b.via, 'at', b.at))
+      FROM approvals.break_glass b WHERE b.access_request_id = r.id) AS break_glass
+  FROM approvals.access_request r WHERE r.id = ANY ($1) ORDER BY array_position($1, r.id)`;
+
+/** What is stated about requests. */
+export function statements(query: Query) {
+  return {
+    /** One statement for each request, in the order of their ids here. */
+    statementsOf: async (ids: readonly string[]): Promise<readonly Statement[]> =>
+      (await query<Row>('statements', SELECT, [ids])).map(statementFrom),
+  };
+}
+
+function statementFrom({ template, stages, end_note: note, votes, break_glass: broken, ...row }: Row): Statement {
+  const reason = note?.comment ?? note?.reason;
+  return {
+    ...row,
+    ...(template !== null && { template }),
+    stages: stages.map(({ name, quorum }) => ({ name, quorum })),
+    votes: votes.map((vote) => ({ ...vote, at: inUtc(vote.at) })),
+    ...(broken && { break_glass: { ...broken, at: inUtc(broken.at) } }),
+    ...(note && { cancelled: { by: note.by, ...(reason !== undefined && { reason }) } }),
+  };
+}
+
+/** The database writes instants in a time zone of its own. */
+const inUtc = (at: string): string => new Date(at).toISOString();

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { openBundle, type BundleItem } from '../../support/bundles.ts';
+
+const token = () => randomBytes(32).toString('base64url');
+const TOKENS = { historian: token(), reader: token(), enforcer: token(), other: token() };
+type Name = keyof typeof TOKENS;
+const OTHER_RIGHTS = ['submit', 'status', 'result', 'cancel'];
+const ours = { actsFor: 'mcp-gateway' };
+
+describe('who resolved a request', () => {
+  const service = new ApprovalsUnderTest();
+  beforeAll(() =>
+    service.start({
+      approvals: {
+        bulk: {},
+        clients: {
+          historian: { ...ours, token: TOKENS.historian, rights: ['status', 'resolution'] },
+          reader: { ...ours, token: TOKENS.reader, rights: ['status'] },
+          enforcer: { ...ours, token: TOKENS.enforcer, rights: OTHER_RIGHTS },
+          other: { token: TOKENS.other, rights: [...OTHER_RIGHTS, 'resolution'] },
+        },
+      },
+    }),
+  );
+  afterAll(() => service.stop());
+
+  const as = (name: Name, path: string, init: RequestInit = {}) =>
+    service.fetch(`/access/v1/requests${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${TOKENS[name]}`, 'content-type': 'application/json' },
+    });
+
+  it('is stated to clients with the right to that alone, and in no status [ARAP-STS-14] [ARAP-STS-16]', async () => {
+    const request = await service.open();
+    await service.vote('alice', request, 'deny', { reason: 'canary-reason' });
+    const who = (name: Name, id = request.id) => as(name, `/${id}/resolution`);
+    const told = await as('historian', `/${request.id}`);
+    const address = `${service.config.urls.accessRequests}/${request.id}/resolution`;
+    expect(told.body.task.links[RESOLUTION_LINK]).toBe(address);
+    expect(JSON.stringify(told.body)).not.toMatch(/alice|canary-reason/);
+    expect((await who('historian')).body).toMatchObject({
+      ...{ id: request.id, status: 'denied' },
+      votes: [{ approver: { subject: 'alice' }, verdict: 'deny', reason: 'canary-reason', via: 'api', stage: 1 }],
+    });
+    for (const name of ['reader', 'enforcer'] as const) {
+      expect((await who(name)).status).toBe(403);
+      expect(JSON.stringify((await as(name, `/${request.id}`)).body)).not.toContain(RESOLUTION_LINK);
+    }
+    // Without the right it is the same whether there is such a request; with it, those of others are unknown.
+    const made = `arq_${randomBytes(16).toString('base64url')}`;
+    expect((await who('reader', made)).body).toEqual((await who('reader')).body);
+    expect((await who('other')).body).toEqual((await who('other', made)).body);
+    expect((await who('other')).status).toBe(404);
+    expect((await service.fetch(`/access/v1/requests/${request.id}/resolution`)).status).toBe(401);
+    expect((await as('historian', `/${request.id}/resolution`, { method: 'POST', body: '{}' })).status).toBe(405);
+  });
+
+  it('is stated for every item of a bundle, in their order', async () => {
+    const bundle = await openBundle(service, 3);
+    const [first, second] = bundle.items as [BundleItem, BundleItem, BundleItem];
+    await service.vote('alice', second, 'approve');
+    await service.vote('bob', first, 'deny');
+    const { links } = (await service.status(bundle.id)).body.task;
+    const { body } = await service.asGateway(links[RESOLUTION_LINK]);
+    expect([body.id, body.items.map((item: { votes: object[] }) => item.votes)]).toMatchObject([
+      bundle.id,
+      [
+        [{ approver: { subject: 'bob' }, verdict: 'deny' }],
+        [{ approver: { subject: 'alice' }, verdict: 'approve' }],
+        [],
+      ],
+    ]);
+  });
+});
