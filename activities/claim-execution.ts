@@ -1,5 +1,6 @@
 import type { ActivityPorts, Claimed, Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createKeepWhatIsKnown } from './keep-statement.ts';
 import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
@@ -47,7 +48,10 @@ function createGoOn(deps: ActivityDeps) {
   const readResolution = createReadResolution(deps);
   const claim = createClaim(deps);
 
+  const keepWhatIsKnown = createKeepWhatIsKnown(deps);
+
   return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
+    if (call.state === 'pending' && call.remainingMs <= 0) await keepWhatIsKnown(call);
     const found = await withoutItsContent(deps, call);
     if (found !== undefined) return found;
     if (call.state === 'granted') return claim(call);

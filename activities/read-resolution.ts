@@ -2,6 +2,7 @@ import type { Approval } from '../workflows/domain/authzen/evaluation.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createKeepStatement } from './keep-statement.ts';
 import { createRequestStatus } from './request-status.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { waitForWord, waitWithin } from './wait.ts';
@@ -27,12 +28,14 @@ export interface Granted {
 export function createReadResolution(deps: ActivityDeps): (call: StoredCall) => Promise<Granted | Wait | Ended> {
   const { store } = deps;
   const requestStatus = createRequestStatus(deps);
+  const keepStatement = createKeepStatement(deps);
 
   return async (call) => {
     const { gatedCallId, generation } = call;
     const status = await requestStatus(call);
     if (status.kind === 'pending') return waitForWord(call);
     if (status.kind === 'unknown') return waitWithin(call, { minMs: UNKNOWN_MS, maxMs: UNKNOWN_MS });
+    await keepStatement(call, status);
     if (status.kind === 'granted') {
       const state = await store.grant(gatedCallId, generation, status.approval);
       return state === 'granted' ? { kind: 'granted', approval: status.approval } : { kind: 'ended' };

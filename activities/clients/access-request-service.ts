@@ -3,9 +3,11 @@ import { canonicalJson, type Json, type JsonObject } from '../../workflows/domai
 import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
+import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
 import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
 import { jsonOf } from './json-answer.ts';
+import { createStated } from './resolution-statement.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -27,7 +29,11 @@ const taskBody = z.looseObject({
     expires_at: instant.optional(),
     items: z.unknown().optional(),
     links: z
-      .looseObject({ cancel: z.url().optional().catch(undefined) })
+      .looseObject({
+        cancel: z.url().optional().catch(undefined),
+        // What is there and no address is kept: that there was a statement which could not be read goes on record.
+        [RESOLUTION_LINK]: z.string().optional().catch(''),
+      })
       .optional()
       .catch(undefined),
   }),
@@ -53,12 +59,15 @@ export interface AccessRequestClientOptions {
  * @see ARAP, submission, task status, cancellation
  */
 export function createAccessRequestClient({ credential, isTrusted }: AccessRequestClientOptions): AccessRequestService {
-  async function send(url: string, init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }) {
+  async function send(
+    url: string,
+    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
+  ) {
     if (!isTrusted(url))
       throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
     const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
     try {
-      return await sendHttp(url, { ...init, headers, timeoutMs: TIMEOUT_MS, via: credential.via });
+      return await sendHttp(url, { timeoutMs: TIMEOUT_MS, ...init, headers, via: credential.via });
     } catch (cause) {
       throw unavailable('the access request service does not answer', cause);
     }
@@ -78,8 +87,13 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
     async read(handle) {
       const response = await send(handle.statusEndpoint, { method: 'GET' });
       if (!isOk(response)) throw refusal(response);
-      return statusOf(readTask(response), retryAfterMs(response));
+      const task = readTask(response);
+      const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
+      const status = statusOf(task, retryAfterMs(response));
+      return statementEndpoint === undefined ? status : { ...status, statementEndpoint };
     },
+
+    stated: createStated({ send, isTrusted }),
 
     async cancel(handle) {
       if (handle.cancelEndpoint === undefined) return;

@@ -94,6 +94,8 @@ async function open(
     decision_id: randomUUID(),
     decision_reason: decision.reason ?? null,
     evaluation_id: decision.evaluationId ?? null,
+    policy_version: decision.basis?.policyVersion ?? null,
+    ...(decision.basis?.policies && { policies: decision.basis.policies }),
     ...(decision.obligations !== undefined && { obligations: decision.obligations }),
     submission_id: randomUUID(),
     idempotency_key: submission.idempotencyKey,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { Approval, Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { NewSubmission } from '../../workflows/domain/gated-call/submission.ts';
@@ -37,6 +38,17 @@ export function resolutionSteps(context: StepContext) {
         cause,
         retentionMs,
       ]),
+
+    /**
+     * Keeps what the access request service states about the request of this generation, for the record. The first statement stays.
+     * The commit does not wait for the disk: the grant or the end that follows takes it along.
+     */
+    async keepStatement(gatedCallId: string, generation: number, statement: RecordedStatement): Promise<void> {
+      const keys = await sealsOf(context, gatedCallId);
+      const sealed = keys.seal('submission.sealed_statement', JSON.stringify(statement), generation);
+      const text = `SELECT gateway.keep_statement($1, $2, $3) FROM ${WITHOUT_FLUSH}`;
+      await query(pool, 'keep-statement', text, [gatedCallId, generation, sealed]);
+    },
 
     requestAgain: (call: PresentGeneration, next: NewSubmission, maxGenerations: number) =>
       requestAgain(context, call, { next, maxGenerations }),
@@ -89,8 +101,9 @@ export function decisionSteps({ pool, seals }: StepContext) {
       await query(
         pool,
         'record-decision',
-        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations, approved_until)
-         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb, $10::timestamptz FROM ${WITHOUT_FLUSH}`,
+        `INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, evaluated_at, obligations, approved_until,
+           policy_version, policies)
+         SELECT $1, $2, $3, $4, $5, $6, $7, to_timestamp($8::float8 / 1000), $9::jsonb, $10::timestamptz, $11, $12::text[] FROM ${WITHOUT_FLUSH}`,
         [
           id,
           call.gatedCallId,
@@ -102,6 +115,8 @@ export function decisionSteps({ pool, seals }: StepContext) {
           evaluatedAtMs,
           decision.obligations === undefined ? null : JSON.stringify(decision.obligations),
           'approvedUntil' in decision ? (decision.approvedUntil ?? null) : null,
+          decision.basis?.policyVersion ?? null,
+          decision.basis?.policies ?? null,
         ],
       );
       return id;

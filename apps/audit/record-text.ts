@@ -4,6 +4,7 @@ import {
   type OutcomeRecord,
   type RecordedAccessRequest,
 } from '../../workflows/domain/gated-call/outcome-record.ts';
+import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../workflows/domain/access-request/access-request.ts';
 import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { END_REASONS, GATED_CALL_STATES } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
@@ -43,6 +44,8 @@ const recordSchema = z.object({
       kind: z.enum(['requestable', 'allow', 'deny', 'retry']),
       reason: text.exactOptional(),
       evaluationId: text.exactOptional(),
+      policyVersion: text.exactOptional(),
+      policies: z.array(text).exactOptional(),
       obligations: z
         .array(z.object({ id: text, type: text, outcome: z.enum(['carried_out', 'queued', 'repeated', 'unmet']) }))
         .exactOptional(),
@@ -53,6 +56,7 @@ const recordSchema = z.object({
     z.object({
       generation: count,
       sealedHandle: text.exactOptional(),
+      sealedStatement: text.exactOptional(),
       sealedApproval: text.exactOptional(),
       approvedAt: instant.exactOptional(),
     }),
@@ -63,6 +67,33 @@ const recordSchema = z.object({
   transitions: z.array(z.object({ seq: count, to: z.enum(GATED_CALL_STATES), cause: text, at: instant })),
 });
 
+const person = z.object({ issuer: text.exactOptional(), subject: text, name: text.exactOptional() });
+/** It was bounded and checked when it was read; here it only has to be what was sealed. */
+const statementSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('unreadable') }),
+  z.object({
+    kind: z.literal('stated'),
+    status: z.enum(ACCESS_REQUEST_STATUSES),
+    template: text.exactOptional(),
+    stages: z.array(z.object({ name: text, quorum: count.exactOptional() })).exactOptional(),
+    votes: z.array(
+      z.object({
+        approver: person,
+        castBy: person.exactOptional(),
+        verdict: z.enum(VERDICTS),
+        reason: text.exactOptional(),
+        via: text.exactOptional(),
+        stage: count.exactOptional(),
+        hasLapsed: z.literal(true).exactOptional(),
+        at: instant,
+      }),
+    ),
+    breakGlass: z.object({ by: person, reason: text, via: text.exactOptional(), at: instant }).exactOptional(),
+    cancelled: z
+      .object({ by: person.exactOptional(), client: text.exactOptional(), reason: text.exactOptional() })
+      .exactOptional(),
+  }),
+]);
 const handleSchema = z.object({ accessRequestId: text });
 const requesterSchema = z.object({
   requester: z.object({ issuer: text, subject: text, clientId: text.exactOptional() }),
@@ -94,15 +125,17 @@ export function readRecordText(recorded: string, keys: CallSeals): OutcomeRecord
 type SealedAccessRequest = z.infer<typeof recordSchema>['accessRequests'][number];
 
 function openAccessRequest(
-  { sealedHandle, sealedApproval, ...request }: SealedAccessRequest,
+  { sealedHandle, sealedStatement, sealedApproval, ...request }: SealedAccessRequest,
   keys: CallSeals,
 ): RecordedAccessRequest {
   const { generation } = request;
   const handle = sealedHandle && keys.open('submission.sealed_handle', sealedHandle, generation);
+  const statement = sealedStatement && keys.open('submission.sealed_statement', sealedStatement, generation);
   const approvalId = sealedApproval && keys.open('approval.sealed_reference', sealedApproval, generation);
   return {
     ...request,
     ...(handle && { accessRequestId: handleSchema.parse(JSON.parse(handle)).accessRequestId }),
+    ...(statement && { statement: statementSchema.parse(JSON.parse(statement)) }),
     ...(approvalId && { approvalId }),
   };
 }

@@ -14,9 +14,15 @@ export const outcomeSummary = z.looseObject({
   recordedAt: z.string(),
   sealIntact: z.boolean(),
 });
+const person = z.looseObject({ subject: z.string(), name: z.string().optional() });
 const answers = z.looseObject({
   didRun: z.looseObject({ answer: z.string(), why: z.string() }),
   call: z.looseObject({ callDigest: z.string(), why: z.string() }),
+  whoDecided: z.looseObject({
+    by: z.string(),
+    people: z.array(person.extend({ inPlaceOf: person.optional() })),
+    why: z.string(),
+  }),
   terminalBeforeExecution: z.looseObject({
     verdict: z.string(),
     wasDecidedBeforeExecution: z.boolean(),
@@ -25,10 +31,35 @@ const answers = z.looseObject({
   couldRunTwice: z.looseObject({ answer: z.string(), why: z.string() }),
   contradictions: z.array(z.string()),
 });
-/** The instants of the sealed text; the rest of it is for `--json`. */
+const vote = z.looseObject({
+  approver: person,
+  castBy: person.optional(),
+  verdict: z.string(),
+  reason: z.string().optional(),
+  via: z.string().optional(),
+  stage: z.number().optional(),
+  hasLapsed: z.boolean().optional(),
+  at: z.string(),
+});
+const statement = z.looseObject({
+  kind: z.string(),
+  template: z.string().optional(),
+  stages: z.array(z.looseObject({ name: z.string() })).optional(),
+  votes: z.array(vote).default([]),
+  breakGlass: z.looseObject({ by: person, reason: z.string(), via: z.string().optional(), at: z.string() }).optional(),
+});
+/** Instants, votes and policies of the sealed text; the rest of it is for `--json`. */
 const sealed = z.looseObject({
   createdAt: z.string(),
-  accessRequests: z.array(z.looseObject({ approvedAt: z.string().optional() })),
+  decisions: z.array(
+    z.looseObject({
+      kind: z.string(),
+      policyVersion: z.string().optional(),
+      policies: z.array(z.string()).optional(),
+      evaluatedAt: z.string(),
+    }),
+  ),
+  accessRequests: z.array(z.looseObject({ approvedAt: z.string().optional(), statement: statement.optional() })),
   claim: z.looseObject({ claimedAt: z.string() }).optional(),
   invocation: z.looseObject({ beganAt: z.string(), notSentAt: z.string().optional() }).optional(),
 });
@@ -42,24 +73,28 @@ const outcomeRecords = z.object({ items: z.array(outcomeRecord) });
 /** A record as the audit service answers it: nothing of it is left out, and what is shown here has been checked. */
 export type OutcomeRecord = z.infer<typeof outcomeRecord>;
 
-/** The kind of a reference shows in its form; what has no form of its own is a decision. */
-export async function findOutcomeRecords(api: Api, id: string): Promise<readonly OutcomeRecord[]> {
-  const digest = /^(?:sha-256:)?([0-9a-f]{64})$/.exec(id)?.[1];
-  if (digest !== undefined) return (await api.get(`/outcome-records/by-call/sha-256:${digest}`, outcomeRecords)).items;
+/** A record by its reference, task or decision: the kind shows in its form, and what has no form of its own is a decision. */
+export async function findOutcomeRecord(api: Api, id: string): Promise<OutcomeRecord> {
   const path = id.startsWith('out_') ? '' : id.startsWith('tsk_') ? 'by-task/' : 'by-decision/';
-  return [await api.get(`/outcome-records/${path}${encodeURIComponent(id)}`, outcomeRecord)];
+  return api.get(`/outcome-records/${path}${encodeURIComponent(id)}`, outcomeRecord);
+}
+
+/** The records of a call, by the keyed digest that names it. */
+export async function findRecordsOfCall(api: Api, callDigest: string): Promise<readonly OutcomeRecord[]> {
+  return (await api.get(`/outcome-records/by-call/${callDigest}`, outcomeRecords)).items;
 }
 
 /** Whether what the record says holds: its seal, and everything else that the tables know of the call. */
 export const isReliable = (one: OutcomeRecord) => one.sealIntact && one.answers?.contradictions.length === 0;
 
-/** The four questions of an auditor with their answers, when things happened, and where the rest can be read. */
+/** The five questions of an auditor with their answers, when things happened, and where the rest can be read. */
 export function outcomeInWords(one: OutcomeRecord, auditUrl: string): string {
   const { answers: found } = one;
   const terminal = found?.terminalBeforeExecution;
   const about = facts([
     ['Tool', `${one.tool}, for ${one.requester}`],
     ['Did it run?', found && `${found.didRun.answer}. ${found.didRun.why}`],
+    ['Who decided?', found && whoDecided(found.whoDecided)],
     ['Which call?', found && `${found.call.callDigest}. ${found.call.why}`],
     [
       'Decided first?',
@@ -67,6 +102,8 @@ export function outcomeInWords(one: OutcomeRecord, auditUrl: string): string {
     ],
     ['Could it run twice?', found && `${found.couldRunTwice.answer}. ${found.couldRunTwice.why}`],
     ...happenings(one),
+    ...votesIn(one),
+    ...policiesIn(one),
     ['Task', one.taskId],
     ['Record', one.outcomeRef],
     ['Seal', one.sealIntact ? 'intact' : 'BROKEN: the text of the record was changed'],
@@ -74,6 +111,55 @@ export function outcomeInWords(one: OutcomeRecord, auditUrl: string): string {
     ...(found?.contradictions.map((text) => ['Contradiction', text] as const) ?? []),
   ]);
   return `${one.headline}\n${about}`;
+}
+
+const nameOf = ({ name, subject }: z.infer<typeof person>) => (name === undefined ? subject : `${name} (${subject})`);
+
+function whoDecided({ by, people, why }: z.infer<typeof answers>['whoDecided']): string {
+  const names = people.map((one) => nameOf(one) + (one.inPlaceOf ? ` for ${nameOf(one.inPlaceOf)}` : ''));
+  return `${[...names, ...(names.length === 0 || by === 'break_glass' ? [by.replaceAll('_', ' ')] : [])].join(', ')}. ${why}`;
+}
+
+/** What the access request service states that people did, a line each. */
+function votesIn({ record }: OutcomeRecord) {
+  return (record?.accessRequests ?? []).flatMap(({ statement: stated }) => {
+    if (stated?.kind !== 'stated') return [];
+    const { votes, stages, breakGlass, template } = stated;
+    const lines = votes.map((one) => {
+      const stage = one.stage === undefined ? [] : [`stage ${one.stage} ${stages?.[one.stage - 1]?.name ?? ''}`.trim()];
+      const facts = [
+        ...[one.verdict, ...stage, ...(one.via === undefined ? [] : [one.via]), moment(one.at, 'milliseconds')],
+        ...(one.hasLapsed === true ? ['did not count any more'] : []),
+      ];
+      const place = one.castBy === undefined ? '' : ` for ${nameOf(one.approver)}`;
+      return [
+        'Vote',
+        `${nameOf(one.castBy ?? one.approver)}${place}: ${facts.join(', ')}${because(one.reason)}`,
+      ] as const;
+    });
+    return [
+      ...(template === undefined ? [] : [['Template', template] as const]),
+      ...lines,
+      ...(breakGlass
+        ? [
+            [
+              'Break-glass',
+              `${nameOf(breakGlass.by)}, ${moment(breakGlass.at, 'milliseconds')}${because(breakGlass.reason)}`,
+            ] as const,
+          ]
+        : []),
+    ];
+  });
+}
+
+const because = (reason: string | undefined) => (reason === undefined ? '' : `; because: ${reason}`);
+
+function policiesIn({ record }: OutcomeRecord) {
+  return (record?.decisions ?? []).map(({ kind, policies, policyVersion, evaluatedAt }) => {
+    const by = policies === undefined ? 'no policy is named' : `by ${policies.join(', ')}`;
+    const version = policyVersion === undefined ? '' : ` of ${policyVersion}`;
+    return ['Policy', `${kind}, ${by}${version}, ${moment(evaluatedAt, 'milliseconds')}`] as const;
+  });
 }
 
 function happenings({ record, state, disposition, recordedAt }: OutcomeRecord) {

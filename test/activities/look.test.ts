@@ -27,6 +27,7 @@ describe('a look at an access request of which no word came', () => {
         if (says instanceof Error) throw says;
         return says;
       },
+      stated: () => Promise.reject(new Error('not expected')),
       cancel: () => Promise.reject(new Error('not expected')),
     };
     const look = createLook({

@@ -61,6 +61,13 @@ export function breakableWorker(
     accessRequests: {
       submit: (submission) => through('G2', () => accessRequests.submit(submission), fails.accessRequests),
       read: (handle) => through('R3', () => accessRequests.read(handle), fails.accessRequests),
+      // What cannot be read is said, not thrown.
+      stated: (...of) =>
+        through(
+          'R8',
+          () => accessRequests.stated(...of),
+          () => ({ kind: 'unreadable' as const }),
+        ),
       cancel: (handle) => through('X2', () => accessRequests.cancel(handle), fails.accessRequests),
     },
     workflows: {

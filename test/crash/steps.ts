@@ -52,6 +52,8 @@ export const STEPS = {
   R6: opening('worker', 'statement take-looks', 'due looks are taken'),
   R7: deciding('worker', 'statement wake', 'a look that found a resolution wakes the workflow', 'R1a'),
   R3: deciding('worker', 'AccessRequestService.read', 'the resolution is read'),
+  R8: deciding('worker', 'AccessRequestService.stated', 'who resolved the request is read'),
+  R9: deciding('worker', 'statement keep-statement', 'that is committed'),
   A4: deciding('approvals', 'statement approvals-keep-state', 'the signed approval is committed'),
   R4: deciding('worker', 'statement grant-approval', 'the grant is committed'),
   E1: deciding('worker', 'Upstreams.find', 'the tool is looked at again'),

@@ -57,6 +57,9 @@ export function createOutside(chance: Chance, temper: Temper): Outside {
         fiber.step('submit', async () => submitted(requests, findings, { idempotencyKey, body }), failure),
       read: ({ accessRequestId }) =>
         fiber.step('read the status', async () => statusOf(byId(accessRequestId)), failure),
+      stated: async (_handle, { kind }) => ({
+        ...{ kind: 'stated', status: kind === 'granted' ? 'approved' : kind, votes: [] },
+      }),
       cancel: ({ accessRequestId }) =>
         fiber.step(
           'cancel the request',

@@ -27,7 +27,14 @@ type Half = 'pdp' | 'approvals';
 
 export interface EnforcementOptions {
   /** Sections of the configuration, on top of what tests need. */
-  readonly config?: Readonly<Partial<Record<'gateway' | 'pdp' | 'approvals' | 'accessRequests', Section>>>;
+  readonly config?: Readonly<
+    Partial<
+      Record<
+        'gateway' | 'worker' | 'pdp' | 'approvals' | 'accessRequests' | 'audit' | 'identity' | 'directory',
+        Section
+      >
+    >
+  >;
   /** Which halves of the authority side are our own. */
   readonly own: readonly Half[];
 }
@@ -76,8 +83,9 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
   const config = parseConfig(
     {
       ...{ ...Object.fromEntries(withPorts), temporal, mcpServers: { files: tools.settings } },
-      worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2 },
+      worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...sections.worker },
       accessRequests: sections.accessRequests ?? {},
+      ...(sections.directory && { directory: sections.directory }),
     },
     { baseDir: folder, stateDir: folder },
   );
@@ -111,7 +119,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     await stop();
     throw error;
   }
-  const people = async (name: string, audience: 'mcp' | 'approvals') =>
+  const people = async (name: string, audience: 'mcp' | 'approvals' | 'audit') =>
     (await requestPersonToken(config, development, { name, audience })).accessToken;
   const rpc = async (method: string, params: Record<string, unknown>, token?: string) =>
     (await send({ mcpUrl: config.urls.mcp }, method, params, { token: token ?? (await people('agent', 'mcp')) })).body;
@@ -122,7 +130,8 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
       return OVER.includes(task.status) && task;
     }) as Promise<Ended>;
   return {
-    ...{ config, secrets, lines, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
+    ...{ config, secrets, lines, log, databases, files: tools.files, calls: () => tools.calls(), rpc, stop },
+    token: people,
     /** A token of the issuer for one of the services, with these claims. */
     tokenWith: (audience: 'mcp' | 'approvals', claims: JWTPayload) => {
       const { issuer: iss, [audience]: aud } = config.urls;

@@ -209,6 +209,7 @@ function createDeps(world: {
         counts.looks += 1;
         return saidOf(pathOf(handle)).status;
       },
+      stated: async () => undefined,
       async cancel(handle) {
         const path = pathOf(handle);
         if (saidOf(path).status.kind === 'pending') say(path, { status: { kind: 'cancelled' } });

@@ -67,6 +67,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
       approvals.set(accessRequestId, known);
       return known;
     },
+    stated: async () => undefined,
     cancel: async () => undefined,
   };
   const ensureSubmitted = createEnsureSubmitted({ store, accessRequests });

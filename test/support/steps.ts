@@ -5,6 +5,7 @@ import { createEnsureSubmitted } from '../../activities/submit-access-request.ts
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
 import { NO_FORMS } from './no-forms.ts';
+import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { Approval, Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
@@ -28,6 +29,8 @@ const TURNS = 3;
 /** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
 export interface World {
   status?: ResolutionStatus | Error;
+  /** What the access request service states about who resolved the request. Absent: nothing. */
+  statement?: RecordedStatement;
   decision?: Decision | Error;
   /** Instead, where it depends on what is asked. */
   decide?: (request: EvaluationRequest, approval?: Approval) => Decision;
@@ -76,6 +79,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
       return answer(world.handle ?? new Error('not expected'));
     },
     read: async () => answer(world.status ?? { kind: 'pending' }),
+    stated: async () => world.statement,
     cancel: () => Promise.reject(new Error('not expected')),
   };
   const worldly = { ...store, ...world.store };

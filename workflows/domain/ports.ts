@@ -1,3 +1,4 @@
+import type { RecordedStatement } from './access-request/statement.ts';
 import type { Approval, Decision, EvaluationRequest } from './authzen/evaluation.ts';
 import type { JsonObject } from './canonical-json.ts';
 import type { EndReason, GatedCallState } from './gated-call/gated-call.ts';
@@ -22,10 +23,14 @@ export interface PolicyDecisionPoint {
 }
 
 /** What the access request service says about one request. Unknown values are `pending`: not approved, look again. */
-export type ResolutionStatus =
+export type ResolutionStatus = {
+  /** Where it states who resolved the request, and how. Not every service does, and some only after the end. */
+  readonly statementEndpoint?: string;
+} & (
   | { readonly kind: 'pending'; readonly retryAfterMs?: number }
   | { readonly kind: 'granted'; readonly approval: Approval }
-  | { readonly kind: 'denied' | 'expired' | 'cancelled' | 'failed' };
+  | { readonly kind: 'denied' | 'expired' | 'cancelled' | 'failed' }
+);
 
 /** The access request service (ARAP). Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when it may be asked again. */
 export interface AccessRequestService {
@@ -33,6 +38,11 @@ export interface AccessRequestService {
   submit(submission: Pick<Submission, 'endpoint' | 'idempotencyKey' | 'body'>): Promise<AccessRequestHandle>;
   /** The authoritative status. */
   read(handle: AccessRequestHandle): Promise<ResolutionStatus>;
+  /**
+   * What it states about a request that stands like this; undefined when it states nothing. Never throws: a statement is for the record,
+   * and what cannot be read is recorded as that.
+   */
+  stated(handle: AccessRequestHandle, status: ResolutionStatus): Promise<RecordedStatement | undefined>;
   /** Gives the request up; a request that already ended is left as it is. */
   cancel(handle: AccessRequestHandle): Promise<void>;
 }

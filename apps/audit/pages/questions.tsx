@@ -1,18 +1,25 @@
 import type { ComponentChildren } from 'preact';
 import type { Answers } from '../../../workflows/domain/gated-call/outcome-answers.ts';
+import type { Decider } from '../../../workflows/domain/gated-call/who-decided.ts';
+import { Deciders } from './people.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 
 const DID_RUN = { yes: ['Yes', 'info'], no: ['No', 'info'], unknown: ['Unknown', 'warn'] } as const;
+/** What an auditor has to look into, whatever else is so. */
+const toneOf = (by: Decider) => (['break_glass', 'not_stated', 'unreadable'].includes(by) ? 'warn' : 'info');
 const BOUND = { match: 'info', removed: 'info', differ: 'bad' } as const;
 
-/** The four questions that an auditor asks, each with its answer and the reason for it. */
+/** The five questions that an auditor asks, each with its answer and the reason for it. */
 export function Questions({ answers }: { answers: Answers }) {
-  const { didRun, call, terminalBeforeExecution: terminal, couldRunTwice: twice } = answers;
+  const { didRun, call, whoDecided, terminalBeforeExecution: terminal, couldRunTwice: twice } = answers;
   const [ran, ranTone] = DID_RUN[didRun.answer];
   return (
-    <section class="audit-questions" aria-label="The four questions">
+    <section class="audit-questions" aria-label="The five questions">
       <Question ask="Did it run?" answer={ran} tone={ranTone}>
         <p>{didRun.why}</p>
+      </Question>
+      <Question ask="On whose decision?" answer={<Deciders of={whoDecided} />} tone={toneOf(whoDecided.by)}>
+        <p>{whoDecided.why}</p>
       </Question>
       <Question ask="Which call was it?" answer={<Visible text={call.tool} />} tone={BOUND[call.boundArguments]}>
         <p>

@@ -1,6 +1,7 @@
 import type { OutcomeRecord } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { RecordView } from '../record-view.ts';
+import { AccessRequests } from './access-requests.tsx';
 import { Facts, Moment, State, ToTheList } from './parts.tsx';
 import { Questions } from './questions.tsx';
 import { timelineOf } from './timeline.ts';
@@ -22,11 +23,11 @@ export function RecordPage({ view }: { view: RecordView }) {
       {answers && <Questions answers={answers} />}
       <div class="detail audit-detail">
         <div>
-          {record && <Timeline record={record} />}
-          {record && <Policy record={record} />}
           {record && <AccessRequests record={record} />}
+          {record && <Policy record={record} />}
+          {record && <Timeline record={record} />}
         </div>
-        <div>
+        <div class="audit-side">
           {record && <Call view={view} record={record} />}
           <Seal view={view} />
         </div>
@@ -86,28 +87,12 @@ function Policy({ record }: { record: OutcomeRecord }) {
             ['Answer', record.claim?.decisionId === one.id ? `${one.kind}; the claim rests on it` : one.kind],
             ['Decision', <Code text={one.id} />],
             ...(one.evaluationId ? ([['Evaluation', <Code text={one.evaluationId} />]] as const) : []),
+            ['Policies', <Visible text={one.policies?.join(', ') ?? 'the decision point names none'} />],
+            ['Policy version', one.policyVersion ? <Code text={one.policyVersion} /> : 'the decision point names none'],
             ...(one.obligations ?? []).map(
               ({ id, type, outcome }) =>
                 ['Obligation', <Visible text={`${type} ${id}: ${outcome.replaceAll('_', ' ')}`} />] as const,
             ),
-          ]}
-        />
-      ))}
-    </section>
-  );
-}
-
-function AccessRequests({ record }: { record: OutcomeRecord }) {
-  return (
-    <section class="card">
-      <h2>Access requests</h2>
-      {record.accessRequests.map((one) => (
-        <Facts
-          key={one.generation}
-          rows={[
-            ['Request', one.accessRequestId ? <Code text={one.accessRequestId} /> : 'never accepted by the service'],
-            ['Approval', one.approvalId ? <Code text={one.approvalId} /> : 'none'],
-            ...(record.accessRequests.length > 1 ? ([['Generation', one.generation]] as const) : []),
           ]}
         />
       ))}

@@ -1,5 +1,5 @@
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
-import type { OutcomeRecord } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import type { OutcomeRecord, RecordedAccessRequest } from '../../../workflows/domain/gated-call/outcome-record.ts';
 
 /** Something that happened to the call. */
 export interface Happening {
@@ -34,6 +34,23 @@ const POLICY = {
 /** Machine words for people: `no_result` is "no result". */
 const plain = (word: string) => word.replaceAll('_', ' ');
 
+/** What the access request service states that people did. */
+function votesOf({ statement }: RecordedAccessRequest): Happening[] {
+  if (statement?.kind !== 'stated') return [];
+  const { votes, breakGlass } = statement;
+  const cast = votes.map(({ at, verdict, approver, castBy, stage }): Happening => ({
+    at,
+    what: verdict === 'approve' ? 'Vote to approve' : 'Vote to deny',
+    detail: `${(castBy ?? approver).subject}${stage === undefined ? '' : `, stage ${stage}`}`,
+    kind: 'approval',
+  }));
+  if (breakGlass === undefined) return cast;
+  return [
+    ...cast,
+    { at: breakGlass.at, what: 'Granted by break-glass', detail: breakGlass.by.subject, kind: 'approval' },
+  ];
+}
+
 /** Everything the record knows, in the order in which it happened. */
 export function timelineOf(record: OutcomeRecord): readonly Happening[] {
   const steps = record.transitions.map(({ at, to, cause }): Happening => ({
@@ -48,6 +65,7 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
     ...(reason && { detail: plain(reason) }),
     kind: 'policy',
   }));
+  const votes = record.accessRequests.flatMap(votesOf);
   const approvals = record.accessRequests.flatMap(({ approvedAt, generation }): Happening[] =>
     approvedAt ? [{ at: approvedAt, what: 'Approved', detail: `access request ${generation}`, kind: 'approval' }] : [],
   );
@@ -57,5 +75,7 @@ export function timelineOf(record: OutcomeRecord): readonly Happening[] {
     : [];
   if (invocation?.notSentAt) sending.push({ at: invocation.notSentAt, what: 'Nothing was sent', kind: 'execution' });
   // The sort keeps equal instants in this order, which is the order of the steps among themselves.
-  return [...decisions, ...approvals, ...steps, ...sending].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  return [...decisions, ...votes, ...approvals, ...steps, ...sending].sort((a, b) =>
+    a.at < b.at ? -1 : a.at > b.at ? 1 : 0,
+  );
 }

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { TaskView } from '@modelcontextprotocol/ext-tasks/client';
 import { createApi } from '../api.ts';
-import { findOutcomeRecords, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
+import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../output.ts';
 import { connectAgent, type Agent, type ToolAnswer } from './agent.ts';
 import type { ExactCall } from './scripted-approver.ts';
@@ -101,8 +101,7 @@ async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
 }
 
 async function showRecord({ urls, auditorToken, say }: Demo, taskId: string): Promise<OutcomeRecord> {
-  const [record] = await findOutcomeRecords(createApi(urls.audit, auditorToken), taskId);
-  if (record === undefined) throw new CliError(`there is no outcome record of ${taskId}; look at the worker's log`);
+  const record = await findOutcomeRecord(createApi(urls.audit, auditorToken), taskId);
   say('');
   say('What an auditor reads about (b):');
   for (const line of outcomeInWords(record, urls.audit).split('\n')) say(`    ${line}`);

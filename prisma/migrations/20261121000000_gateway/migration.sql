@@ -107,6 +107,8 @@ CREATE TABLE gateway.submission (
   -- Keyed digest of the access request's id, for callbacks.
   access_request_key text,
   sealed_handle     text,
+  -- Who resolved the access request, and how, as its service states it. Kept for the record; nothing rests on it.
+  sealed_statement  text,
   created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   UNIQUE (gated_call_id, generation)
 );
@@ -124,6 +126,9 @@ CREATE TABLE gateway.decision (
   obligations   jsonb,
   -- Until when use may be made of what it allows, where it says so.
   approved_until timestamptz,
+  -- What it rests on, where the decision point says so: the version of the policies, and those that determined it.
+  policy_version text,
+  policies      text[],
   evaluated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX decision_by_gated_call ON gateway.decision (gated_call_id);

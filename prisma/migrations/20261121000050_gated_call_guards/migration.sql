@@ -23,6 +23,10 @@ BEGIN
 END $$;
 CREATE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_binding
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
+-- What was stated about an access request is kept once.
+CREATE TRIGGER submission_statement_kept BEFORE UPDATE ON gateway.submission FOR EACH ROW
+  WHEN (OLD.sealed_statement IS NOT NULL AND NEW.sealed_statement IS DISTINCT FROM OLD.sealed_statement)
+  EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER decision_immutable BEFORE UPDATE ON gateway.decision
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
 CREATE TRIGGER approval_immutable BEFORE UPDATE ON gateway.approval

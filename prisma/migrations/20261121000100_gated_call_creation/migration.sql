@@ -10,7 +10,7 @@ BEGIN
 END $$;
 
 -- The record of an ended call. It holds digests of arguments and result, never the arguments or the result; who asked for
--- what and which access requests there were is in it sealed.
+-- what, which access requests there were and who resolved them is in it sealed.
 CREATE FUNCTION gateway.write_outcome_record(p_call uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_ref text := 'out_' || replace(gen_random_uuid()::text, '-', '');
@@ -25,10 +25,12 @@ BEGIN
     'sealedRequester', b.sealed_requester, 'createdAt', c.created_at, 'generation', c.generation,
     'requestDeadline', c.request_deadline, 'approvalExpiresAt', c.approval_expires_at,
     'decisions', (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'generation', d.generation, 'kind', d.kind,
-        'reason', d.reason, 'evaluationId', d.evaluation_id, 'obligations', d.obligations, 'evaluatedAt', d.evaluated_at)
+        'reason', d.reason, 'evaluationId', d.evaluation_id, 'policyVersion', d.policy_version, 'policies', d.policies,
+        'obligations', d.obligations, 'evaluatedAt', d.evaluated_at)
         ORDER BY d.evaluated_at), '[]') FROM gateway.decision d WHERE d.gated_call_id = p_call),
     'accessRequests', (SELECT coalesce(jsonb_agg(jsonb_build_object('generation', s.generation,
-        'sealedHandle', s.sealed_handle, 'sealedApproval', a.sealed_reference, 'approvedAt', a.approved_at)
+        'sealedHandle', s.sealed_handle, 'sealedStatement', s.sealed_statement, 'sealedApproval', a.sealed_reference,
+        'approvedAt', a.approved_at)
         ORDER BY s.generation), '[]') FROM gateway.submission s
         LEFT JOIN gateway.approval a USING (gated_call_id, generation) WHERE s.gated_call_id = p_call),
     'claim', (SELECT jsonb_build_object('claimedAt', e.claimed_at, 'decisionId', e.decision_id, 'generation', e.generation)
@@ -97,9 +99,10 @@ BEGIN
   INSERT INTO gateway.data_key VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
   INSERT INTO gateway.call_binding VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool',
     p ->> 'call_digest', p ->> 'tool_digest', p ->> 'requester_key', p ->> 'sealed_content', p ->> 'sealed_requester');
-  INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, obligations)
+  INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, obligations, policy_version, policies)
     VALUES ((p ->> 'decision_id')::uuid, v_id, 1, 'requestable', p ->> 'decision_reason', p ->> 'evaluation_id',
-      p ->> 'call_digest', p -> 'obligations');
+      p ->> 'call_digest', p -> 'obligations', p ->> 'policy_version',
+      CASE WHEN p ? 'policies' THEN ARRAY(SELECT jsonb_array_elements_text(p -> 'policies')) END);
   INSERT INTO gateway.submission (id, gated_call_id, generation, idempotency_key, endpoint, sealed_body, lease_until)
     VALUES ((p ->> 'submission_id')::uuid, v_id, 1, p ->> 'idempotency_key', p ->> 'submission_endpoint',
       p ->> 'sealed_body', v_now + (p ->> 'lease_ms')::bigint * interval '1 ms');

@@ -75,6 +75,13 @@ BEGIN
   RETURN 'granted';
 END $$;
 
+-- Keeps what the access request service states about a request, sealed. The first statement stays. The record that is written when the
+-- call ends takes it in; it moves nothing.
+CREATE FUNCTION gateway.keep_statement(p_call uuid, p_generation int, p_sealed text) RETURNS void LANGUAGE sql AS $$
+  UPDATE gateway.submission SET sealed_statement = p_sealed
+    WHERE gated_call_id = p_call AND generation = p_generation AND sealed_statement IS NULL;
+$$;
+
 -- Gives a generation up whose approval the policy found not enough, and records the submission of the next, in one commit
 -- and before the access request service is told: a superseded approval can no longer be used, whatever happens next. A look
 -- is due at once: should whoever did this die before it submits, a look does.

@@ -32,7 +32,7 @@ describe('a call of which nothing is left', () => {
     const handlers = outboxHandlers({
       workflows: { start: engine, poke: engine, rouse: engine },
       calls: own.fixture.lifecycle,
-      accessRequests: { submit: service, read: service, cancel: service },
+      accessRequests: { submit: service, read: service, stated: service, cancel: service },
       log,
     });
     const { pool, url: listenUrl } = own.db;

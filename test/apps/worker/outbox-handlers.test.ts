@@ -29,6 +29,7 @@ function handlers(
     accessRequests: {
       submit,
       read: () => Promise.reject(new Error('not expected')),
+      stated: () => Promise.reject(new Error('not expected')),
       cancel: async (handle) => void log.push(`cancel ${handle.accessRequestId}`),
     },
     log: pino({ enabled: false }),

@@ -1,10 +1,11 @@
 import type { Principal } from '../principal.ts';
+import { isPastApprovers, whoDecided, type WhoDecided } from './who-decided.ts';
 import { contradictionsOf, type Evidence, type OutcomeRecord, type SiblingCall } from './outcome-record.ts';
 
 /** What ended the question of consent. */
 export type Verdict = 'approval' | 'denial' | 'expiry' | 'cancellation' | 'failure';
 
-/** The four questions of an auditor, answered as data and in words. @see SEP-2848, reviewers' verifier questions */
+/** The five questions of an auditor, answered as data and in words. @see SEP-2848, reviewers' verifier questions */
 export interface Answers {
   /** One sentence that answers the first question. */
   readonly headline: string;
@@ -19,6 +20,8 @@ export interface Answers {
     readonly boundArguments: Evidence['boundArguments'];
     readonly why: string;
   };
+  /** On whose decision did it run, or not? */
+  readonly whoDecided: WhoDecided;
   /** Was approval, denial or cancellation final before anything executed? */
   readonly terminalBeforeExecution: {
     readonly verdict: Verdict;
@@ -45,7 +48,7 @@ export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
     ? whetherItRan(record)
     : { answer: 'unknown' as const, why: 'The evidence contradicts itself, so the record proves neither.' };
   return {
-    headline: headline(record, didRun.answer),
+    headline: `${headline(record, didRun.answer)}${pastApprovers(record)}`,
     didRun,
     call: {
       tool: record.tool,
@@ -55,6 +58,7 @@ export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
       boundArguments: evidence.boundArguments,
       why: BOUND_ARGUMENTS[evidence.boundArguments],
     },
+    whoDecided: whoDecided(record),
     terminalBeforeExecution: whatCameFirst(record),
     couldRunTwice: whetherTwice(evidence, reliable),
     contradictions,
@@ -65,6 +69,11 @@ function headline(record: OutcomeRecord, ran: 'yes' | 'no' | 'unknown'): string 
   if (ran === 'no') return 'The tool did not run.';
   if (ran === 'unknown') return 'The tool may have run.';
   return record.state === 'executed' ? 'The tool ran once.' : 'The tool ran once, and its result is an error.';
+}
+
+/** What nobody may overlook. */
+function pastApprovers(record: OutcomeRecord): string {
+  return isPastApprovers(record) ? ' One person granted it alone, by break-glass.' : '';
 }
 
 function whetherItRan(record: OutcomeRecord): Answers['didRun'] {

@@ -1,3 +1,5 @@
+import type { RecordedStatement } from '../access-request/statement.ts';
+import type { PolicyBasis } from '../authzen/evaluation.ts';
 import type { ObligationOutcome } from '../authzen/obligation.ts';
 import type { JsonObject } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
@@ -10,8 +12,8 @@ export type TerminalState = Extract<
 >;
 export const TERMINAL_STATES = GATED_CALL_STATES.filter((state): state is TerminalState => isTerminal(state));
 
-/** One answer of the PDP about the call. */
-export interface RecordedDecision {
+/** One answer of the PDP about the call, and what it says that the answer rests on. */
+export interface RecordedDecision extends PolicyBasis {
   readonly id: string;
   readonly generation: number;
   readonly kind: 'requestable' | 'allow' | 'deny' | 'retry';
@@ -29,6 +31,8 @@ export interface RecordedAccessRequest {
   readonly accessRequestId?: string;
   readonly approvalId?: string;
   readonly approvedAt?: string;
+  /** Who resolved it, as its service states; absent when it stated nothing, or was not asked before the call ended. */
+  readonly statement?: RecordedStatement;
 }
 
 /** One change of state. `seq` grows within a gated call, so the order does not rest on clocks. */

@@ -12,6 +12,7 @@ export const SEALED_COLUMNS = {
   'obligation.sealed_message': 'call',
   'call_binding.sealed_requester': 'record',
   'submission.sealed_handle': 'record',
+  'submission.sealed_statement': 'record',
   'approval.sealed_reference': 'record',
 } as const satisfies Record<string, 'call' | 'record'>;
 

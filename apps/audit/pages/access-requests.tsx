@@ -1,0 +1,139 @@
+import type { ComponentChildren } from 'preact';
+import type { ResolutionStatement } from '../../../workflows/domain/access-request/statement.ts';
+import type { OutcomeRecord, RecordedAccessRequest } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Facts, Moment } from './parts.tsx';
+import { Person, VoteLine, Way } from './people.tsx';
+
+/** Each access request of the call, with who resolved it and how, as its service states. */
+export function AccessRequests({ record }: { record: OutcomeRecord }) {
+  const { accessRequests } = record;
+  return (
+    <section class="card" aria-label="Access requests">
+      <h2>Access requests</h2>
+      {accessRequests.map((one) => (
+        <div key={one.generation} class="audit-request">
+          <Facts rows={rowsOf(one, accessRequests.length > 1)} />
+          <Statement request={one} />
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function rowsOf(one: RecordedAccessRequest, isOneOfSeveral: boolean): (readonly [string, ComponentChildren])[] {
+  const stated = one.statement?.kind === 'stated' ? one.statement : undefined;
+  const stages = stated?.stages?.map(
+    ({ name, quorum }, at) => `${at + 1} ${name}${quorum ? `: ${quorum} needed` : ''}`,
+  );
+  return [
+    ...(isOneOfSeveral ? ([['Generation', one.generation]] as const) : []),
+    ['Request', one.accessRequestId ? <Code text={one.accessRequestId} /> : 'never accepted by the service'],
+    ['Approval', one.approvalId ? <Code text={one.approvalId} /> : 'none'],
+    ...(stated ? ([['Stated as', stated.status]] as const) : []),
+    ...(stated?.template ? ([['Template', <Visible text={stated.template} />]] as const) : []),
+    ...(stages ? ([['Stages', <Visible text={stages.join(', ')} />]] as const) : []),
+  ];
+}
+
+/** Whose word it is stands beside what is said: it is no finding of ours. */
+function Statement({ request: { statement, accessRequestId } }: { request: RecordedAccessRequest }) {
+  if (accessRequestId === undefined) return null;
+  if (statement === undefined) {
+    return (
+      <p class="hint">
+        Who resolved it is not known here: the service states nothing of it, or was not asked before the call ended.
+      </p>
+    );
+  }
+  if (statement.kind === 'unreadable') {
+    return <p class="hint">The access request service states who resolved it, and what it states could not be read.</p>;
+  }
+  return (
+    <>
+      <BrokenGlass of={statement} />
+      <Votes of={statement} />
+      <Cancelled of={statement} />
+      <p class="hint">This is the statement of the access request service, read over an authenticated connection.</p>
+    </>
+  );
+}
+
+function BrokenGlass({ of: { breakGlass } }: { of: ResolutionStatement }) {
+  if (!breakGlass) return null;
+  const { by, reason, via, at } = breakGlass;
+  return (
+    <div class="notice warn">
+      <p>
+        <strong>Break-glass.</strong> <Person of={by} /> granted it alone, past its approvers
+        {via !== undefined && (
+          <>
+            , <Way via={via} />
+          </>
+        )}
+        . <Moment at={at} />
+        {by.issuer && (
+          <>
+            {' · '}
+            <Visible text={by.issuer} />
+          </>
+        )}
+      </p>
+      <Reason text={reason} />
+    </div>
+  );
+}
+
+function Votes({ of: { votes, stages } }: { of: ResolutionStatement }) {
+  if (votes.length === 0) return <p class="soft">No vote was cast.</p>;
+  return (
+    <ul class="votes audit-votes">
+      {votes.map((vote) => (
+        <li key={`${vote.stage}${vote.approver.subject}`}>
+          <VoteLine vote={vote} stageName={vote.stage === undefined ? undefined : stages?.[vote.stage - 1]?.name} />
+          <p class="soft">
+            <Moment at={vote.at} />
+            {vote.approver.issuer && (
+              <>
+                {' · '}
+                <Visible text={vote.approver.issuer} />
+              </>
+            )}
+          </p>
+          {vote.reason && <Reason text={vote.reason} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Cancelled({ of: { cancelled } }: { of: ResolutionStatement }) {
+  if (!cancelled) return null;
+  const { by, client, reason } = cancelled;
+  return (
+    <div>
+      <p>
+        Given up{' '}
+        {by ? (
+          <>
+            by <Person of={by} />
+          </>
+        ) : (
+          client && (
+            <>
+              by the client <Visible text={client} />
+            </>
+          )
+        )}
+        .
+      </p>
+      {reason && <Reason text={reason} />}
+    </div>
+  );
+}
+
+const Reason = ({ text }: { text: string }) => (
+  <blockquote>
+    <Visible text={text} />
+  </blockquote>
+);

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import type { HttpServer } from '../../apps/shared/http/listen.ts';
+import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
+import { anAccessRequestClient, TOKEN } from '../support/authority-clients.ts';
+import { serve } from '../support/serve.ts';
+
+type Reply = object | string | ((response: ServerResponse) => void);
+const asked: { url: string; authorization: string | undefined }[] = [];
+const replies: Reply[] = [];
+let status: object = {};
+let server: HttpServer;
+beforeAll(async () => {
+  server = await serve(({ url = '', headers }, response) => {
+    asked.push({ url, authorization: headers.authorization });
+    const reply = url === '/arq_1' ? status : ((replies.length > 1 ? replies.shift() : replies[0]) ?? {});
+    if (typeof reply === 'function') return reply(response);
+    const text = typeof reply === 'string' ? reply : JSON.stringify(reply);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+  });
+});
+afterAll(() => server.close());
+
+const task = (links: object, taskStatus = 'denied') => ({
+  task: { id: 'arq_1', status: taskStatus, status_endpoint: `${server.url}/arq_1`, links },
+});
+
+/** What is read of a request that was denied, where the service says this of who did. */
+async function stated(says: Reply | readonly Reply[], links: object = { [RESOLUTION_LINK]: `${server.url}/who` }) {
+  asked.length = 0;
+  replies.splice(0, replies.length, ...(Array.isArray(says) ? says : [says]));
+  status = task(links);
+  const client = anAccessRequestClient(server.url);
+  const handle = { accessRequestId: 'arq_1', statusEndpoint: `${server.url}/arq_1` };
+  const read = await client.read(handle);
+  expect(read.kind).toBe('denied');
+  return client.stated(handle, read);
+}
+
+const vote = (more: object = {}) => ({
+  approver: { issuer: 'https://idp.test', subject: 'alice', name: 'Alice Example' },
+  ...{ verdict: 'deny', reason: 'no', via: 'inbox', stage: 1, at: '2026-11-21T10:00:00+02:00', ...more },
+});
+const statement = (more: object = {}) => ({ id: 'arq_1', status: 'denied', votes: [vote()], ...more });
+const UNREADABLE = { kind: 'unreadable' };
+const answering =
+  (code: number, body = '{}', type = 'application/json') =>
+  (response: ServerResponse) =>
+    void response.writeHead(code, { 'content-type': type }).end(body);
+
+describe('what an access request service states about who resolved a request', () => {
+  it('is read with our credential, and what is in no form of ours is left out', async () => {
+    const more = { template: 'acme', 'acme.test/score': [1e-7, null], stages: [{ name: 'one', quorum: 1, 'x.y': 1 }] };
+    const found = await stated(statement({ ...more, votes: [vote({ lapsed: true, 'acme.test/mood': 'good' })] }));
+    expect(found).toEqual({
+      ...{ kind: 'stated', status: 'denied', template: 'acme', stages: [{ name: 'one', quorum: 1 }] },
+      votes: [
+        {
+          approver: { issuer: 'https://idp.test', subject: 'alice', name: 'Alice Example' },
+          ...{ verdict: 'deny', reason: 'no', via: 'inbox', stage: 1, hasLapsed: true, at: '2026-11-21T08:00:00.000Z' },
+        },
+      ],
+    });
+    expect(asked.at(-1)).toEqual({ url: '/who', authorization: `Bearer ${TOKEN}` });
+  });
+
+  it('is nothing where it states nothing', async () => {
+    expect(await stated(statement(), {})).toBeUndefined();
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each<[string, Reply]>([
+    ['is of another request', statement({ id: 'arq_2' })],
+    ['is about another end', statement({ status: 'approved' })],
+    ['has no votes', statement({ votes: undefined })],
+    ['has votes that are no list', statement({ votes: { length: 1 } })],
+    ['has a vote of nobody', statement({ votes: [vote({ approver: {} })] })],
+    ['has a subject that is a number', statement({ votes: [vote({ approver: { subject: 7 } })] })],
+    ['has a verdict that nobody knows', statement({ votes: [vote({ verdict: 'abstain' })] })],
+    ['has a time that is none', statement({ votes: [vote({ at: 'yesterday' })] })],
+    ['has a time before there were calendars', statement({ votes: [vote({ at: '0000-01-01T00:00:00Z' })] })],
+    ['has a stage before the first', statement({ votes: [vote({ stage: 0 })] })],
+    ['has a reason without an end', statement({ votes: [vote({ reason: 'x'.repeat(5_000) })] })],
+    ['has more votes than there are people', statement({ votes: Array(1_001).fill(vote()) })],
+    [
+      'has an emergency without a reason',
+      statement({ break_glass: { by: { subject: 's' }, at: '2026-11-21T10:00:00Z' } }),
+    ],
+    ['is larger than it may be', statement({ padding: 'x'.repeat(600_000) })],
+    ['is a list', [statement()]],
+    ['is null', 'null'],
+    ['is cut off', JSON.stringify(statement()).slice(0, -5)],
+    ['says two things at once', JSON.stringify(statement()).replace('{', '{"votes":[],')],
+    ['is a page', answering(200, '<html></html>', 'text/html')],
+    ['is not there', answering(404)],
+    ['is forbidden', answering(403)],
+    ['leads elsewhere', (response) => void response.writeHead(302, { location: '/who' }).end()],
+  ])('that %s cannot be read, and is asked for once', async (_case, says) => {
+    expect(await stated(says === undefined ? {} : Array.isArray(says) ? [says] : says)).toEqual(UNREADABLE);
+    expect(asked.filter(({ url }) => url === '/who')).toHaveLength(1);
+  });
+
+  it('is asked for again a few times when it was not there for a moment, and then no more', async () => {
+    expect(await stated([answering(503), (response) => void response.destroy(), statement()])).toMatchObject({
+      kind: 'stated',
+    });
+    expect(await stated(answering(503))).toEqual(UNREADABLE);
+    expect(asked.filter(({ url }) => url === '/who')).toHaveLength(3);
+  });
+
+  it.each([
+    ['another host', 'https://elsewhere.test/who'],
+    ['a file', 'file:///etc/passwd'],
+    ['no address', 'not an address'],
+    ['an address with a password', 'http://a:b@127.0.0.1:1/who'],
+    ['a number', 7],
+  ])('is not looked for at %s', async (_case, link) => {
+    expect(await stated(statement(), { [RESOLUTION_LINK]: link })).toEqual(UNREADABLE);
+    expect(asked.filter(({ url }) => url !== '/arq_1')).toEqual([]);
+  });
+});

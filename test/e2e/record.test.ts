@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser } from '../support/chromium.ts';
+import { startRecordedCalls, type RecordedCalls, type Template } from '../support/recorded-calls.ts';
+
+let world: RecordedCalls;
+beforeAll(async () => void (world = await startRecordedCalls()));
+afterAll(() => world?.stop());
+
+const REASON = 'canary-reason of an approver';
+const example = (name: string) => ({ subject: name, name: `${name[0]?.toUpperCase()}${name.slice(1)} Example` });
+
+/** What has to be on record of a request, however it was resolved. */
+async function recordOf(taskId: string, template: Template) {
+  const record = await world.record(taskId);
+  const { issuer } = world.urls;
+  expect(record).toMatchObject({ sealIntact: true, answers: { contradictions: [] } });
+  // The seal is over a text that has it all, and names nobody in clear.
+  const { seal } = record;
+  expect(`sha-256:${createHash('sha256').update(seal.text).digest('hex')}`).toBe(seal.recorded);
+  expect(seal.text).not.toMatch(/Example|canary-reason/);
+  const [first, last] = [record.record.decisions[0], record.record.decisions.at(-1)];
+  for (const decision of [first, last]) {
+    expect(decision).toMatchObject({
+      policyVersion: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
+      policies: [`ask-${template}`],
+    });
+    expect(seal.text).toContain(decision.policyVersion);
+  }
+  const [request] = record.record.accessRequests;
+  for (const { approver, via } of request.statement?.votes ?? []) {
+    expect(approver.issuer).toBe(via === 'automatic' ? 'urn:countersign:resolvers' : issuer);
+  }
+  return { record, request, statement: request.statement, decided: record.answers.whoDecided };
+}
+
+describe('the record of a call', () => {
+  it('names the approver with the reason, the way and the time, the template, and the policies of both decisions', async () => {
+    const { taskId, request } = await world.held('one');
+    await world.vote('alice', request, 'approve', { reason: REASON });
+    const { record, statement, decided } = await recordOf(taskId, 'one');
+    expect(record.headline).toBe('The tool ran once.');
+    expect(statement).toMatchObject({
+      kind: 'stated',
+      status: 'approved',
+      template: 'one',
+      stages: [{ name: 'any', quorum: 1 }],
+    });
+    expect(statement.votes).toEqual([
+      {
+        approver: { issuer: world.urls.issuer, ...example('alice') },
+        ...{ verdict: 'approve', reason: REASON, via: 'api', stage: 1 },
+        at: expect.stringMatching(/^\d{4}-.*\d{6}Z$/),
+      },
+    ]);
+    expect(statement.votes[0].at < record.record.claim.claimedAt).toBe(true);
+    expect(decided).toMatchObject({ by: 'approvers', people: [example('alice')] });
+    const kinds = record.record.decisions.map(({ kind }: { kind: string }) => kind);
+    expect(kinds).toEqual(['requestable', 'allow']);
+  });
+
+  it('names by whose signed message, and by which supervising agent', async () => {
+    const [messaged, overseen] = [await world.held('one'), await world.held('overseen')];
+    await world.voteByWebhook('bob', messaged.request, REASON);
+    await world.vote('overseer', overseen.request, 'approve', { reason: REASON });
+    const [byMessage, byAgent] = [await recordOf(messaged.taskId, 'one'), await recordOf(overseen.taskId, 'overseen')];
+    expect(byMessage.statement.votes).toMatchObject([{ approver: example('bob'), via: 'webhook', reason: REASON }]);
+    expect(byAgent.statement.votes).toMatchObject([
+      { approver: { subject: 'overseer' }, via: 'agent', reason: REASON },
+    ]);
+  });
+
+  it('tells of a quorum whose approvals count and whose do not any more', async () => {
+    const { taskId, request } = await world.held('three');
+    for (const name of ['alice', 'bob']) await world.vote(name, request, 'approve');
+    await world.keepers('bob', 'carol', 'dora');
+    await world.vote('carol', request, 'approve');
+    await world.vote('dora', request, 'approve');
+    // Whoever comes back did not approve this one.
+    await world.keepers('alice', 'bob', 'carol', 'dora');
+    const { statement, decided } = await recordOf(taskId, 'three');
+    expect(
+      statement.votes.map((one: { approver: object; hasLapsed?: true }) => [one.approver, one.hasLapsed]),
+    ).toMatchObject([
+      [example('alice'), true],
+      [example('bob'), undefined],
+      [example('carol'), undefined],
+      [example('dora'), undefined],
+    ]);
+    expect(decided).toMatchObject({ by: 'approvers', people: ['bob', 'carol', 'dora'].map(example) });
+  });
+
+  it('names the stages in their order, and who stood in for whom', async () => {
+    await world.delegate('alice', 'dora');
+    const { taskId, request } = await world.held('turns');
+    await world.vote('dora', request, 'approve', { onBehalfOf: 'alice', reason: REASON });
+    await world.vote('carol', request, 'approve');
+    const { statement, decided } = await recordOf(taskId, 'turns');
+    expect(statement.votes).toMatchObject([
+      {
+        approver: example('alice'),
+        castBy: { issuer: world.urls.issuer, ...example('dora') },
+        stage: 1,
+        reason: REASON,
+      },
+      { approver: example('carol'), stage: 2 },
+    ]);
+    expect(statement.stages.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
+    expect(decided.people).toMatchObject([{ ...example('dora'), inPlaceOf: example('alice') }, example('carol')]);
+  });
+
+  it('says of a break-glass grant past a quorum that it was one, by whom and why', async () => {
+    const { taskId, request } = await world.held('three');
+    await world.vote('alice', request, 'approve');
+    await world.post('sam', `/requests/${request.id}/break-glass`, { reason: REASON, callDigest: request.callDigest });
+    const { record, statement, decided } = await recordOf(taskId, 'three');
+    expect(record.headline).toBe('The tool ran once. One person granted it alone, by break-glass.');
+    expect(statement.breakGlass).toMatchObject({ by: example('sam'), reason: REASON, via: 'api' });
+    expect(statement.votes).toMatchObject([{ approver: example('alice') }]);
+    expect(decided).toMatchObject({ by: 'break_glass', people: [example('sam')] });
+  });
+
+  it.each(['approve', 'deny'] as const)('names an automatic resolver that says %s', async (verdict) => {
+    world.engine.replies['risk'] = { verdict, reason: REASON };
+    const taskId = await world.heldForEngine();
+    const { statement, decided } = await recordOf(taskId, 'risk');
+    expect(statement.votes).toMatchObject([
+      { approver: { subject: 'automatic:risk' }, verdict, via: 'automatic', reason: REASON },
+    ]);
+    expect(decided).toMatchObject({ by: 'approvers', people: [{ subject: 'automatic:risk' }] });
+  });
+
+  it('names who denied, and who gave the request up', async () => {
+    const [denied, withdrawn] = [await world.held('one'), await world.held('one')];
+    await world.vote('bob', denied.request, 'deny', { reason: REASON });
+    await world.post('carol', `/requests/${withdrawn.request.id}/cancel`, { reason: REASON });
+    const byVote = await recordOf(denied.taskId, 'one');
+    expect(byVote.record).toMatchObject({ state: 'denied', headline: 'The tool did not run.' });
+    expect(byVote.statement).toMatchObject({ status: 'denied', votes: [{ approver: example('bob'), reason: REASON }] });
+    expect(byVote.decided).toMatchObject({ by: 'approvers', people: [example('bob')] });
+    const byHand = await recordOf(withdrawn.taskId, 'one');
+    expect(byHand.record.state).toBe('cancelled');
+    expect(byHand.statement.cancelled).toMatchObject({ by: { subject: 'carol' }, reason: REASON });
+    expect(byHand.decided).toMatchObject({ by: 'withdrawn', people: [{ subject: 'carol' }] });
+  });
+
+  it('has the votes of a stage that ran out of time, and nobody who decided', async () => {
+    const { taskId, request } = await world.held('late');
+    await world.vote('alice', request, 'approve', { reason: REASON });
+    await world.authority.query('UPDATE approvals.access_request SET stage_ends_at = clock_timestamp() WHERE id = $1', [
+      request.id,
+    ]);
+    const { record, statement, decided } = await recordOf(taskId, 'late');
+    expect([record.state, statement.status]).toEqual(['denied', 'denied']);
+    expect(statement.votes).toMatchObject([{ approver: example('alice'), verdict: 'approve' }]);
+    expect(decided).toMatchObject({ by: 'time', people: [] });
+  });
+
+  it('has the votes until its own deadline, and nobody who decided', async () => {
+    const { taskId, request } = await world.held('three');
+    await world.vote('bob', request, 'approve', { reason: REASON });
+    await world.pool.query('UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE task_id = $1', [
+      taskId,
+    ]);
+    // The workflow looks: whoever else carried the deadline out would wait for nobody.
+    await world.pool.query(`SELECT gateway.wake(id) FROM gateway.gated_call WHERE task_id = $1`, [taskId]);
+    const { record, statement, decided } = await recordOf(taskId, 'three');
+    expect(record.record.reason).toBe('request_expired');
+    expect(statement).toMatchObject({ status: 'pending', votes: [{ approver: example('bob'), reason: REASON }] });
+    expect(decided).toMatchObject({ by: 'time', people: [] });
+  });
+
+  it('says that votes are not known where the caller cancelled the call', async () => {
+    const { taskId, request } = await world.held('three');
+    await world.vote('alice', request, 'approve');
+    await world.cancel(taskId);
+    const { statement, decided } = await recordOf(taskId, 'three');
+    expect(statement).toBeUndefined();
+    expect(decided).toMatchObject({ by: 'requester', people: [], why: expect.stringMatching(/not known here/) });
+  });
+
+  it('told the agent nothing of all this', async () => {
+    expect(world.told.length).toBeGreaterThan(10);
+    const told = world.told.join('\n');
+    expect(told).not.toMatch(/Example|canary-reason|alice|bob|carol|dora|sam\b|overseer|ask-|policy_version/);
+  });
+
+  it('stays when the access request and its votes are forgotten', async () => {
+    const { taskId, request } = await world.held('one');
+    await world.vote('alice', request, 'approve', { reason: REASON });
+    const before = await world.record(taskId);
+    await world.authority.query('DELETE FROM approvals.access_request WHERE id = $1', [request.id]);
+    await world.pool.query('UPDATE gateway.gated_call SET retain_until = clock_timestamp() WHERE task_id = $1', [
+      taskId,
+    ]);
+    await world.pool.query('SELECT gateway.forget_ended(1000)');
+    const { record, seal, answers } = await world.readRecord(taskId);
+    expect(record.accessRequests).toEqual(before.record.accessRequests);
+    expect([seal, answers.whoDecided]).toEqual([before.seal, before.answers.whoDecided]);
+  });
+});
+
+describe('the page of a record', () => {
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    page.setDefaultTimeout(120_000);
+  });
+  afterAll(() => browser?.close());
+
+  it('says it all to an auditor who signed in', async () => {
+    const { taskId, request } = await world.held('three');
+    await world.vote('alice', request, 'approve', { reason: REASON });
+    await world.post('sam', `/requests/${request.id}/break-glass`, {
+      reason: `${REASON} 2`,
+      callDigest: request.callDigest,
+    });
+    const { record } = await world.record(taskId);
+    await page.goto(`${world.urls.audit}/outcome-records/by-task/${taskId}`);
+    await page.getByRole('button', { name: /olivia/i }).click();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('by break-glass');
+    const questions = await page.getByRole('region', { name: 'The five questions' }).innerText();
+    expect(questions).toMatch(/On whose decision\?\s+Sam Example \(sam\), by break-glass/);
+    const requests = await page.getByRole('region', { name: 'Access requests' }).innerText();
+    for (const said of [
+      'Alice Example (alice)',
+      'approved',
+      'stage 1 group',
+      'through the API',
+      REASON,
+      `${REASON} 2`,
+      'Sam Example (sam)',
+      'three',
+      world.urls.issuer,
+    ]) {
+      expect(requests).toContain(said);
+    }
+    const policy = await page.locator('section', { hasText: 'Policy decisions' }).innerText();
+    for (const { policyVersion } of record.decisions) expect(policy).toContain(policyVersion);
+    expect(policy).toContain('ask-three');
+  });
+});

@@ -1,0 +1,52 @@
+import type { AccessRequestStatus } from './access-request.ts';
+
+/** A person, an agent or a resolver, as the access request service knew them when they decided. */
+export interface StatedPerson {
+  readonly issuer?: string;
+  readonly subject: string;
+  /** Display name at that time. */
+  readonly name?: string;
+}
+
+/** One vote, as it is stated. */
+export interface StatedVote {
+  /** As whose vote it counts. */
+  readonly approver: StatedPerson;
+  /** Who cast it in the approver's place, by a delegation. */
+  readonly castBy?: StatedPerson;
+  readonly verdict: 'approve' | 'deny';
+  readonly reason?: string;
+  /** The way by which it came. */
+  readonly via?: string;
+  /** Counted from 1. */
+  readonly stage?: number;
+  /** It no longer counted when its stage was settled: the approver had left, or was not of the stage any more. */
+  readonly hasLapsed?: true;
+  /** Instant (RFC 3339, UTC). */
+  readonly at: string;
+}
+
+/** What an access request service states about one request: how it stands, and whose word that rests on. */
+export interface ResolutionStatement {
+  /** As ARAP names it; `pending` where it was read before the end. */
+  readonly status: AccessRequestStatus;
+  readonly template?: string;
+  /** In their order. */
+  readonly stages?: readonly { readonly name: string; readonly quorum?: number }[];
+  readonly votes: readonly StatedVote[];
+  /** One person granted it alone, past the stages. */
+  readonly breakGlass?: {
+    readonly by: StatedPerson;
+    readonly reason: string;
+    readonly via?: string;
+    readonly at: string;
+  };
+  /** Who gave it up: a person, or a client of the service. */
+  readonly cancelled?: { readonly by?: StatedPerson; readonly client?: string; readonly reason?: string };
+}
+
+/**
+ * The statement as it goes on record. It is the word of the access request service, read over an authenticated connection, and no
+ * finding of ours. `unreadable`: there was one, and it could not be read.
+ */
+export type RecordedStatement = ({ readonly kind: 'stated' } & ResolutionStatement) | { readonly kind: 'unreadable' };

@@ -1,0 +1,144 @@
+import type { ResolutionStatement, StatedPerson, StatedVote } from '../access-request/statement.ts';
+import type { EndReason } from './gated-call.ts';
+import type { OutcomeRecord, RecordedAccessRequest } from './outcome-record.ts';
+
+/**
+ * What decided about the call. `approvers`: people, agents or resolvers in their stages. `break_glass`: one person past them.
+ * `withdrawn`: the request was given up where approvers decide. `requester`: whoever made the call. `policy`: a decision after the
+ * approval. `time`: a deadline. `checks`: what is looked at before an execution. `not_stated`: the access request service resolved
+ * the request and did not say who. `unreadable`: what it said could not be read.
+ */
+export type Decider =
+  'approvers' | 'break_glass' | 'withdrawn' | 'requester' | 'policy' | 'time' | 'checks' | 'not_stated' | 'unreadable';
+
+/** Somebody whose word it was, and as whose it counts where they stood in for another. */
+export interface DecidingPerson extends StatedPerson {
+  readonly inPlaceOf?: StatedPerson;
+}
+
+/** On whose decision the call ran, or did not. */
+export interface WhoDecided {
+  readonly by: Decider;
+  /** Whose word it was, as the access request service states. Empty where it was no person's. */
+  readonly people: readonly DecidingPerson[];
+  readonly why: string;
+}
+
+/** Whether one person granted a request of the call past its approvers. */
+export const isPastApprovers = ({ accessRequests }: OutcomeRecord): boolean =>
+  accessRequests.some((one) => statedBy(one)?.breakGlass !== undefined);
+
+/** Answered from the record alone. What the access request service states is its word, and is called so. */
+export function whoDecided(record: OutcomeRecord): WhoDecided {
+  const { state, reason, accessRequests } = record;
+  const last = accessRequests.at(-1);
+  if (state === 'denied' || state === 'cancelled' || state === 'failed') {
+    const how = reason === undefined ? 'checks' : ENDED_BY[reason];
+    return how === 'resolution' ? resolvedBy(last) : { by: how, people: [], why: ENDED_WHY[how] };
+  }
+  return approvedBy(accessRequests.filter(({ approvalId }) => approvalId !== undefined));
+}
+
+/** What ended a call that was not executed. */
+const ENDED_BY = {
+  resolution_denied: 'resolution',
+  resolution_failed: 'resolution',
+  request_cancelled: 'resolution',
+  policy_denied: 'policy',
+  chain_limit: 'policy',
+  obligation_unmet: 'policy',
+  request_expired: 'time',
+  approval_expired: 'time',
+  client_cancelled: 'requester',
+  input_declined: 'requester',
+  approval_used: 'checks',
+  binding_integrity: 'checks',
+  tool_changed: 'checks',
+  requirement_unmet: 'checks',
+  input_missing: 'checks',
+  abandoned: 'checks',
+  submission_refused: 'checks',
+  not_sent: 'checks',
+  no_result: 'checks',
+  restored: 'checks',
+} as const satisfies Record<EndReason, Decider | 'resolution'>;
+
+const ENDED_WHY = {
+  policy: 'Policy was asked again, and did not allow the call.',
+  time: 'A deadline passed. No person ended the call; votes that were cast until then are below where they are known.',
+  requester:
+    'Whoever made the call gave it up. Votes that had been cast are not known here: the request was not read again.',
+  checks: 'No person ended the call: what has to be so before an execution was not, as the reason says.',
+} as const;
+
+/** What the service states about a request, if that could be read. */
+function statedBy({ statement }: RecordedAccessRequest): ResolutionStatement | undefined {
+  return statement?.kind === 'stated' ? statement : undefined;
+}
+
+const NOT_STATED: WhoDecided = {
+  by: 'not_stated',
+  people: [],
+  why: 'The access request service resolved the request and does not state who did. Ask it for its own record.',
+};
+const UNREADABLE: WhoDecided = {
+  by: 'unreadable',
+  people: [],
+  why: 'The access request service states who resolved the request, and what it states could not be read.',
+};
+
+/** Whose approvals an execution rests on, over all access requests of the call. */
+function approvedBy(approved: readonly RecordedAccessRequest[]): WhoDecided {
+  if (approved.length === 0) return { by: 'checks', people: [], why: 'The record holds no approval for the call.' };
+  if (approved.some(({ statement }) => statement?.kind === 'unreadable')) return UNREADABLE;
+  const statements = approved.flatMap((one) => statedBy(one) ?? []);
+  if (statements.length < approved.length) return NOT_STATED;
+  const alone = statements.flatMap(({ breakGlass }) => breakGlass?.by ?? []);
+  const voters = statements.filter(({ breakGlass }) => breakGlass === undefined).flatMap(approversIn);
+  const people = distinct([...alone, ...voters]);
+  if (alone.length > 0) {
+    const why =
+      'One person granted it alone in an emergency, past the approvers of the stages. The access request service states so.';
+    return { by: 'break_glass', people, why };
+  }
+  const why = 'They approved, in every stage as many as it asks for. The access request service states so.';
+  return { by: 'approvers', people, why };
+}
+
+/** Who denied a request, or gave it up. */
+function resolvedBy(request: RecordedAccessRequest | undefined): WhoDecided {
+  if (request?.statement?.kind === 'unreadable') return UNREADABLE;
+  const stated = request && statedBy(request);
+  if (stated === undefined) return NOT_STATED;
+  const { status, cancelled } = stated;
+  if (status === 'cancelled') {
+    const people = cancelled?.by === undefined ? [] : [cancelled.by];
+    return { by: 'withdrawn', people, why: 'The request was given up at the access request service, which states so.' };
+  }
+  if (status === 'failed') {
+    return { by: 'checks', people: [], why: 'The access request service could not decide the request, and states so.' };
+  }
+  const people = distinct(stated.votes.filter(({ verdict }) => verdict === 'deny').map(voterOf));
+  if (status === 'denied' && people.length > 0) {
+    return { by: 'approvers', people, why: 'They denied it. The access request service states so.' };
+  }
+  const why =
+    'The access request service ended the request, and states no denial by anybody: its time, or that of a stage, was over.';
+  return { by: 'time', people: [], why };
+}
+
+/** Those whose approvals settled a stage. One that ran out of time was settled by nobody, whoever had approved in it. */
+function approversIn({ votes, stages = [] }: ResolutionStatement): DecidingPerson[] {
+  const counted = votes.filter((vote) => vote.verdict === 'approve' && vote.hasLapsed === undefined);
+  const isSettled = (stage: number) =>
+    counted.filter((vote) => vote.stage === stage).length >= (stages[stage - 1]?.quorum ?? 1);
+  // A service without stages counts every approval.
+  return counted.filter(({ stage }) => stage === undefined || isSettled(stage)).map(voterOf);
+}
+
+const voterOf = ({ approver, castBy }: StatedVote): DecidingPerson =>
+  castBy === undefined ? approver : { ...castBy, inPlaceOf: approver };
+
+const distinct = (people: readonly DecidingPerson[]): DecidingPerson[] => [
+  ...new Map(people.map((one) => [JSON.stringify([one.subject, one.inPlaceOf?.subject]), one])).values(),
+];
