@@ -43,11 +43,16 @@ const querySchema = z
     from: given(moment),
     until: given(moment),
     cursor: given(reference),
+    before: given(reference),
     limit: given(z.coerce.number().int().min(1).max(MAX_LIMIT)),
   })
   .refine(({ state, disposition }) => !state || !disposition || dispositionOf(state) === disposition, {
     path: ['disposition'],
     message: 'does not occur together with this state',
+  })
+  .refine(({ cursor, before }) => !cursor || !before, {
+    path: ['before'],
+    message: 'does not go together with cursor: a page is older than one position or newer than another',
   });
 
 export type RecordQuery = z.infer<typeof querySchema>;
@@ -58,7 +63,10 @@ export class BadQuery extends Error {}
 export interface Page {
   readonly query: RecordQuery;
   readonly filter: RecordFilter;
+  /** Older than this position. */
   readonly after?: RecordPosition;
+  /** Newer than this position, the nearest ones. */
+  readonly before?: RecordPosition;
   readonly limit: number;
 }
 
@@ -79,8 +87,9 @@ export function readQuery(raw: unknown): Page {
     ...(from && { from }),
     ...(until && { until }),
   };
-  const after = query.cursor === undefined ? undefined : readCursor(query.cursor);
-  return { query, filter, ...(after && { after }), limit: query.limit ?? DEFAULT_LIMIT };
+  const after = query.cursor === undefined ? undefined : readCursor('cursor', query.cursor);
+  const before = query.before === undefined ? undefined : readCursor('before', query.before);
+  return { query, filter, ...(after && { after }), ...(before && { before }), limit: query.limit ?? DEFAULT_LIMIT };
 }
 
 const isDay = (text: string) => day.safeParse(text).success;
@@ -101,11 +110,11 @@ export function writeCursor({ recordedAt, outcomeRef }: RecordPosition): string 
   return Buffer.from(JSON.stringify([recordedAt, outcomeRef])).toString('base64url');
 }
 
-function readCursor(cursor: string): RecordPosition {
+function readCursor(parameter: 'cursor' | 'before', cursor: string): RecordPosition {
   try {
     const [recordedAt, outcomeRef] = position.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));
     return { recordedAt, outcomeRef };
   } catch {
-    throw new BadQuery('cursor: not one that this service gave out; start again without it');
+    throw new BadQuery(`${parameter}: not one that this service gave out; start again without it`);
   }
 }

@@ -59,6 +59,7 @@ export function createAuditApp(http: AuditHttp): Express {
   app.use(http.assets);
   for (const handler of http.signIn.handlers) app.use(handler);
   app.use(auditorsOnly(http, reply));
+  app.use(answerable(reply));
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
   app.get('/outcome-records', listOutcomeRecords(http, reply));
   app.use('/outcome-records', recordRoutes(http, reply));
@@ -99,6 +100,16 @@ function auditorsOnly({ identify, signIn, url, scopes }: AuditHttp, reply: Reply
         ? 'The bearer token is not valid: it may have expired, or be meant for another service.'
         : `Send a bearer token of an auditor whose audience is ${url}.`,
     });
+  };
+}
+
+/** Whoever takes neither a page nor JSON would take the one for what they asked for. @see RFC 9110, section 15.5.7 */
+function answerable(reply: Reply): RequestHandler {
+  return (request, response, next) => {
+    if (request.accepts(['json', 'html']) !== false) return next();
+    const detail =
+      'Every address here answers a page (text/html) or JSON (application/json): ask for one of them. Programs turn the JSON into other forms.';
+    reply.problem(request, response, { status: 406, title: 'There are pages and JSON here', detail });
   };
 }
 

@@ -6,6 +6,9 @@ import { Moment, State, stateInWords } from './parts.tsx';
 
 export interface RecordList {
   readonly items: readonly RecordSummary[];
+  /** With `before`: the page of newer records. */
+  readonly previousCursor?: string;
+  /** With `cursor`: the page of older records. */
   readonly nextCursor?: string;
 }
 
@@ -25,22 +28,37 @@ export function ListPage({ list, query }: { list: RecordList; query: RecordQuery
       ) : (
         <RecordRows items={list.items} />
       )}
-      {list.nextCursor && (
-        <p class="audit-more">
-          <a class="button" rel="next" href={`/outcome-records?${nextPage(query, list.nextCursor)}`}>
-            Older records
-          </a>
-        </p>
-      )}
+      <Pages list={list} query={query} />
     </>
   );
 }
 
-function nextPage(query: RecordQuery, cursor: string): string {
-  const kept = Object.entries({ ...query, cursor }).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
+/** The ways to the pages on both sides. */
+function Pages({ list: { previousCursor, nextCursor }, query }: { list: RecordList; query: RecordQuery }) {
+  if (previousCursor === undefined && nextCursor === undefined) return null;
+  const { cursor: _here, before: _or, ...kept } = query;
+  return (
+    <nav class="audit-more audit-actions" aria-label="Pages">
+      {previousCursor !== undefined && (
+        <a class="button" rel="prev" href={addressOf({ ...kept, before: previousCursor })}>
+          Newer records
+        </a>
+      )}
+      {nextCursor !== undefined && (
+        <a class="button" rel="next" href={addressOf({ ...kept, cursor: nextCursor })}>
+          Older records
+        </a>
+      )}
+      {previousCursor !== undefined && <a href={addressOf(kept)}>Newest records</a>}
+    </nav>
   );
-  return new URLSearchParams(kept).toString();
+}
+
+/** The list with these filters. */
+export function addressOf(query: RecordQuery): string {
+  const kept = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  const text = new URLSearchParams(kept).toString();
+  return text === '' ? '/outcome-records' : `/outcome-records?${text}`;
 }
 
 function Filters({ query }: { query: RecordQuery }) {
@@ -59,7 +77,7 @@ function Filters({ query }: { query: RecordQuery }) {
       </label>
       <Field name="tool" label="Tool" query={query} hint="files__write_file" />
       <Field name="requester" label="Requester" query={query} hint="agent" />
-      <Field name="callDigest" label="Call digest" query={query} hint="sha-256:…" />
+      <Field name="callDigest" label="Call digest" query={query} hint="hmac-sha-256:…" />
       <Field name="from" label="From (UTC)" query={query} type="date" />
       <Field name="until" label="Until (UTC)" query={query} type="date" />
       <div class="audit-actions">

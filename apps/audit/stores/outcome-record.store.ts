@@ -58,7 +58,7 @@ export interface RecordFilter {
   readonly until?: string;
 }
 
-/** The last record of a page: the next page holds what comes after it. */
+/** A record at an end of a page: the next page holds what comes after the last, the one before what comes before the first. */
 export interface RecordPosition {
   readonly recordedAt: string;
   readonly outcomeRef: string;
@@ -66,8 +66,11 @@ export interface RecordPosition {
 
 /** Reads outcome records and the evidence beside them; writes nothing. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface OutcomeRecords {
-  /** Newest first, at most `limit`. */
-  list(filter: RecordFilter, page: { after?: RecordPosition; limit: number }): Promise<readonly StoredRecord[]>;
+  /** Newest first, at most `limit`: the newest of all, those after a position, or those right before one. */
+  list(
+    filter: RecordFilter,
+    page: { after?: RecordPosition; before?: RecordPosition; limit: number },
+  ): Promise<readonly StoredRecord[]>;
   byRef(outcomeRef: string): Promise<StoredEvidence | undefined>;
   byTask(taskId: string): Promise<StoredEvidence | undefined>;
   /** By the id of our decision row or by the PDP's own id of the evaluation. */
@@ -104,6 +107,7 @@ const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "
   LEFT JOIN gateway.call_binding b ON b.gated_call_id = r.gated_call_id`;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
+const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
 
 /** The store on a pool whose sessions are read-only. */
 export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest'>): OutcomeRecords {
@@ -121,15 +125,16 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
   return {
     async list(filter, page) {
       const { callDigest, requester, ...rest } = filter;
-      const keys = {
+      const key = {
         ...(callDigest !== undefined && { callDigest: keyed(callDigest) }),
         ...(requester !== undefined && { requesterKey: digest(requester) }),
       };
-      const { where, values } = conditions({ ...rest, ...keys }, page.after);
+      const { where, values } = conditions({ ...rest, ...key }, page);
       const limit = `$${values.push(page.limit)}`;
       const text = `SELECT ${RECORD} FROM gateway.outcome_record r
-        JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id ${where} ${NEWEST_FIRST} LIMIT ${limit}`;
-      return query<StoredRecord>(text, values);
+        JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id ${where} ${page.before ? OLDEST_FIRST : NEWEST_FIRST} LIMIT ${limit}`;
+      const found = await query<StoredRecord>(text, values);
+      return page.before ? found.reverse() : found;
     },
     byRef: async (outcomeRef) => (await evidence('r.outcome_ref = $1', [outcomeRef]))[0],
     byTask: async (taskId) => (await evidence('r.task_id = $1', [taskId]))[0],
@@ -152,7 +157,7 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
 
 type StoredFilter = Omit<RecordFilter, 'requester'> & { readonly requesterKey?: string };
 
-function conditions(filter: StoredFilter, after: RecordPosition | undefined) {
+function conditions(filter: StoredFilter, { after, before }: { after?: RecordPosition; before?: RecordPosition }) {
   const values: (string | number)[] = [];
   const parts: string[] = [];
   const add = (condition: (place: string) => string, value: string | undefined) => {
@@ -164,9 +169,11 @@ function conditions(filter: StoredFilter, after: RecordPosition | undefined) {
   add((place) => `r.call_digest = ${place}`, filter.callDigest);
   add((place) => `r.recorded_at >= ${place}::timestamptz`, filter.from);
   add((place) => `r.recorded_at < ${place}::timestamptz`, filter.until);
-  if (after) {
-    const places = [`$${values.push(after.recordedAt)}::timestamptz`, `$${values.push(after.outcomeRef)}`];
-    parts.push(`(r.recorded_at, r.outcome_ref) < (${places.join(', ')})`);
-  }
+  const beside = (how: '<' | '>', { recordedAt, outcomeRef }: RecordPosition) => {
+    const places = [`$${values.push(recordedAt)}::timestamptz`, `$${values.push(outcomeRef)}`];
+    parts.push(`(r.recorded_at, r.outcome_ref) ${how} (${places.join(', ')})`);
+  };
+  if (after) beside('<', after);
+  if (before) beside('>', before);
   return { where: parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '', values };
 }

@@ -49,7 +49,9 @@ describe('the list of outcome records', () => {
     expect(await tasksOf('disposition=approved-executed')).toEqual([executed.taskId]);
     expect(await tasksOf('tool=mail__send')).toEqual([other.taskId]);
     expect(await tasksOf('requester=bob')).toEqual([denied.taskId]);
-    expect(await tasksOf(`callDigest=${executed.opening.binding.callDigest}`)).toEqual([executed.taskId]);
+    expect(await tasksOf(`callDigest=${TEST_SEALS.digest(executed.opening.binding.callDigest)}`)).toEqual([
+      executed.taskId,
+    ]);
     expect(await tasksOf(`from=${at}`)).toEqual([other.taskId, denied.taskId]);
     expect(await tasksOf(`until=${at}`)).toEqual([executed.taskId]);
     expect(await tasksOf('state=denied&tool=mail__send')).toEqual([]);
@@ -77,6 +79,9 @@ describe('the list of outcome records', () => {
     ['tool=a%00b', 'tool'],
     ['colour=red', 'colour'],
     ['cursor=abc', 'cursor'],
+    ['before=abc', 'before'],
+    ['cursor=a&before=b', 'before'],
+    [`callDigest=sha-256:${'0'.repeat(64)}`, 'hmac-sha-256'],
     [`cursor=${Buffer.from('["0000-01-01T00:00:00.000000Z","x"]').toString('base64url')}`, 'cursor'],
   ])('refuses %s and names the parameter', async (query, named) => {
     const { status, headers, body } = await audit.json(`/outcome-records?${query}`);
@@ -114,6 +119,27 @@ describe('paging', () => {
     expect(new Set(seen).size).toBe(7);
   });
 
+  it('goes back page by page to where it came from, and to a whole first page', async () => {
+    const tool = 'both__ways';
+    for (let i = 0; i < 7; i += 1) await audit.calls.end('denied', anOpening({ tool }));
+    const page = async (way: string) => (await audit.json(`/outcome-records?tool=${tool}&limit=3${way}`)).body;
+    const tasks = ({ items }: { items: Item[] }) => items.map(({ taskId }) => taskId);
+    const pages = [await page('')];
+    while (pages.at(-1).nextCursor) pages.push(await page(`&cursor=${pages.at(-1).nextCursor}`));
+    expect(pages.map((one) => one.items.length)).toEqual([3, 3, 1]);
+    expect(pages.map((one) => one.previousCursor !== undefined)).toEqual([false, true, true]);
+    const second = await page(`&before=${pages[2].previousCursor}`);
+    expect(tasks(second)).toEqual(tasks(pages[1]));
+    expect(second.nextCursor).toBe(pages[1].nextCursor);
+    const first = await page(`&before=${second.previousCursor}`);
+    expect(tasks(first)).toEqual(tasks(pages[0]));
+    expect(first.previousCursor).toBeUndefined();
+    // A record that came in between stands on a page before, which is then the first again.
+    await audit.calls.end('denied', anOpening({ tool }));
+    expect((await page(`&before=${pages[1].previousCursor}`)).items).toHaveLength(3);
+    expect(await page(`&before=${first.nextCursor}`)).toMatchObject({ items: [{}, {}, {}] });
+  });
+
   it('keeps the filters on the page that a browser shows', async () => {
     const { text } = await audit.get('/outcome-records?tool=paging__tool&limit=2', { accept: 'text/html' });
     const next = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -130,6 +156,20 @@ describe('pages', () => {
     expect(await type('text/html,application/xhtml+xml,*/*;q=0.8')).toContain('text/html');
     expect(await type('application/json')).toContain('application/json');
     expect(await type('*/*')).toContain('application/json');
+  });
+
+  it('are not given for JSON, nor JSON for something else: what is asked for and is not here is refused', async () => {
+    for (const path of ['', `/by-task/${executed.taskId}`]) {
+      for (const accept of ['text/csv', 'application/xml, text/plain;q=0.5']) {
+        const { status, headers, text } = await audit.get(`/outcome-records${path}`, { accept });
+        expect([status, headers.get('content-type')]).toEqual([
+          406,
+          expect.stringContaining('application/problem+json'),
+        ]);
+        expect(JSON.parse(text).detail).toContain('application/json');
+      }
+    }
+    expect((await audit.get('/outcome-records', { accept: 'text/csv, application/json;q=0.1' })).status).toBe(200);
   });
 
   it('tell calls of one tool apart by the first digits of their digests', async () => {
