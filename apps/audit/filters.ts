@@ -14,6 +14,14 @@ export const reference = z
   .string()
   .regex(/^[^\p{Cc}]{1,300}$/u, 'between 1 and 300 characters, none of them a control character');
 
+/**
+ * How records name a call. The plain digest finds nothing: whoever may ask by it can try every value of a short secret among the
+ * arguments, until one is answered.
+ */
+export const callDigest = z
+  .string()
+  .regex(/^hmac-sha-256:[0-9a-f]{64}$/, 'the keyed digest that records show, hmac-sha-256: and 64 hexadecimal digits');
+
 const day = z.iso.date();
 /** A day (`2026-11-21`, in UTC) or an instant with its time zone. Years before 1970 are slips of the pen. */
 const moment = z
@@ -39,7 +47,7 @@ const querySchema = z
     disposition: given(z.enum(DISPOSITIONS)),
     tool: given(reference),
     requester: given(reference),
-    callDigest: given(reference),
+    callDigest: given(callDigest),
     from: given(moment),
     until: given(moment),
     cursor: given(reference),

@@ -1,7 +1,8 @@
-import { Router, type Request, type Response } from 'express';
+import { Router, type Request, type RequestHandler, type Response } from 'express';
 import type { Logger } from 'pino';
 import { reference } from '../filters.ts';
 import { CallPage } from '../pages/call-page.tsx';
+import { addressOf } from '../pages/list-page.tsx';
 import { RecordPage } from '../pages/record-page.tsx';
 import { viewOf, type RecordSource, type RecordView } from '../record-view.ts';
 import type { Reply } from '../reply.tsx';
@@ -36,18 +37,7 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
     const detail = `The policy decision point used this evaluation id more than once: ${refs}.`;
     reply.problem(request, response, { status: 409, title: 'Several records name this decision', detail });
   });
-  router.get('/by-call/:id', async (request, response) => {
-    const stored = await search(request, (id) => records.byCall(id));
-    const items = stored.map(read);
-    const [first] = items;
-    if (!first) return nothingFound(reply, request, response);
-    const title = 'Records of one call';
-    reply.send(request, response, {
-      title,
-      data: { items },
-      page: () => <CallPage items={[first, ...items.slice(1)]} />,
-    });
-  });
+  router.get('/by-call/:id', showCall({ records, read, reply }));
   router.get('/:id', async (request, response) => {
     const outcomeRef = idOf(request);
     const found = outcomeRef === undefined ? undefined : await records.byRef(outcomeRef);
@@ -55,6 +45,39 @@ export function recordRoutes({ records, seals, log }: RecordSource & { readonly 
     sendRecord(reply, request, response, read(found));
   });
   return router;
+}
+
+interface ShowCall {
+  readonly records: RecordSource['records'];
+  readonly read: (stored: StoredEvidence) => RecordView;
+  readonly reply: Reply;
+}
+
+/** The newest records of a call, by its keyed digest. */
+function showCall({ records, read, reply }: ShowCall): RequestHandler {
+  return async (request, response) => {
+    const digest = idOf(request);
+    if (digest?.startsWith('sha-256:')) {
+      return reply.problem(request, response, {
+        status: 400,
+        title: 'A call is found by its keyed digest',
+        detail:
+          'Ask with the digest that records show (hmac-sha-256:…). Of a plain one, `countersign audit show` makes it for an operator, who has the digest key.',
+      });
+    }
+    if (digest === undefined) return nothingFound(reply, request, response);
+    const { found, isWhole } = await records.byCall(digest);
+    const items = found.map(read);
+    const [first] = items;
+    if (!first) return nothingFound(reply, request, response);
+    const title = 'Records of one call';
+    reply.send(request, response, {
+      title,
+      // The list has the rest, page by page.
+      data: { items, ...(!isWhole && { more: addressOf({ callDigest: first.callDigest }) }) },
+      page: () => <CallPage items={[first, ...items.slice(1)]} isWhole={isWhole} />,
+    });
+  };
 }
 
 /** The id in the path, or `undefined` when nothing can have such an id. */

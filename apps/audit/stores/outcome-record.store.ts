@@ -75,7 +75,8 @@ export interface OutcomeRecords {
   byTask(taskId: string): Promise<StoredEvidence | undefined>;
   /** By the id of our decision row or by the PDP's own id of the evaluation. */
   byDecision(decisionId: string): Promise<readonly StoredEvidence[]>;
-  byCall(callDigest: string): Promise<readonly StoredEvidence[]>;
+  /** The newest records of a call; `isWhole`: there are no others. The list has all of them. */
+  byCall(callDigest: string): Promise<{ readonly found: readonly StoredEvidence[]; readonly isWhole: boolean }>;
   /** The state of a call that has not ended, and so has no record yet. */
   openState(taskId: string): Promise<GatedCallState | undefined>;
 }
@@ -111,8 +112,6 @@ const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
 
 /** The store on a pool whose sessions are read-only. */
 export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest'>): OutcomeRecords {
-  // Auditors may name a call by the plain digest that approvers see.
-  const keyed = (callDigest: string) => (callDigest.startsWith('sha-256:') ? digest(callDigest) : callDigest);
   const query = async <Row extends QueryResultRow>(text: string, values: (string | number | null)[]) => {
     try {
       return (await pool.query<Row>(text, values)).rows;
@@ -124,11 +123,8 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
     query<StoredEvidence>(`${EVIDENCE} WHERE ${where} ${NEWEST_FIRST} LIMIT ${LOOKUP_LIMIT}`, values);
   return {
     async list(filter, page) {
-      const { callDigest, requester, ...rest } = filter;
-      const key = {
-        ...(callDigest !== undefined && { callDigest: keyed(callDigest) }),
-        ...(requester !== undefined && { requesterKey: digest(requester) }),
-      };
+      const { requester, ...rest } = filter;
+      const key = requester === undefined ? {} : { requesterKey: digest(requester) };
       const { where, values } = conditions({ ...rest, ...key }, page);
       const limit = `$${values.push(page.limit)}`;
       const text = `SELECT ${RECORD} FROM gateway.outcome_record r
@@ -144,7 +140,10 @@ export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest
            UNION SELECT d.gated_call_id FROM gateway.decision d WHERE d.id = $2::uuid)`,
         [decisionId, UUID.test(decisionId) ? decisionId : null],
       ),
-    byCall: (callDigest) => evidence('r.call_digest = $1', [keyed(callDigest)]),
+    async byCall(callDigest) {
+      const found = await evidence('r.call_digest = $1', [callDigest]);
+      return { found, isWhole: found.length < LOOKUP_LIMIT };
+    },
     async openState(taskId) {
       const [call] = await query<{ state: GatedCallState; ended: boolean }>(
         'SELECT state, ended_at IS NOT NULL AS ended FROM gateway.gated_call WHERE task_id = $1',

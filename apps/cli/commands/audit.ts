@@ -4,17 +4,22 @@ import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-re
 import { createApi } from '../api.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
-import { findOutcomeRecords, isReliable, outcomeInWords, outcomeSummary } from '../outcome-record.ts';
+import { callDigestOf } from '../call-digest.ts';
+import { findOutcomeRecord, findRecordsOfCall, isReliable, outcomeInWords, outcomeSummary } from '../outcome-record.ts';
 import { CliError, json, moment, table } from '../output.ts';
 import { signIn } from '../people.ts';
 
-const page = z.object({ items: z.array(outcomeSummary), nextCursor: z.string().optional() });
+const page = z.object({
+  items: z.array(outcomeSummary),
+  nextCursor: z.string().optional(),
+  previousCursor: z.string().optional(),
+});
 
 interface Options {
   readonly as?: string;
   readonly json?: boolean;
 }
-const FILTERS = ['state', 'tool', 'requester', 'callDigest', 'from', 'until', 'limit', 'cursor'] as const;
+const FILTERS = ['state', 'tool', 'requester', 'callDigest', 'from', 'until', 'limit', 'cursor', 'before'] as const;
 type ListOptions = Options & Partial<Record<(typeof FILTERS)[number], string>>;
 
 /** `audit`: outcome records, as one of the auditors. */
@@ -22,7 +27,8 @@ export function auditCommand(io: Io): Command {
   const signedIn = async (options: Options, command: Command) => {
     const { config } = readConfig(io, command);
     const { token, urls } = await signIn(io, config, { audience: 'audit', name: options.as, role: 'auditor' });
-    return { url: urls.audit, api: createApi(urls.audit, token) };
+    const digestOf = (text: string) => callDigestOf(io, config, text);
+    return { url: urls.audit, api: createApi(urls.audit, token), digestOf };
   };
   const common = (command: Command) =>
     command
@@ -36,18 +42,26 @@ export function auditCommand(io: Io): Command {
     .option('--from <when>', 'a day (UTC) or an instant, inclusive')
     .option('--until <when>', 'a day (UTC), inclusive, or an instant, exclusive')
     .option('--limit <n>', 'how many, at most 200')
-    .option('--cursor <cursor>', 'where the last page ended')
+    .option('--cursor <cursor>', 'older ones: where the page before ended')
+    .option('--before <cursor>', 'newer ones: where the page after began')
     .action(async (options: ListOptions, command: Command) => {
-      const filters = FILTERS.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
+      const { api, digestOf } = await signedIn(options, command);
+      const { callDigest } = options;
+      const named = {
+        ...options,
+        ...(callDigest !== undefined && { callDigest: (await digestOf(callDigest)) ?? callDigest }),
+      };
+      const filters = FILTERS.flatMap((name) => (named[name] === undefined ? [] : [[name, named[name]]]));
       const query = new URLSearchParams(filters).toString();
-      const { api } = await signedIn(options, command);
       showList(io, options, await api.get(`/outcome-records?${query}`, page));
     });
-  const show = common(new Command('show').description('show what is on record, with the four questions answered'))
+  const show = common(new Command('show').description('show what is on record, with the five questions answered'))
     .addArgument(new Argument('<id>', 'task id, decision or evaluation id, call digest, or outcome reference'))
     .action(async (id: string, options: Options, command: Command) => {
-      const { api, url } = await signedIn(options, command);
-      const found = await findOutcomeRecords(api, id);
+      const { api, url, digestOf } = await signedIn(options, command);
+      const callDigest = await digestOf(id);
+      const found =
+        callDigest === undefined ? [await findOutcomeRecord(api, id)] : await findRecordsOfCall(api, callDigest);
       if (options.json) io.out(json(found.length === 1 ? found[0] : { items: found }));
       else io.out(found.map((one) => outcomeInWords(one, url)).join('\n\n'));
       if (found.some((one) => !isReliable(one))) throw new CliError('the record cannot be relied on; see above');
@@ -55,8 +69,9 @@ export function auditCommand(io: Io): Command {
   return new Command('audit').description('look outcome records up, as an auditor').addCommand(list).addCommand(show);
 }
 
-function showList(io: Io, options: Options, { items, nextCursor }: z.infer<typeof page>): void {
-  if (options.json) return io.out(json({ items, ...(nextCursor !== undefined && { nextCursor }) }));
+function showList(io: Io, options: Options, found: z.infer<typeof page>): void {
+  const { items, nextCursor, previousCursor } = found;
+  if (options.json) return io.out(json(found));
   if (items.length === 0) return io.err('No record matches.');
   const rows = items.map((one) => [
     moment(one.recordedAt),
@@ -67,5 +82,6 @@ function showList(io: Io, options: Options, { items, nextCursor }: z.infer<typeo
     one.sealIntact ? 'intact' : 'BROKEN',
   ]);
   io.out(table(['RECORDED', 'STATE', 'TOOL', 'FOR', 'TASK', 'SEAL'], rows));
+  if (previousCursor !== undefined) io.err(`There are newer ones: --before ${previousCursor}`);
   if (nextCursor !== undefined) io.err(`There are more: --cursor ${nextCursor}`);
 }

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { anOpening, TEST_SEALS } from '../../support/gated-calls.ts';
-import { CANARY_RESULT } from './ended-calls.ts';
+import { CANARY_RESULT, type EndedCall } from './ended-calls.ts';
 import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 
 const CANARY = 'canary-in-the-arguments';
 const withCanary = () => anOpening({ args: { path: '/etc/passwd', content: `${CANARY} ${Math.random()}` } });
+const keyed = ({ opening }: EndedCall) => TEST_SEALS.digest(opening.binding.callDigest);
 const sha256 = (text: string) => `sha-256:${createHash('sha256').update(text).digest('hex')}`;
 
 let audit: AuditUnderTest;
@@ -23,7 +24,7 @@ describe('an outcome record', () => {
     failed: ['no', 'failure', undefined, 0],
   } as const;
 
-  it.each(TERMINAL_STATES)('answers the four questions for a call that ended as %s', async (state) => {
+  it.each(TERMINAL_STATES)('answers the five questions for a call that ended as %s', async (state) => {
     const call = await audit.calls.end(state, withCanary());
     const { status, body } = await audit.json(`/outcome-records/by-task/${call.taskId}`);
     const [didRun, verdict, disposition, claimCount] = expected[state];
@@ -66,7 +67,7 @@ describe('an outcome record', () => {
   it('is the same by task, by either name of a decision, by call and by its own reference', async () => {
     const call = await audit.calls.end('executed');
     const byTask = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
-    const { body: byCall } = await audit.json(`/outcome-records/by-call/${call.opening.binding.callDigest}`);
+    const { body: byCall } = await audit.json(`/outcome-records/by-call/${keyed(call)}`);
     expect(byCall.items).toEqual([byTask]);
     for (const path of [
       `by-decision/${call.decisionId}`,
@@ -88,7 +89,7 @@ describe('an outcome record', () => {
   it('never shows arguments or a result, as JSON or as a page', async () => {
     const call = await audit.calls.end('executed', withCanary());
     const { outcomeRef } = (await audit.json(`/outcome-records/by-task/${call.taskId}`)).body;
-    for (const path of ['', `/${outcomeRef}`, `/by-call/${call.opening.binding.callDigest}`]) {
+    for (const path of ['', `/${outcomeRef}`, `/by-call/${keyed(call)}`]) {
       for (const accept of ['application/json', 'text/html']) {
         const { text } = await audit.get(`/outcome-records${path}`, { accept });
         expect(text).toContain(outcomeRef);
@@ -110,7 +111,7 @@ describe('an outcome record', () => {
       expect.objectContaining({ taskId: second.taskId, state: 'denied', outcomeRef: expect.stringMatching(/^out_/) }),
       { taskId: open.taskId, state: 'pending' },
     ]);
-    const byCall = await audit.json(`/outcome-records/by-call/${opening.binding.callDigest}`);
+    const byCall = await audit.json(`/outcome-records/by-call/${keyed(first)}`);
     expect(byCall.body.items.map((item: { taskId: string }) => item.taskId)).toEqual([second.taskId, first.taskId]);
   });
 

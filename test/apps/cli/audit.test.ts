@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startAuditApp, type AuditUnderTest } from '../audit/audit-app.ts';
 import type { EndedCall } from '../audit/ended-calls.ts';
+import { SEALING_SECRETS, TEST_SEALS } from '../../support/gated-calls.ts';
 import { Desk } from './run.ts';
 
 let audit: AuditUnderTest;
@@ -17,7 +18,9 @@ afterAll(async () => {
   await audit.stop();
 });
 
-const run = (...args: string[]) => desk.run(['audit', ...args], { env: { COUNTERSIGN_TOKEN: 'any' } });
+const env = { COUNTERSIGN_TOKEN: 'any' };
+const withKey = { ...env, COUNTERSIGN_DIGEST_KEY: SEALING_SECRETS.digestKey };
+const run = (...args: string[]) => desk.run(['audit', ...args], { env: withKey });
 
 describe('audit list', () => {
   it('lists records newest first, and passes filters on', async () => {
@@ -41,7 +44,10 @@ describe('audit list', () => {
     const { out, err } = await run('list', '--limit', '1');
     expect(out).toContain(denied.taskId);
     const cursor = /--cursor (\S+)/.exec(err)?.[1] ?? '';
-    expect((await run('list', '--limit', '1', '--cursor', cursor)).out).toContain(executed.taskId);
+    const older = await run('list', '--limit', '1', '--cursor', cursor);
+    expect(older.out).toContain(executed.taskId);
+    const before = /--before (\S+)/.exec(older.err)?.[1] ?? '';
+    expect((await run('list', '--limit', '1', '--before', before)).out).toContain(denied.taskId);
   });
 });
 
@@ -50,7 +56,9 @@ describe('audit show', () => {
     const { taskId, decisionId, evaluationId, opening } = executed;
     const { outcomeRef } = JSON.parse((await run('show', taskId, '--json')).out);
     const digest = opening.binding.callDigest;
-    for (const id of [taskId, decisionId, evaluationId, digest, digest.replace('sha-256:', ''), outcomeRef]) {
+    const keyed = TEST_SEALS.digest(digest);
+    const names = [taskId, decisionId, evaluationId, keyed, digest, digest.replace('sha-256:', ''), outcomeRef];
+    for (const id of names) {
       const { code, out } = await run('show', id);
       expect(code).toBe(0);
       expect(out).toContain('The tool ran once.');
@@ -58,10 +66,17 @@ describe('audit show', () => {
     }
   });
 
-  it('answers the four questions', async () => {
+  it('finds nothing by a plain digest where the digest key is not, and says who can', async () => {
+    const { code, out, err } = await desk.run(['audit', 'show', executed.opening.binding.callDigest], { env });
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(/ask an operator.*COUNTERSIGN_DIGEST_KEY/);
+  });
+
+  it('answers the five questions', async () => {
     const { out } = await run('show', denied.taskId);
     expect(out).toContain('The tool did not run.');
     expect(out).toMatch(/Did it run\? +no\./);
+    expect(out).toMatch(/Who decided\? +not stated\./);
     expect(out).toMatch(/Which call\? +hmac-sha-256:/);
     expect(out).toMatch(/Decided first\? +yes \(denial\)/);
     expect(out).toMatch(/Could it run twice\? +no\./);
