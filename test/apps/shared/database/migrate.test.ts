@@ -62,7 +62,11 @@ describe('migrate', () => {
     expect((await migrate(database.url, folder)).applied).toEqual(['1_one', '2_two']);
     rmSync(join(folder, '1_one'), { recursive: true });
     write('3_three', 'CREATE TABLE three (id int);');
-    expect(await migrate(database.url, folder)).toEqual({ applied: ['3_three'], unknown: ['1_one'], renewedRights: false });
+    expect(await migrate(database.url, folder)).toEqual({
+      applied: ['3_three'],
+      unknown: ['1_one'],
+      renewedRights: false,
+    });
   });
 
   it('sends function bodies in dollar quotes unharmed', async () => {
