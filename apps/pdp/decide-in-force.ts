@@ -1,7 +1,8 @@
-import { POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
+import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import { cedarPolicies } from './cedar/policy-engine.ts';
 import { isPermitted } from './cedar/requestable.ts';
-import { createDecide, type Decide, type DecideWith, type DecisionBody } from './decide.ts';
+import { createDecide, type Decide, type Decided, type DecideWith, type DecisionBody } from './decide.ts';
 import type { DecisionLog } from './decision-log.ts';
 import type { PolicyEngine } from './policy-engine.ts';
 import { schemaUrls } from './request-schemas.ts';
@@ -10,7 +11,7 @@ import type { PolicySource } from './versions/source.ts';
 import { shortVersion, type PolicyVersion } from './versions/version.ts';
 
 /** What decisions need beside the policies, and what stays the same when these change. */
-export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 'requestSchemaUrl' | 'note'> {
+export interface Standing extends Omit<DecideWith, 'engine' | 'policyVersion' | 'requestSchemaUrl' | 'stamp' | 'note'> {
   /** Address of the PDP. */
   readonly url: string;
   readonly decisionLog: DecisionLog | undefined;
@@ -60,17 +61,26 @@ export function decideBy(
   { id, engine, requestSchemas }: Version,
   { url, decisionLog, searching: _searching, ...standing }: Standing,
 ): Decide {
-  const decide = createDecide({
+  return createDecide({
     ...standing,
     engine,
     policyVersion: id,
     requestSchemaUrl: schemaUrls(requestSchemas, url),
+    stamp: (body, of) => stamped(body, { ...of, version: id }),
     log: standing.log.child({ policyVersion: shortVersion(id) }),
     ...(decisionLog && { note: (decided) => decisionLog.note(id, decided) }),
   });
-  return async (request, requester) => stamped(await decide(request, requester), id);
 }
 
-function stamped(body: DecisionBody, version: string): DecisionBody {
-  return { ...body, context: { ...body.context, [POLICY_VERSION_MEMBER]: version } };
+/**
+ * The answer with what it rests on. Our own gateway and worker put decisions on record, so they are told which policies determined
+ * this one; ids of policies are no concern of other enforcement points (ARAP-DEN-19).
+ */
+function stamped(
+  body: DecisionBody,
+  { answer, requester, version }: Pick<Decided, 'answer' | 'requester'> & { version: string },
+): DecisionBody {
+  const policies = answer.kind === 'failed' || requester !== PEP_CLIENT_ID ? [] : answer.policies;
+  const named = policies.length > 0 && { [POLICIES_MEMBER]: policies };
+  return { ...body, context: { ...body.context, ...named, [POLICY_VERSION_MEMBER]: version } };
 }

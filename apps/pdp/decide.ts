@@ -1,8 +1,6 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
-import { POLICIES_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
-import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import { bindDenial, type SignBindingToken } from './binding-token.ts';
 import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
 import type { PolicyAnswer, Requestable } from './cedar/requestable.ts';
@@ -44,6 +42,8 @@ export interface DecideWith {
   readonly requestCatalogsUrl: (template: string, evaluationId: string) => string | undefined;
   readonly denialTtlSeconds: number;
   readonly log: Logger;
+  /** Adds what an answer rests on. */
+  readonly stamp?: (body: DecisionBody, of: Pick<Decided, 'answer' | 'requester'>) => DecisionBody;
   /** Told of every evaluation, before it is answered; may neither throw nor wait. */
   readonly note?: (decided: Decided) => void;
 }
@@ -54,6 +54,7 @@ const RETRY_AFTER_SECONDS = 5;
 const UNAVAILABLE = 'access_request_unavailable';
 
 export function createDecide(deps: DecideWith): Decide {
+  const { stamp = (body) => body } = deps;
   return async (request, requester) => {
     // What the enforcement point can do is nothing that is decided on, and binds nothing: it may be another by the time of an approval.
     const { approval, [SUPPORTED_MEMBER]: declared, ...context } = request.context;
@@ -62,24 +63,13 @@ export function createDecide(deps: DecideWith): Decide {
     // A member that is null counts as left out (AZ-TR-14).
     if (approval === undefined || approval === null) {
       const answer = await ask(deps, asked);
-      return finished(await answerFirst(deps, answer, asked), answer, requester);
+      return stamp(withObligations(await answerFirst(deps, answer, asked), answer), { answer, requester });
     }
     const visible = deps.engine.contextOf(request.action.name);
     const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
     const answer = await ask(deps, asked, verdict);
-    return finished(await answerAgain(deps, { answer, verdict }, asked), answer, requester);
+    return stamp(withObligations(await answerAgain(deps, { answer, verdict }, asked), answer), { answer, requester });
   };
-}
-
-/**
- * The answer with everything that goes along with it. Our own gateway and worker put decisions on record, so they are told which
- * policies determined this one; ids of policies are no concern of other enforcement points (ARAP-DEN-19).
- */
-function finished(body: DecisionBody, answer: PolicyAnswer, requester: string): DecisionBody {
-  const whole = withObligations(body, answer);
-  const policies = answer.kind === 'failed' ? [] : answer.policies;
-  if (requester !== PEP_CLIENT_ID || policies.length === 0) return whole;
-  return { ...whole, context: { ...whole.context, [POLICIES_MEMBER]: policies } };
 }
 
 interface Asked {

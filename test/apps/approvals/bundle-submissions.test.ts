@@ -56,7 +56,10 @@ describe('the submission of a bundle', () => {
         status_endpoint: `${service.config.urls.accessRequests}/${body.task.id}`,
         expires_at: expect.any(String),
         display: { title: 'Waiting for an approver' },
-        links: { cancel: `${service.config.urls.accessRequests}/${body.task.id}/cancel` },
+        links: {
+          cancel: `${service.config.urls.accessRequests}/${body.task.id}/cancel`,
+          [RESOLUTION_LINK]: `${service.config.urls.accessRequests}/${body.task.id}/resolution`,
+        },
         items: submitted.map((item) => ({ ...item, status: 'pending' })),
       },
     });

@@ -126,7 +126,7 @@ describe('stages in the database', () => {
     await store.create(request);
     await store.castVote(newVote(request));
     const forged = `INSERT INTO approvals.vote SELECT access_request_id, stage, counts_in, 'https://idp.test/', approver_subject,
-      approver_roles, cast_by, delegation_id, verdict, reason, call_digest, via, at FROM approvals.vote WHERE access_request_id = $1`;
+      approver_name, approver_roles, cast_by, cast_by_name, delegation_id, verdict, reason, call_digest, via, at FROM approvals.vote WHERE access_request_id = $1`;
     await expect(db.pool.query(forged, [request.id])).rejects.toMatchObject({ code: '23505' });
     const back = 'UPDATE approvals.access_request SET stages = $2 WHERE id = $1';
     await expect(db.pool.query(back, [request.id, JSON.stringify([aStage()])])).rejects.toMatchObject({

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import * as z from 'zod';
-import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
+import {
+  POLICIES_MEMBER,
+  POLICY_VERSION_MEMBER,
+  RESOLUTION_LINK,
+} from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
@@ -18,12 +22,15 @@ import { waitFor } from '../../support/wait-for.ts';
 const instant = z.iso.datetime({ offset: true });
 const display = z.strictObject({ title: z.string().optional(), description: z.string().optional() });
 /** Everything that is sent, and nothing else: members beside these would have to be extensions, and have their names. */
-const policyVersion = { [POLICY_VERSION_MEMBER]: z.string().regex(/^sha-256:/) };
+const basis = {
+  [POLICY_VERSION_MEMBER]: z.string().regex(/^sha-256:/),
+  [POLICIES_MEMBER]: z.array(z.string()).min(1),
+};
 const SHAPES = {
   denial: z.strictObject({
     decision: z.literal(false),
     context: z.strictObject({
-      ...policyVersion,
+      ...basis,
       evaluation_id: z.string(),
       evaluated_at: instant,
       reason: z.string(),
@@ -41,7 +48,7 @@ const SHAPES = {
   permit: z.strictObject({
     decision: z.literal(true),
     context: z.strictObject({
-      ...policyVersion,
+      ...basis,
       approval: z.strictObject({ id: z.string(), approved_until: instant }),
     }),
   }),
@@ -53,7 +60,7 @@ const SHAPES = {
       expires_at: instant,
       progress: z.strictObject({ current_step: z.int().min(1), total_steps: z.int().min(1) }).loose(),
       display: z.strictObject({ title: z.string() }),
-      links: z.strictObject({ cancel: z.url().optional(), ticket: z.url() }),
+      links: z.strictObject({ cancel: z.url().optional(), ticket: z.url(), [RESOLUTION_LINK]: z.url() }),
     }),
     result: z
       .strictObject({

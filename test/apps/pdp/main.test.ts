@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
-import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/pdp/metadata.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
@@ -21,7 +21,12 @@ import {
   recordingLog,
 } from '../../support/pdp.ts';
 
-const VERSION = { [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/) };
+/** What a decision rests on. */
+const restsOn = (...policies: string[]) => ({
+  [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
+  [POLICIES_MEMBER]: policies,
+});
+const CHANGE = restsOn('files-change');
 
 let database: TestDatabase;
 let keyServer: HttpServer;
@@ -76,7 +81,7 @@ const approve = (request: EvaluationRequest, key = arsKey) =>
 describe('the decision point with the example policies', () => {
   it('permits what is free', async () => {
     const answer = await post(config.urls.pdp, aCall('files__read_file'));
-    expect(answer.body).toEqual({ decision: true, context: VERSION });
+    expect(answer.body).toEqual({ decision: true, context: restsOn('files-look') });
   });
 
   it('denies a change, offers a request for it, and has it on record [ARAP-EID-02, ARAP-GEN-07, PRJ-02]', async () => {
@@ -108,7 +113,7 @@ describe('the decision point with the example policies', () => {
     const approval = await approve(request);
     const permit = {
       decision: true,
-      context: { approval: { id: approval.id, approved_until: approval.approved_until }, ...VERSION },
+      context: { approval: { id: approval.id, approved_until: approval.approved_until }, ...CHANGE },
     };
     expect((await post(config.urls.pdp, presenting(request, approval))).body).toEqual(permit);
     const before = fetched;
@@ -127,7 +132,7 @@ describe('the decision point with the example policies', () => {
     const before = fetched;
     for (let time = 0; time < 5; time += 1) {
       const answer = await post(config.urls.pdp, presenting(request, foreign));
-      expect(answer.body.context).toEqual({ reason: 'approval_unverifiable', next_action: 'none', ...VERSION });
+      expect(answer.body.context).toEqual({ reason: 'approval_unverifiable', next_action: 'none', ...CHANGE });
     }
     expect(fetched - before).toBeLessThanOrEqual(1);
   });
@@ -194,7 +199,7 @@ describe('an approval that was taken back', () => {
     revocations = list;
     expect(await answer()).toEqual({
       decision: false,
-      context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5, ...VERSION },
+      context: { reason: 'grant_pending', next_action: 'retry', retry_after: 5, ...CHANGE },
     });
   });
 
