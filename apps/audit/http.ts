@@ -135,7 +135,7 @@ function toProblem(log: Logger, reply: Reply): ErrorRequestHandler {
       log.error({ alarm: 'sealing_key_missing', err: error }, 'an outcome record cannot be opened');
       const detail =
         'It is sealed under a key that this application was not started with, which says nothing against the record. ' +
-        'Its log names the key. Try again when the key was added to COUNTERSIGN_SEALING_KEYS.';
+        'Its log names the key. Try again when the key was added to COUNTERSIGN_RECORD_SEALING_KEYS.';
       return reply.problem(request, response, { status: 503, title: 'This record cannot be opened here', detail });
     }
     log.error({ err: error }, 'an audit request failed');

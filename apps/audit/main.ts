@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createSeals } from '../../activities/stores/seals.ts';
+import { createRecordSeals } from '../../activities/stores/seals.ts';
 import { SIGN_IN_PATH, signInRouter } from '../shared/auth/sign-in.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -18,7 +18,7 @@ import { createReadOnlyPool } from './stores/read-only-pool.ts';
 
 const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit } as const;
 const COOKIE = 'countersign_audit';
-const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'sealingKeys', 'digestKey'] as const;
+const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'recordSealingKeys', 'digestKey'] as const;
 
 export interface AuditDeps {
   readonly log: Logger;
@@ -35,7 +35,7 @@ export async function startAudit(
   { log, databaseUrl }: AuditDeps,
 ): Promise<Running> {
   const url = config.urls.audit;
-  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
+  const seals = createRecordSeals(secrets);
   const records = createReadOnlyPool(databaseUrl);
   const sessionPool = createPool(databaseUrl, SESSION_POOL);
   const sessions = createSessions({

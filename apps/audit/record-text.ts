@@ -106,7 +106,7 @@ const requesterSchema = z.object({
  * Reads the text of a record and opens what is sealed in it. `undefined` when it is not one: the text was altered, is of
  * another version, or its seals cannot be opened. Throws `ERR_SEALING_KEY_UNAVAILABLE` when they can, though not by this process.
  */
-export function readRecordText(recorded: string, keys: CallSeals): OutcomeRecord | undefined {
+export function readRecordText(recorded: string, keys: Pick<CallSeals, 'open'>): OutcomeRecord | undefined {
   try {
     const parsed: unknown = JSON.parse(recorded, (_key, value: unknown) => (value === null ? undefined : value));
     const { sealedRequester, accessRequests, ...record } = recordSchema.parse(parsed);
@@ -126,7 +126,7 @@ type SealedAccessRequest = z.infer<typeof recordSchema>['accessRequests'][number
 
 function openAccessRequest(
   { sealedHandle, sealedStatement, sealedApproval, ...request }: SealedAccessRequest,
-  keys: CallSeals,
+  keys: Pick<CallSeals, 'open'>,
 ): RecordedAccessRequest {
   const { generation } = request;
   const handle = sealedHandle && keys.open('submission.sealed_handle', sealedHandle, generation);

@@ -1,10 +1,8 @@
-import * as z from 'zod';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { isIntact } from '../../workflows/domain/gated-call/call-binding.ts';
 import { dispositionOf, type Disposition } from '../../workflows/domain/gated-call/disposition.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
 import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
-import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
+import type { RecordSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { readRecordText } from './record-text.ts';
 import type { LateResult, OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
 import { sha256 } from '../shared/sha256.ts';
@@ -12,7 +10,7 @@ import { sha256 } from '../shared/sha256.ts';
 /** Where records come from, and what opens what is sealed in them. */
 export interface RecordSource {
   readonly records: OutcomeRecords;
-  readonly seals: Seals;
+  readonly seals: RecordSeals;
 }
 
 /** One line of the list. */
@@ -50,8 +48,8 @@ export interface RecordView extends RecordSummary {
 const UNREADABLE = '(cannot be read)';
 
 /** A list entry; the seal is checked here too. */
-export function summaryOf(stored: StoredRecord, seals: Seals): RecordSummary {
-  const keys = seals.forCall(stored.gatedCallId, { call: null, record: stored.recordKey });
+export function summaryOf(stored: StoredRecord, seals: RecordSeals): RecordSummary {
+  const keys = seals.ofRecord(stored.gatedCallId, stored.recordKey);
   try {
     return summarize(stored, readRecordText(stored.body, keys));
   } catch (error) {
@@ -80,8 +78,8 @@ function summarize(stored: StoredRecord, record: OutcomeRecord | undefined): Rec
  * The record with its answers, derived from the sealed text and held against the evidence. Throws `ERR_SEALING_KEY_UNAVAILABLE`
  * when this process cannot open it: that says nothing against the record.
  */
-export function viewOf(stored: StoredEvidence, seals: Seals): RecordView {
-  const keys = seals.forCall(stored.gatedCallId, { call: stored.callKey, record: stored.recordKey });
+export function viewOf(stored: StoredEvidence, seals: RecordSeals): RecordView {
+  const keys = seals.ofRecord(stored.gatedCallId, stored.recordKey);
   const record = readRecordText(stored.body, keys);
   const summary = summarize(stored, record);
   const seal = {
@@ -91,13 +89,13 @@ export function viewOf(stored: StoredEvidence, seals: Seals): RecordView {
     text: stored.body,
   } as const;
   if (!record) return { ...summary, sealIntact: false, headline: 'The tool may have run.', seal };
-  const answers = answersOf(record, {
-    ...evidenceOf(stored, record, {
+  const answers = answersOf(
+    record,
+    evidenceOf(stored, record, {
       sealIntact: summary.sealIntact,
       requesterKey: seals.digest(record.requester.subject),
     }),
-    boundArguments: boundArguments(stored, { keys, seals }),
-  });
+  );
   const { lateResult } = stored;
   return { ...summary, headline: answers.headline, answers, record, ...(lateResult && { lateResult }), seal };
 }
@@ -108,7 +106,7 @@ function evidenceOf(
   stored: StoredEvidence,
   record: OutcomeRecord,
   { sealIntact, requesterKey }: { sealIntact: boolean; requesterKey: string },
-): Omit<Evidence, 'boundArguments'> {
+): Evidence {
   return {
     sealIntact,
     indexMatches:
@@ -119,28 +117,12 @@ function evidenceOf(
       stored.callDigest === record.callDigest &&
       stored.requesterKey === requesterKey &&
       stored.recordedAt === record.recordedAt,
+    bindingMatches:
+      stored.binding === null ||
+      (stored.binding.tool === record.tool && stored.binding.callDigest === record.callDigest),
     claimCount: stored.claimCount,
     invocationCount: stored.invocationCount,
     transitions: stored.transitions,
     siblings: stored.siblings,
   };
 }
-
-/** Whether what the call is bound to still has the digest that was recorded. It is opened for that, and goes nowhere. */
-function boundArguments(
-  stored: StoredEvidence,
-  { keys, seals }: { keys: CallSeals; seals: Seals },
-): Evidence['boundArguments'] {
-  const { boundTool: tool, sealedContent, callKey } = stored;
-  if (tool === null || sealedContent === null || callKey === null) return 'removed';
-  try {
-    const content: unknown = JSON.parse(keys.open('call_binding.sealed_content', sealedContent));
-    const { arguments: text, callDigest } = boundSchema.parse(content);
-    const isBound = seals.digest(callDigest) === stored.callDigest;
-    return isBound && isIntact({ tool, arguments: text, callDigest }, sha256) ? 'match' : 'differ';
-  } catch {
-    return 'differ';
-  }
-}
-
-const boundSchema = z.object({ arguments: z.string(), callDigest: z.string() });

@@ -44,6 +44,7 @@ export const GATEWAY_SECRETS = [
   'accessRequestToken',
   'callbackSecret',
   'sealingKeys',
+  'recordSealingKeys',
   'digestKey',
 ] as const;
 type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
@@ -110,7 +111,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     durable: config.mode === 'production',
     log: deps.log,
   });
-  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
+  const seals = createSeals(secrets);
   const upstreams = deps.upstreams ?? connectUpstreams(config, log);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {

@@ -47,7 +47,13 @@ const OUTBOX_CONCURRENCY = 16;
 const REST_OF_STOP_MS = 5_000;
 
 /** The secrets that the worker holds. */
-export const WORKER_SECRETS = ['pdpToken', 'accessRequestToken', 'sealingKeys', 'digestKey'] as const;
+export const WORKER_SECRETS = [
+  'pdpToken',
+  'accessRequestToken',
+  'sealingKeys',
+  'recordSealingKeys',
+  'digestKey',
+] as const;
 type WorkerSecrets = Pick<Secrets, (typeof WORKER_SECRETS)[number]>;
 
 export interface WorkerDeps {
@@ -93,7 +99,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     durable: config.mode === 'production',
     log: deps.log,
   });
-  const seals = createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
+  const seals = createSeals(secrets);
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
   const authority = connectAuthority(
     config.authority,

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import type { SealingKey } from '../../activities/stores/key-ring.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
-import { createSeals } from '../../activities/stores/seals.ts';
+import { createRecordSeals, createSeals } from '../../activities/stores/seals.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { summaryOf, viewOf } from '../../apps/audit/record-view.ts';
 import { createOutcomeRecords } from '../../apps/audit/stores/outcome-record.store.ts';
@@ -14,26 +13,26 @@ import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../../activities/sha256.ts';
 import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
 import { stepsIn, type World } from '../support/steps.ts';
 
 type Call = Awaited<ReturnType<ReturnType<typeof gatedCallFixture>['opened']>>;
+type Key = ReturnType<typeof sealingKey>;
 const { digestKey } = SEALING_SECRETS;
 
 const own = ownCalls();
 
 /** Sealing keys that no other test has. */
-function twoKeys(): { old: SealingKey; next: SealingKey } {
-  const key = (name: string, byte: number) => ({
-    kid: `${name}-${randomUUID()}`,
-    k: Buffer.alloc(32, byte).toString('base64url'),
-  });
+function twoKeys(): { old: Key; next: Key } {
+  const key = (name: string, byte: number) => sealingKey(`${name}-${randomUUID()}`, byte);
   return { old: key('old', 1), next: key('next', 2) };
 }
 
 /** What gateway, worker and audit do with stored calls, in processes that were started with these keys just now. */
-function startedWith(keys: readonly SealingKey[]) {
+function startedWith(keys: readonly Key[]) {
   const { pool } = own.db;
-  const seals = createSeals({ keys, digestKey });
+  const secrets = sealingSecrets(keys, digestKey);
+  const [seals, recordSeals] = [createSeals(secrets), createRecordSeals(secrets)];
   const fixture = gatedCallFixture(pool, { seals });
   const records = createOutcomeRecords(pool, seals);
   const lines: Record<string, unknown>[] = [];
@@ -44,6 +43,7 @@ function startedWith(keys: readonly SealingKey[]) {
   });
   return {
     seals,
+    recordSeals,
     fixture,
     lines,
     step,
@@ -63,7 +63,7 @@ function startedWith(keys: readonly SealingKey[]) {
       expect(view).toMatchObject({ state: 'executed', result: '{"content":[]}' });
       const record = await records.byTask(taskId);
       if (record === undefined) throw new Error('there is no record');
-      const { sealIntact, requester, answers } = viewOf(record, seals);
+      const { sealIntact, requester, answers } = viewOf(record, recordSeals);
       expect([sealIntact, requester, answers?.contradictions]).toEqual([true, CALLER.subject, []]);
     },
   };
@@ -81,7 +81,7 @@ const statesOf = async (calls: readonly Call[]) => {
 };
 
 /** Two sets of processes whose keys are changed while calls are opened and led on by whichever has them at hand. */
-function twoSets(first: readonly SealingKey[]) {
+function twoSets(first: readonly Key[]) {
   const sets: [Started, Started] = [startedWith(first), startedWith(first)];
   const calls: Call[] = [];
   /** Every failure for want of a key, by its message. */
@@ -111,7 +111,7 @@ function twoSets(first: readonly SealingKey[]) {
     async rewrap(): Promise<number> {
       return (await sets[0].rewrap()) + (await sets[1].rewrap());
     },
-    restart(which: 0 | 1, keys: readonly SealingKey[]): void {
+    restart(which: 0 | 1, keys: readonly Key[]): void {
       sets[which] = startedWith(keys);
     },
   };
@@ -221,11 +221,11 @@ describe('a process without the key of a call', () => {
     const call = await set.fixture.granted();
     await set.step({}).claimExecution(call);
     await invoke(set.step({}), call);
-    const { seals, fixture } = without();
-    const record = await createOutcomeRecords(own.db.pool, seals).byTask(call.taskId);
+    const { recordSeals, fixture } = without();
+    const record = await createOutcomeRecords(own.db.pool, recordSeals).byTask(call.taskId);
     if (record === undefined) throw new Error('there is no record');
-    expect(summaryOf(record, seals)).toMatchObject({ sealIntact: true, requester: '(cannot be read)' });
-    expect(() => viewOf(record, seals)).toThrow(missing);
+    expect(summaryOf(record, recordSeals)).toMatchObject({ sealIntact: true, requester: '(cannot be read)' });
+    expect(() => viewOf(record, recordSeals)).toThrow(missing);
     await expect(fixture.calls.findTask(call.taskId, ownerKey(CALLER))).rejects.toThrow(missing);
   });
 

@@ -4,16 +4,17 @@ import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts
 import { createSeals } from '../../activities/stores/seals.ts';
 import { gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
 
-const NEXT = { kty: 'oct' as const, kid: 'next', k: Buffer.alloc(32, 9).toString('base64url') };
+const NEXT = sealingKey('next', 9);
 const { sealingKeys: old, digestKey } = SEALING_SECRETS;
 
 describe('a change of the sealing key', () => {
   const own = ownCalls();
 
-  const both = createSeals({ keys: [NEXT, ...old], digestKey });
+  const both = createSeals(sealingSecrets([NEXT, ...old], digestKey));
   const storeWith = (keys: typeof old) =>
-    createLifecycleStore(own.db.pool, { seals: createSeals({ keys, digestKey }), retentionMs: 1_000 });
+    createLifecycleStore(own.db.pool, { seals: createSeals(sealingSecrets(keys, digestKey)), retentionMs: 1_000 });
   const rewrapAll = async () => {
     let total = 0;
     for (let count = -1; count !== 0; total += count) count = await rewrapDataKeys(own.db.pool, both, 3);
@@ -47,7 +48,9 @@ describe('a change of the sealing key', () => {
   it('goes on past any number of calls that only another process can open', async () => {
     const call = await own.fixture.pending();
     for (const kid of ['a', 'z']) {
-      const foreign = gatedCallFixture(own.db.pool, { seals: createSeals({ keys: [{ ...NEXT, kid }], digestKey }) });
+      const foreign = gatedCallFixture(own.db.pool, {
+        seals: createSeals(sealingSecrets([{ ...NEXT, kid }], digestKey)),
+      });
       for (let n = 0; n < 3; n += 1) await foreign.calls.cancel((await foreign.pending()).gatedCallId);
     }
     expect(await rewrapDataKeys(own.db.pool, both, 2)).toBe(1);

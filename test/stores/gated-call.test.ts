@@ -128,7 +128,7 @@ describe('finding a task', () => {
     expect(reference).toMatch(/^req_[0-9a-f]{32}$/);
     expect([reference, other].map((one) => calls.taskIdOf(one))).toEqual(opened.map(({ taskId }) => taskId));
     expect(await calls.findTask(reference, ownerKey(CALLER))).toBeUndefined();
-    const elsewhere = createSeals({ keys: SEALING_SECRETS.sealingKeys, digestKey: 'another digest key' });
+    const elsewhere = createSeals({ ...SEALING_SECRETS, digestKey: 'another digest key' });
     expect(gatedCallFixture(db.pool, { seals: elsewhere }).calls.taskIdOf(reference)).not.toBe(opened[0]?.taskId);
   });
 

@@ -62,6 +62,42 @@ describe('the enforcement role', () => {
   });
 });
 
+describe('the auditors’ role', () => {
+  let db: TestDatabase;
+  let pool: Pool;
+  beforeAll(async () => {
+    db = await createTestDatabase();
+    pool = await login(db, 'countersign_auditor');
+  });
+  afterAll(async () => {
+    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
+    await pool.end();
+    await db.pool.query(`DROP ROLE ${user}`);
+    await db.drop();
+  });
+
+  it('reads no column in which anything of a call is sealed, and no key of calls', async () => {
+    const { rows } = await db.pool.query<{ name: string; column: string }>(
+      `SELECT table_schema || '.' || table_name AS name, quote_ident(column_name) AS column
+       FROM information_schema.columns WHERE table_schema IN ('gateway', 'approvals', 'pdp') ORDER BY 1, 2`,
+    );
+    const readable: string[] = [];
+    for (const { name, column } of rows) {
+      const isReadable = await pool.query(`SELECT ${column} FROM ${name} LIMIT 1`).then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toMatchObject(DENIED);
+          return false;
+        },
+      );
+      if (isReadable) readable.push(`${name}.${column}`);
+    }
+    expect(rows.filter(({ column }) => column.startsWith('sealed_')).length).toBeGreaterThan(10);
+    expect(readable.filter((one) => /[.]sealed_|call_key|_request|pdp[.]/.test(one))).toEqual([]);
+    expect(readable).toEqual(expect.arrayContaining(['gateway.outcome_record.body', 'gateway.data_key.record_key']));
+  });
+});
+
 describe.each([
   ['countersign_approvals', 'gateway.gated_call', 'approvals.access_request'],
   ['countersign_approvals', 'pdp.evaluation', 'approvals.access_request'],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { createSeals } from '../../activities/stores/seals.ts';
+import { createRecordSeals, createSeals } from '../../activities/stores/seals.ts';
+import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
 
-const key = (kid: string, byte: number) => ({ kid, k: Buffer.alloc(32, byte).toString('base64url') });
 const DIGEST_KEY = 'a digest key that is for tests';
-const seals = createSeals({ keys: [key('now', 1), key('before', 2)], digestKey: DIGEST_KEY });
+const seals = createSeals(sealingSecrets([sealingKey('now', 1), sealingKey('before', 2)], DIGEST_KEY));
 const broken = expect.objectContaining({ code: 'ERR_SEAL_BROKEN', retryable: false }) as unknown as Error;
 
 describe('what is sealed', () => {
@@ -56,7 +56,7 @@ describe('what is sealed', () => {
 });
 
 describe('the keys of the configuration', () => {
-  const old = createSeals({ keys: [key('before', 2)], digestKey: DIGEST_KEY });
+  const old = createSeals(sealingSecrets([sealingKey('before', 2)], DIGEST_KEY));
 
   it('open what an earlier one sealed, and can be changed under what is sealed', () => {
     const call = old.forNewCall('one');
@@ -64,7 +64,7 @@ describe('the keys of the configuration', () => {
     expect(seals.forCall('one', call.wrapped).open('submission.sealed_body', sealed)).toBe('text');
     const again = seals.rewrap(call.wrapped);
     expect(seals.currentKeyId).toBe('now');
-    const alone = createSeals({ keys: [key('now', 1)], digestKey: DIGEST_KEY });
+    const alone = createSeals(sealingSecrets([sealingKey('now', 1)], DIGEST_KEY));
     expect(alone.forCall('one', again).open('submission.sealed_body', sealed)).toBe('text');
     const missing = expect.objectContaining({
       ...{ code: 'ERR_SEALING_KEY_UNAVAILABLE', retryable: true, message: expect.stringContaining('"before"') },
@@ -75,8 +75,38 @@ describe('the keys of the configuration', () => {
   it('cannot be taken for one another', () => {
     const call = old.forNewCall('one');
     const sealed = call.seal('submission.sealed_body', 'text');
-    const impostor = createSeals({ keys: [key('before', 3)], digestKey: DIGEST_KEY });
+    const impostor = createSeals(sealingSecrets([sealingKey('before', 3)], DIGEST_KEY));
     expect(() => impostor.forCall('one', call.wrapped).open('submission.sealed_body', sealed)).toThrow(broken);
+  });
+});
+
+describe('the keys of records', () => {
+  const secrets = sealingSecrets([sealingKey('now', 1), sealingKey('before', 2)], DIGEST_KEY);
+
+  it('open what auditors may read, and nothing else of a call', () => {
+    const call = seals.forNewCall('one');
+    const requester = call.seal('call_binding.sealed_requester', 'requester');
+    const content = call.seal('call_binding.sealed_content', 'content');
+    for (const column of ['call_binding.sealed_requester', 'call_binding.sealed_content'] as const) {
+      for (const key of [call.wrapped.call, call.wrapped.record]) {
+        const record = createRecordSeals(secrets).ofRecord('one', key ?? '');
+        const isRequester = column === 'call_binding.sealed_requester' && key === call.wrapped.record;
+        if (isRequester) expect(record.open(column, requester)).toBe('requester');
+        else expect(() => record.open(column, column.endsWith('content') ? content : requester)).toThrow(broken);
+      }
+    }
+  });
+
+  it.each([
+    ['another name', () => ({ recordSealingKeys: [sealingKey('now', 8), sealingKey('other', 9)] })],
+    ['another order', (keys: typeof secrets) => ({ recordSealingKeys: keys.recordSealingKeys.toReversed() })],
+    ['one key less', (keys: typeof secrets) => ({ recordSealingKeys: keys.recordSealingKeys.slice(1) })],
+    ['a key of calls', () => ({ recordSealingKeys: [sealingKey('now', 2), sealingKey('before', 9)] })],
+  ])('do not go with those of calls when they have %s', (_, change) => {
+    const refused = expect.objectContaining({
+      ...{ code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('COUNTERSIGN_RECORD_SEALING_KEYS') },
+    }) as unknown as Error;
+    expect(() => createSeals({ ...secrets, ...change(secrets) })).toThrow(refused);
   });
 });
 
@@ -85,7 +115,7 @@ describe('a keyed digest', () => {
     expect(seals.digest('text')).toMatch(/^hmac-sha-256:[0-9a-f]{64}$/);
     expect(seals.digest('text')).toBe(seals.digest('text'));
     expect(seals.digest('text')).not.toBe(seals.digest('texts'));
-    const others = createSeals({ keys: [key('now', 1)], digestKey: 'another key of some length' });
+    const others = createSeals(sealingSecrets([sealingKey('now', 1)], 'another key of some length'));
     expect(others.digest('text')).not.toBe(seals.digest('text'));
   });
 });

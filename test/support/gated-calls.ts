@@ -7,18 +7,18 @@ import { databaseNow } from '../../activities/stores/stored-call.ts';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { createSeals } from '../../activities/stores/seals.ts';
+import { createRecordSeals, createSeals } from '../../activities/stores/seals.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
+import { sealingKey, sealingSecrets } from './sealing-secrets.ts';
 
 /** The sealing secrets of tests, as a deployable gets them. */
-export const SEALING_SECRETS = {
-  sealingKeys: [{ kty: 'oct' as const, kid: 'test', k: Buffer.alloc(32, 7).toString('base64url') }],
-  digestKey: 'a digest key that is for tests',
-};
-export const TEST_SEALS = createSeals({ keys: SEALING_SECRETS.sealingKeys, digestKey: SEALING_SECRETS.digestKey });
+export const SEALING_SECRETS = sealingSecrets([sealingKey('test', 7)], 'a digest key that is for tests');
+export const TEST_SEALS = createSeals(SEALING_SECRETS);
+/** What the audit side has of them. */
+export const TEST_RECORD_SEALS = createRecordSeals(SEALING_SECRETS);
 
 const HOUR_MS = 3_600_000;
 /** How often a decision may have grown old before that is what was found. */

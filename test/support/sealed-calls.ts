@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
-import { createSeals } from '../../activities/stores/seals.ts';
-import type { Secrets } from '../../apps/shared/config/secrets.ts';
+import { createSeals, type SealingSecrets } from '../../activities/stores/seals.ts';
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { OpenRequest } from './decisions.ts';
@@ -9,11 +8,10 @@ import type { OpenRequest } from './decisions.ts';
 /** A database with what opens it. */
 export interface SealedDatabase {
   readonly database: Pool;
-  readonly secrets: Pick<Secrets, 'sealingKeys' | 'digestKey'>;
+  readonly secrets: SealingSecrets;
 }
 
-export const sealsOf = ({ secrets }: SealedDatabase) =>
-  createSeals({ keys: secrets.sealingKeys, digestKey: secrets.digestKey });
+export const sealsOf = ({ secrets }: SealedDatabase) => createSeals(secrets);
 
 interface Row extends WrappedKeys {
   readonly id: string;

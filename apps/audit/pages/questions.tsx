@@ -7,7 +7,6 @@ import { Code, Visible } from '../../shared/pages/visible.tsx';
 const DID_RUN = { yes: ['Yes', 'info'], no: ['No', 'info'], unknown: ['Unknown', 'warn'] } as const;
 /** What an auditor has to look into, whatever else is so. */
 const toneOf = (by: Decider) => (['break_glass', 'not_stated', 'unreadable'].includes(by) ? 'warn' : 'info');
-const BOUND = { match: 'info', removed: 'info', differ: 'bad' } as const;
 
 /** The five questions that an auditor asks, each with its answer and the reason for it. */
 export function Questions({ answers }: { answers: Answers }) {
@@ -21,7 +20,7 @@ export function Questions({ answers }: { answers: Answers }) {
       <Question ask="On whose decision?" answer={<Deciders of={whoDecided} />} tone={toneOf(whoDecided.by)}>
         <p>{whoDecided.why}</p>
       </Question>
-      <Question ask="Which call was it?" answer={<Visible text={call.tool} />} tone={BOUND[call.boundArguments]}>
+      <Question ask="Which call was it?" answer={<Visible text={call.tool} />} tone="info">
         <p>
           <Code text={call.callDigest} />
         </p>

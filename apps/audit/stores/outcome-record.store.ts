@@ -1,6 +1,6 @@
 import type { Pool, QueryResultRow } from 'pg';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
-import type { Seals } from '../../../workflows/domain/gated-call/sealing.ts';
+import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
 
@@ -41,10 +41,8 @@ export interface StoredEvidence extends StoredRecord {
   readonly transitions: readonly { readonly seq: number; readonly to: GatedCallState }[];
   readonly siblings: readonly SiblingCall[];
   readonly lateResult: LateResult | null;
-  /** What the call is bound to, sealed. Null once it is no longer kept, like its key. */
-  readonly boundTool: string | null;
-  readonly sealedContent: string | null;
-  readonly callKey: string | null;
+  /** What the call is bound to, as the enforcement side looks it up. Null once it is no longer kept. */
+  readonly binding: { readonly tool: string; readonly callDigest: string } | null;
 }
 
 export interface RecordFilter {
@@ -89,8 +87,9 @@ const RECORDED_AT = `${inUtc('r.recorded_at')} AS "recordedAt"`;
 const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
   r.requester_key AS "requesterKey", r.body, r.digest, ${RECORDED_AT}`;
 // One statement reads one snapshot, so record and evidence cannot differ by something that happened in between.
-const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "sealedContent",
-  k.call_key AS "callKey",
+const EVIDENCE = `SELECT ${RECORD},
+  (SELECT json_build_object('tool', b.tool, 'callDigest', b.call_digest)
+     FROM gateway.call_binding b WHERE b.gated_call_id = r.gated_call_id) AS binding,
   (SELECT g.trace_id FROM gateway.gated_call g WHERE g.id = r.gated_call_id) AS trace,
   (SELECT count(*)::int FROM gateway.execution_claim x WHERE x.gated_call_id = r.gated_call_id) AS "claimCount",
   (SELECT count(*)::int FROM gateway.invocation x WHERE x.gated_call_id = r.gated_call_id) AS "invocationCount",
@@ -104,14 +103,13 @@ const EVIDENCE = `SELECT ${RECORD}, b.tool AS "boundTool", b.sealed_content AS "
      WHERE g.id <> r.gated_call_id AND g.id IN (
        SELECT s.gated_call_id FROM gateway.call_binding s WHERE s.call_digest = r.call_digest
        UNION SELECT s.gated_call_id FROM gateway.outcome_record s WHERE s.call_digest = r.call_digest)) AS siblings
-  FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id
-  LEFT JOIN gateway.call_binding b ON b.gated_call_id = r.gated_call_id`;
+  FROM gateway.outcome_record r JOIN gateway.data_key k ON k.gated_call_id = r.gated_call_id`;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const NEWEST_FIRST = 'ORDER BY r.recorded_at DESC, r.outcome_ref DESC';
 const OLDEST_FIRST = 'ORDER BY r.recorded_at, r.outcome_ref';
 
 /** The store on a pool whose sessions are read-only. */
-export function createOutcomeRecords(pool: Pool, { digest }: Pick<Seals, 'digest'>): OutcomeRecords {
+export function createOutcomeRecords(pool: Pool, { digest }: Pick<RecordSeals, 'digest'>): OutcomeRecords {
   const query = async <Row extends QueryResultRow>(text: string, values: (string | number | null)[]) => {
     try {
       return (await pool.query<Row>(text, values)).rows;

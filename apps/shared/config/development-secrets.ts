@@ -95,6 +95,7 @@ async function makeSecrets(): Promise<SecretsFile> {
     sessionSecret: token(),
     oidcClientSecret: token(),
     sealingKeys: [{ kty: 'oct', kid: 'development', k: token() }],
+    recordSealingKeys: [{ kty: 'oct', kid: 'development', k: token() }],
     digestKey: token(),
     pdpSigningKey: await signingKey(),
     accessRequestSigningKey: await signingKey(),

@@ -4,11 +4,14 @@ import { secretsSchema, type Secrets } from './secrets.ts';
 export const SECRET_NAMES = secretsSchema.keyof().options;
 
 const NO_PRIVATE_KEY = 'no private key in JWK form with a kid';
+const NO_SEALING_KEYS =
+  'no list of symmetric keys in JWK form, each with a kid of its own and 32 bytes in k (base64url)';
 /** What is wrong with one that cannot be used. */
 const RULES: { readonly [Name in keyof Secrets]?: string } = {
   pdpSigningKey: NO_PRIVATE_KEY,
   accessRequestSigningKey: NO_PRIVATE_KEY,
-  sealingKeys: 'no list of symmetric keys in JWK form, each with a kid of its own and 32 bytes in k (base64url)',
+  sealingKeys: NO_SEALING_KEYS,
+  recordSealingKeys: NO_SEALING_KEYS,
 };
 
 /** `pdpSigningKey` → `COUNTERSIGN_PDP_SIGNING_KEY` */

@@ -10,6 +10,12 @@ const sealingKeySchema = z.looseObject({
   k: z.string().regex(/^[\w-]{43}$/),
 });
 
+/** What is sealed names its key, so no two may have one name. */
+const sealingKeysSchema = z
+  .array(sealingKeySchema)
+  .min(1)
+  .refine((keys) => new Set(keys.map(({ kid }) => kid)).size === keys.length);
+
 /**
  * Everything that must not be printed. In development the values are made once and kept in the state folder
  * (mode 0600); in production each comes from an environment variable of the same name in upper snake case.
@@ -27,14 +33,10 @@ export const secretsSchema = z.strictObject({
   sessionSecret: text,
   /** OIDC client secret of the inbox and of the audit pages. */
   oidcClientSecret: text,
-  /**
-   * Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. What
-   * is sealed names its key, so no two may have one name.
-   */
-  sealingKeys: z
-    .array(sealingKeySchema)
-    .min(1)
-    .refine((keys) => new Set(keys.map(({ kid }) => kid)).size === keys.length),
+  /** Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. */
+  sealingKeys: sealingKeysSchema,
+  /** Keys that seal what auditors may read of gated calls: for each of `sealingKeys` one of its name, in the same order. */
+  recordSealingKeys: sealingKeysSchema,
   /** For digests that say nothing to those without it. It can never be changed: nothing would be found again. */
   digestKey: text,
   /** Private ES256 key of the PDP: signs binding tokens. */

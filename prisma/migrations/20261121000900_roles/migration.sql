@@ -46,8 +46,8 @@ BEGIN
   END LOOP;
 END $$;
 
-GRANT USAGE ON SCHEMA gateway TO countersign_enforcement, countersign_auditor;
-GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement, countersign_auditor;
+GRANT USAGE ON SCHEMA gateway TO countersign_enforcement;
+GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement;
 GRANT INSERT ON gateway.decision TO countersign_enforcement;
 GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
 GRANT EXECUTE ON FUNCTION
@@ -79,7 +79,15 @@ GRANT SELECT ON ALL TABLES IN SCHEMA pdp TO countersign_pdp;
 GRANT INSERT ON pdp.evaluation TO countersign_pdp;
 GRANT EXECUTE ON FUNCTION pdp.forget_evaluations TO countersign_pdp;
 
-GRANT USAGE ON SCHEMA audit TO countersign_auditor;
+-- Auditors get the columns that their pages are made of. None of them holds an argument, a result or a key of calls, sealed or not.
+GRANT USAGE ON SCHEMA gateway, audit TO countersign_auditor;
+GRANT SELECT ON gateway.outcome_record, gateway.call_event TO countersign_auditor;
+GRANT SELECT (gated_call_id, record_key) ON gateway.data_key TO countersign_auditor;
+GRANT SELECT (id, task_id, state, trace_id, created_at, ended_at) ON gateway.gated_call TO countersign_auditor;
+GRANT SELECT (gated_call_id, tool, call_digest) ON gateway.call_binding TO countersign_auditor;
+GRANT SELECT (id, gated_call_id, evaluation_id) ON gateway.decision TO countersign_auditor;
+GRANT SELECT (gated_call_id) ON gateway.execution_claim, gateway.invocation TO countersign_auditor;
+GRANT SELECT (gated_call_id, is_error, result_digest, recorded_at) ON gateway.late_evidence TO countersign_auditor;
 GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;
 
 -- Each process looks whether the database is of its version.

@@ -4,7 +4,7 @@ import { createAuditApp } from '../../../apps/audit/http.ts';
 import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
 import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { TEST_SEALS } from '../../support/gated-calls.ts';
+import { TEST_RECORD_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
 
@@ -15,8 +15,8 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
   const database = given ?? (await createTestDatabase());
   const readOnly = createReadOnlyPool(database.url);
   const app = createAuditApp({
-    records: createOutcomeRecords(readOnly, TEST_SEALS),
-    seals: TEST_SEALS,
+    records: createOutcomeRecords(readOnly, TEST_RECORD_SEALS),
+    seals: TEST_RECORD_SEALS,
     identify: async () => ({ kind: 'auditor', subject: 'olivia', name: 'olivia' }),
     signIn: { handlers: [], path: '/sign-in' },
     assets: auditAssets(),

@@ -37,7 +37,6 @@ describe('an outcome record', () => {
       tool: 'files__write_file',
       callDigest: TEST_SEALS.digest(call.opening.binding.callDigest),
       requester: { subject: 'agent' },
-      boundArguments: 'match',
     });
     expect(body.answers.terminalBeforeExecution).toMatchObject({ verdict, wasDecidedBeforeExecution: true });
     expect(body.answers.couldRunTwice).toMatchObject({ answer: 'no', claimCount, siblings: [] });

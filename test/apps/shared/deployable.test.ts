@@ -26,6 +26,7 @@ describe('a deployable as a process of its own', () => {
         COUNTERSIGN_PDP_TOKEN: 'a-token-of-the-pdp',
         COUNTERSIGN_ACCESS_REQUEST_TOKEN: 'a-token-of-access-requests',
         COUNTERSIGN_SEALING_KEYS: JSON.stringify(SEALING_SECRETS.sealingKeys),
+        COUNTERSIGN_RECORD_SEALING_KEYS: JSON.stringify(SEALING_SECRETS.recordSealingKeys),
         COUNTERSIGN_DIGEST_KEY: SEALING_SECRETS.digestKey,
       },
     });

@@ -55,7 +55,7 @@ function evidenceFor(record: OutcomeRecord, changes: Partial<Evidence> = {}): Ev
     claimCount: record.claim ? 1 : 0,
     invocationCount: record.invocation ? 1 : 0,
     transitions: record.transitions,
-    boundArguments: 'match',
+    bindingMatches: true,
     siblings: [],
     ...changes,
   };
@@ -81,7 +81,7 @@ describe('answersOf', () => {
     expect(answers.headline).toBe(headline);
     expect(answers.terminalBeforeExecution).toMatchObject({ verdict, wasDecidedBeforeExecution: true });
     expect(answers.couldRunTwice.answer).toBe('no');
-    expect(answers.call).toMatchObject({ tool: 'files__write', callDigest: 'sha-256:aa', boundArguments: 'match' });
+    expect(answers.call).toMatchObject({ tool: 'files__write', callDigest: 'sha-256:aa' });
     expect(answers.contradictions).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('answersOf', () => {
   it.each([
     ['the seal is broken', { sealIntact: false }],
     ['the searched columns differ', { indexMatches: false }],
-    ['the stored arguments differ', { boundArguments: 'differ' }],
+    ['the call is bound to something else', { bindingMatches: false }],
     ['a second claim turns up', { claimCount: 2 }],
     ['the permit is gone', { invocationCount: 0 }],
     ['a transition is gone', { transitions: transitions('preparing', 'pending') }],
@@ -159,11 +159,5 @@ describe('answersOf', () => {
     expect(couldRunTwice.siblings).toHaveLength(2);
     expect(couldRunTwice.why).toContain('2 other gated calls have the same tool and arguments');
     expect(couldRunTwice.why).toContain('1 of them reached execution');
-  });
-
-  it('says so when the arguments are no longer kept, without doubting the record', () => {
-    const answers = answersFor(aRecord('executed'), { boundArguments: 'removed' });
-    expect(answers.didRun.answer).toBe('yes');
-    expect(answers.call.why).toContain('no longer kept');
   });
 });

@@ -17,7 +17,6 @@ export interface Answers {
     readonly callDigest: string;
     readonly toolDigest: string;
     readonly requester: Principal;
-    readonly boundArguments: Evidence['boundArguments'];
     readonly why: string;
   };
   /** On whose decision did it run, or not? */
@@ -55,8 +54,7 @@ export function answersOf(record: OutcomeRecord, evidence: Evidence): Answers {
       callDigest: record.callDigest,
       toolDigest: record.toolDigest,
       requester: record.requester,
-      boundArguments: evidence.boundArguments,
-      why: BOUND_ARGUMENTS[evidence.boundArguments],
+      why: 'The digest names the tool with its arguments. An operator who has both finds the record by it.',
     },
     whoDecided: whoDecided(record),
     terminalBeforeExecution: whatCameFirst(record),
@@ -92,12 +90,6 @@ function whetherItRan(record: OutcomeRecord): Answers['didRun'] {
       return { answer: 'no', why: 'It ended before execution was claimed, and an ended call cannot be claimed.' };
   }
 }
-
-const BOUND_ARGUMENTS = {
-  match: 'The stored arguments still have the recorded digest.',
-  differ: 'The stored arguments do not have the recorded digest: they were altered.',
-  removed: 'The arguments are no longer kept. Whoever has them can compute the digest again and compare.',
-} as const satisfies Record<Evidence['boundArguments'], string>;
 
 function whatCameFirst(record: OutcomeRecord): Answers['terminalBeforeExecution'] {
   const verdict = verdictOf(record);

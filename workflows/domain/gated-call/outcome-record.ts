@@ -86,13 +86,13 @@ export interface Evidence {
   readonly sealIntact: boolean;
   /** Whether tool and state as they are searched for are those of the sealed text. */
   readonly indexMatches: boolean;
+  /** Whether the call, as long as it is kept, is bound to the recorded tool and digest. */
+  readonly bindingMatches: boolean;
   /** Rows that give the right to execute; the primary key allows one. */
   readonly claimCount: number;
   /** Rows that give the permit to send; the primary key allows one. */
   readonly invocationCount: number;
   readonly transitions: readonly Pick<RecordedTransition, 'seq' | 'to'>[];
-  /** Whether the stored arguments still give the recorded digest; `removed` once they are no longer kept. */
-  readonly boundArguments: 'match' | 'differ' | 'removed';
   readonly siblings: readonly SiblingCall[];
 }
 
@@ -101,7 +101,7 @@ export function contradictionsOf(record: OutcomeRecord, evidence: Evidence): rea
   const found: [boolean, string][] = [
     [!evidence.sealIntact, 'The text of the record was changed after it was written.'],
     [!evidence.indexMatches, 'The columns beside the record do not say what its text says.'],
-    [evidence.boundArguments === 'differ', 'The stored arguments no longer have the digest that was recorded.'],
+    [!evidence.bindingMatches, 'The call is bound to another tool or digest than the record names.'],
     [!sameOrder(record.transitions, evidence.transitions), 'The stored transitions are not those of the record.'],
     [evidence.claimCount !== (record.claim ? 1 : 0), 'The number of execution claims is not the recorded one.'],
     [

@@ -34,6 +34,12 @@ export interface CallSeals {
   open(column: SealedColumn, sealed: string, generation?: number): string;
 }
 
+/** What opens a record, and nothing else of its call. */
+export interface RecordSeals extends Pick<Seals, 'digest'> {
+  /** Throws as `CallSeals.open`, and `ERR_SEAL_BROKEN` for what is under the key of the call. */
+  ofRecord(gatedCallId: string, recordKey: string): Pick<CallSeals, 'open'>;
+}
+
 /** The keys of this installation. */
 export interface Seals {
   /** Name of the key of the configuration that wraps new data keys. */
