@@ -149,7 +149,7 @@ function Seal({ view: { seal, sealIntact } }: { view: RecordView }) {
         <summary>The sealed text</summary>
         <p class="hint">The JSON answer of this address has it byte for byte: anybody can digest it with SHA-256.</p>
         <pre class="json">
-          <Visible text={seal.text} />
+          <Visible text={seal.text} notation="json" />
         </pre>
       </details>
     </section>

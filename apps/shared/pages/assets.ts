@@ -3,20 +3,27 @@ import express, { type RequestHandler, type Router } from 'express';
 import { packagePath } from '../config/package-root.ts';
 
 /** What the one sheet of all pages is made of. The order is that of the cascade. */
-const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail'];
+const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'print'];
+
+const file = (...path: string[]) => packagePath('apps', 'shared', 'pages', ...path);
+const sheetFiles = () => SHEET.map((part) => file('style', `${part}.css`));
 
 /** Style, script and icon of the pages, below `/assets`. */
 export function assetsRouter(): Router {
-  const file = (...path: string[]) => packagePath('apps', 'shared', 'pages', ...path);
   const router = express.Router();
-  router.get('/assets/style.css', asset('css', ...SHEET.map((part) => file('style', `${part}.css`))));
+  router.get('/assets/style.css', asset('css', ...sheetFiles()));
   router.get('/assets/script.js', asset('js', file('script.js')));
   router.get('/assets/icon.svg', asset('svg', file('icon.svg')));
   return router;
 }
 
+/** The sheet of all pages. */
+export const sheetOf = (): string => contentOf(sheetFiles());
+
 /** Answers with these files, one after the other. They are read once; a browser asks whether they changed. */
 export function asset(type: 'css' | 'js' | 'svg', ...paths: readonly string[]): RequestHandler {
-  const content = paths.map((path) => readFileSync(path, 'utf8')).join('\n');
+  const content = contentOf(paths);
   return (_request, response) => void response.type(type).set('Cache-Control', 'no-cache').send(content);
 }
+
+const contentOf = (paths: readonly string[]) => paths.map((path) => readFileSync(path, 'utf8')).join('\n');

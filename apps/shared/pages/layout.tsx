@@ -1,5 +1,7 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { Visible } from './visible.tsx';
+import { visibleTitle } from './visible-text.ts';
 
 /** Who is signed in, and the token that their forms have to send. */
 export interface SignedIn {
@@ -23,7 +25,7 @@ export function Page({ title, section, person, children }: PageProps) {
         <meta charSet="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} · Countersign ${section}`}</title>
+        <title>{`${visibleTitle(title)} · Countersign ${section}`}</title>
         <link rel="icon" href="/assets/icon.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/assets/style.css" />
         <script src="/assets/script.js" defer />
@@ -54,7 +56,9 @@ export function Page({ title, section, person, children }: PageProps) {
 function Person({ name, csrfToken }: SignedIn) {
   return (
     <form class="person" method="post" action="/sign-out">
-      <span class="person-name">{name}</span>
+      <span class="person-name">
+        <Visible text={name} />
+      </span>
       <input type="hidden" name="csrfToken" value={csrfToken} />
       <button class="quiet" type="submit">
         Sign out

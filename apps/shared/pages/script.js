@@ -73,6 +73,15 @@ for (const form of document.querySelectorAll('form[data-decides]')) {
     });
   });
 }
+// What is folded is unfolded on paper, in browsers whose sheet cannot do it as well.
+let folded = [];
+addEventListener('beforeprint', () => {
+  folded = [...document.querySelectorAll('details:not([open])')];
+  for (const details of folded) details.open = true;
+});
+addEventListener('afterprint', () => {
+  for (const details of folded) details.open = false;
+});
 addEventListener('pageshow', (event) => {
   // A page out of the browser's memory would show a state that is over.
   if (event.persisted) location.reload();

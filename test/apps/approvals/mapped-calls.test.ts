@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { wordsOf } from '../../support/pages.ts';
 
 const service = new ApprovalsUnderTest();
 beforeAll(() => service.start());
@@ -17,5 +18,5 @@ it('a call that was asked about in words of its own is shown whole, under its to
   const page = await (await alice.go(`/requests/${id}`)).text();
   expect(page).toMatch(/<h1>.*bank__wire_transfer.*<\/h1>/);
   expect(page).toContain('not mapped');
-  expect(page).toMatch(/Put to policy as.*wire_transfer, on account acct-991/);
+  expect(wordsOf(page)).toMatch(/Put to policy as.*wire_transfer, on account acct-991/);
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { anOpening, TEST_SEALS } from '../../support/gated-calls.ts';
+import { wordsOf } from '../../support/pages.ts';
 import { CANARY_RESULT, type EndedCall } from './ended-calls.ts';
 import { startAuditApp, type AuditUnderTest } from './audit-app.ts';
 
@@ -49,7 +50,7 @@ describe('an outcome record', () => {
     const { body } = await audit.json(`/outcome-records/by-task/${call.taskId}`);
     expect(body.record.decisions).toMatchObject([{ obligations }]);
     const page = await audit.get(`/outcome-records/by-task/${call.taskId}`, { accept: 'text/html' });
-    expect(page.text).toContain('notification o-1: carried out');
+    expect(wordsOf(page.text)).toContain('notification o-1: carried out');
   });
 
   it('says that nothing ran when nothing was sent', async () => {

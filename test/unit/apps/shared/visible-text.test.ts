@@ -1,12 +1,34 @@
-// cspell:ignore Привет नमस्ते שלום עולם Москва
+// cspell:disable -- letters that look like others, and words of other languages
 import { describe, expect, it } from '@jest/globals';
-import { isPlain, visiblePieces } from '../../../../apps/shared/pages/visible-text.ts';
+import { looksLikeAscii, skeleton } from '../../../../apps/shared/pages/confusables/skeleton.ts';
+import { visiblePieces, visibleTitle, type Piece } from '../../../../apps/shared/pages/visible-text.ts';
 
 const shown = (text: string) =>
   visiblePieces(text)
     .map((piece) => piece.text)
     .join('');
-const kinds = (text: string) => visiblePieces(text).map(({ kind, text: part }) => `${kind}:${part}`);
+/** Drawn without code points though of one skeleton: every font tells them apart, as it does I from l. */
+const KNOWN_APART: readonly (readonly string[])[] = [
+  ['Í', 'ĺ'],
+  ['Θ', 'θ'],
+  ['‘', '’'],
+  ['“', '”'],
+];
+/** `kind:text`, with a plus where the code points stand beside it. */
+const inShort = ({ kind, text, isSpelledOut }: Piece) => `${kind}${isSpelledOut ? '+' : ''}:${text}`;
+const kinds = (text: string) => visiblePieces(text).map(inShort);
+const kindsInJson = (text: string) => visiblePieces(JSON.stringify(text), 'json').map(inShort);
+/** Every character beyond ASCII that is drawn as it is, without its code point, with the piece that it is drawn as. */
+function drawnCharacters(): [string, Piece][] {
+  const drawn: [string, Piece][] = [];
+  for (let point = 0x80; point <= 0x10ffff; point += 1) {
+    const one = String.fromCodePoint(point);
+    if (/\p{C}/u.test(one)) continue;
+    const [piece] = visiblePieces(one);
+    if (piece !== undefined && piece.kind !== 'escape' && !piece.isSpelledOut) drawn.push([one, piece]);
+  }
+  return drawn;
+}
 
 describe('foreign text on a page', () => {
   it.each([
@@ -17,30 +39,78 @@ describe('foreign text on a page', () => {
     ['controls', 'a\u0000b\u001b[31m\u007f\u0085', 'a\\u0000b\\u001b[31m\\u007f\\u0085'],
     ['line breaks', 'a\nb\u2028c', 'a\\u000ab\\u2028c'],
     ['blanks that are not blanks', 'a\u00a0b\u3000c', 'a\\u00a0b\\u3000c'],
-    ['a filler that looks like nothing', 'a\u3164b', 'a\\u3164b'],
+    ['fillers that look like nothing', 'a\u3164b\u2800c', 'a\\u3164b\\u2800c'],
     ['private characters', 'a\ue000b', 'a\\ue000b'],
     ['half of a character', 'a\ud800b', 'a\\ud800b'],
-    ['a flood of combining marks', 'e\u0301\u0302\u0303\u0304', 'e\u0301\u0302\\u0303\\u0304'],
+    ['a mark on a letter that is written with it as one', 'cafe\u0301', 'cafe\\u0301'],
+    ['a flood of combining marks', 'क\u0301\u0302\u0303\u0304', 'क\u0301\u0302\\u0303\\u0304'],
   ])('shows %s as escapes', (_name, text, expected) => {
     expect(shown(text)).toBe(expected);
-    expect(isPlain(text)).toBe(false);
+    expect(visiblePieces(text)).toContainEqual(expect.objectContaining({ kind: 'escape' }));
   });
 
-  it.each(['', 'plain text: {"a": 1}', 'Grüße aus Zürich', 'Привет, мир', 'नमस्ते', '東京 🎉', 'שלום', 'café'])(
+  it.each(['', 'plain text: {"a": 1}', 'Grüße aus Zürich, 20 °C', 'un café à Nîmes', 'Dvořák, Łódź, Việt Nam'])(
     'leaves %p as it is',
-    (text) => {
-      expect(shown(text)).toBe(text);
-      expect(isPlain(text)).toBe(true);
-    },
+    (text) => expect(kinds(text)).toEqual(text === '' ? [] : [`plain:${text}`]),
   );
 
-  it('marks a word whose letters come from alphabets that look alike', () => {
-    expect(kinds('to \u0430cct-991 and acct')).toEqual(['plain:to ', 'mixed:\u0430cct', 'plain:-991 and acct']);
-    expect(isPlain('Москва Moscow')).toBe(true);
+  it.each([
+    ['Привет, мир: у нас всё хорошо, и мы рады', ['calm:Привет', 'calm:у', 'calm:хорошо', 'calm:и']],
+    ['Ελλάδα', ['calm:Ελλάδα']],
+    ['नमस्ते दुनिया', ['calm+:नमस्ते दुनिया']],
+    ['東京，大阪 🎉', ['calm+:東京，大阪 🎉']],
+    ['שלום עולם 1000', ['calm+:שלום עולם', 'plain: 1000']],
+    ['Done ⚠️', ['plain:Done ', 'calm+:⚠️']],
+    ['it’s “fine”', ['calm:’', 'calm:“', 'calm:”']],
+  ])('marks %p calmly', (text, some) => {
+    expect(kinds(text)).toEqual(expect.arrayContaining(some));
+    expect(kinds(text).filter((one) => /^(alike|escape|edge)/.test(one))).toEqual([]);
   });
 
-  it('sets words from right to left apart from the digits beside them', () => {
-    expect(kinds('שלום עולם 1000')).toEqual(['rtl:שלום עולם', 'plain: 1000']);
+  it.each([
+    ['to \u0430cct-991 and acct', ['plain:to ', 'alike+:\u0430cct', 'plain:-991 and acct']],
+    ['сосо.com', ['alike+:сосо', 'plain:.com']],
+    ['Привет, сосо.com', ['calm:Привет', 'plain:, ', 'alike+:сосо', 'plain:.com']],
+    ['𝚊𝚍𝚖𝚒𝚗', ['alike+:𝚊𝚍𝚖𝚒𝚗']],
+    ['ls\u037erm', ['plain:ls', 'alike+:\u037e', 'plain:rm']],
+    ['ⅰⅴ', ['alike+:ⅰⅴ']],
+    ['ɑdmin', ['alike+:ɑ', 'plain:dmin']],
+    ['a․b∕c⁄d', ['plain:a', 'alike+:․', 'plain:b', 'alike+:∕', 'plain:c', 'alike+:⁄', 'plain:d']],
+    ['օո', ['alike+:օո']],
+    ['Moсква', ['alike+:Moсква']],
+    ['ФГ', ['alike+:ФГ']],
+  ])('marks %p as what it is not', (text, pieces) => expect(kinds(text)).toEqual(pieces));
+
+  it('shows every run of blanks, and every blank at an end', () => {
+    expect(kinds(' a b  c ')).toEqual(['edge: ', 'plain:a b', 'blanks:  ', 'plain:c', 'edge: ']);
+    expect(kinds(`a${' '.repeat(40)}b`)).toEqual(['plain:a', `edge:${' '.repeat(40)}`, 'plain:b']);
+    expect(kindsInJson('  a b ')).toEqual(['plain:"', 'edge:  ', 'plain:a b', 'edge: ', 'plain:"']);
+    expect(visiblePieces('    return x; \\n', 'json').map(inShort)).toEqual([
+      ...['blanks:    ', 'plain:return x;', 'edge: ', 'plain:\\n'],
+    ]);
+  });
+
+  it('tells an escape of JSON from the letters of one', () => {
+    expect(kindsInJson('\u001b[m \\u001b \r\b\f \t\n')).toEqual([
+      ...['plain:"', 'escape:\\u001b', 'plain:[m \\\\u001b ', 'escape:\\r\\b\\f'],
+      ...['plain: \\t\\n"'],
+    ]);
+  });
+
+  it('has no mark in a title, and escapes there what misleads', () => {
+    expect(visibleTitle('сосо\u202e Zürich')).toBe('\\u0441\\u043e\\u0441\\u043e\\u202e Zürich');
+  });
+
+  it('marks every character whose skeleton is ASCII, and spells out what looks like another one or a font may lack', () => {
+    const drawn = drawnCharacters();
+    expect(drawn.length).toBeGreaterThan(400);
+    expect(drawn.filter(([one, { kind }]) => kind === 'plain' && looksLikeAscii(one))).toEqual([]);
+    const byLook = new Map<string, string[]>();
+    for (const [one, { says = '' }] of drawn) {
+      const look = `${says} ${skeleton(one)}`;
+      byLook.set(look, [...(byLook.get(look) ?? []), one]);
+    }
+    expect([...byLook.values()].filter((characters) => characters.length > 1)).toEqual(KNOWN_APART);
   });
 
   it('loses nothing of any text', () => {
@@ -58,6 +128,7 @@ describe('foreign text on a page', () => {
 
   it('takes a megabyte in its stride', () => {
     expect(shown('\u0430b'.repeat(500_000))).toHaveLength(1_000_000);
-    expect(visiblePieces('\u202e'.repeat(200_000))).toHaveLength(200_000);
+    expect(shown(' \u0430'.repeat(200_000))).toHaveLength(400_000);
+    expect(shown('\u202e'.repeat(200_000))).toHaveLength(1_200_000);
   });
 });

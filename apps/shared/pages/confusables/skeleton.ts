@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs';
+import { packagePath } from '../../config/package-root.ts';
+
+const ASCII = /^[\x20-\x7e]*$/;
+const character = (hex: string) => String.fromCodePoint(Number.parseInt(hex, 16));
+
+/** Unicode's table: what stands in the skeleton of a text in the place of a character. */
+const PROTOTYPES: ReadonlyMap<string, string> = new Map(
+  readFileSync(packagePath('apps', 'shared', 'pages', 'confusables', 'table.txt'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [from = '', ...to] = line.split(' ').map(character);
+      return [from, to.join('')];
+    }),
+);
+
+/** UTS 39 section 4, without the removal of what does not show: two texts with one skeleton look alike. */
+export function skeleton(text: string): string {
+  const mapped = Array.from(text.normalize('NFD'), (one) => PROTOTYPES.get(one) ?? one);
+  return mapped.join('').normalize('NFD');
+}
+
+export const isAscii = (text: string): boolean => ASCII.test(text);
+
+/** Whether a text that is not ASCII looks like one that is. */
+export const looksLikeAscii = (text: string): boolean => !isAscii(text) && isAscii(skeleton(text));

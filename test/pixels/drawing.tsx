@@ -1,0 +1,132 @@
+import { PNG } from 'pngjs';
+import type { Browser, BrowserContext, CDPSession, Page as Tab } from 'playwright-core';
+import { JsonBlock } from '../../apps/approvals/inbox/json-block.tsx';
+import { sheetOf } from '../../apps/shared/pages/assets.ts';
+import { Page, renderPage } from '../../apps/shared/pages/layout.tsx';
+
+export const WIDTHS = [390, 820, 1280] as const;
+export const THEMES = ['light', 'dark'] as const;
+/** Chromium draws no picture that is much higher. */
+const HIGHEST = 12_000;
+
+/** One block of arguments as it is drawn: four bytes a pixel, row by row. */
+export interface Drawing {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Buffer;
+}
+
+export const isSameDrawing = (one: Drawing, other: Drawing): boolean =>
+  one.width === other.width && one.height === other.height && one.pixels.equals(other.pixels);
+
+/**
+ * What stands between the pixels and the page that people see: blocks are as high as their content, so that what a
+ * person scrolls to is compared too; every block begins at a whole pixel and has neither round corners nor shadows, so
+ * that what is equal is drawn equally; and the notice above a block is left out, as the block has to tell calls apart by
+ * itself.
+ */
+const FOR_COMPARISON = `
+  * { border-radius: 0 !important; }
+  .json { max-height: none; background: var(--sunken); }
+  .notice { display: none; }
+  .detail { display: block; }
+  .detail > .card { margin: 0; }
+  main, .card { padding-top: 1rem; padding-bottom: 1rem; }
+`;
+
+/** Draws arguments in Chromium by the component, the layout and the sheet of the product. */
+export class DrawingBoard {
+  readonly #context: BrowserContext;
+  readonly #tab: Tab;
+  readonly #session: CDPSession;
+
+  private constructor(context: BrowserContext, tab: Tab, session: CDPSession) {
+    this.#context = context;
+    this.#tab = tab;
+    this.#session = session;
+  }
+
+  static async open(browser: Browser, width: number, theme: (typeof THEMES)[number]): Promise<DrawingBoard> {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme });
+    const tab = await context.newPage();
+    return new DrawingBoard(context, tab, await context.newCDPSession(tab));
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+
+  /** The blocks of these canonical texts, in their order; dense, as those of long ones are. */
+  async draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
+    await this.#tab.setContent(pageOf(texts, isDense));
+    const boxes = await this.#tab.evaluate(settle);
+    const drawings: Drawing[] = [];
+    for (let from = 0; from < boxes.length;) {
+      const top = boxes[from]?.y ?? 0;
+      const beyond = boxes.findIndex(({ y, height }, at) => at > from && y + height > top + HIGHEST);
+      const some = boxes.slice(from, beyond === -1 ? undefined : beyond);
+      const picture = await this.#photograph(some);
+      drawings.push(...some.map((box) => cut(picture, { ...box, x: 0, y: box.y - top })));
+      from += some.length;
+    }
+    return drawings;
+  }
+
+  /** The part of the page from the first of these to the last; all of them begin at the same place in a row. */
+  async #photograph(boxes: readonly Box[]): Promise<PNG> {
+    const [first, last] = [boxes[0], boxes.at(-1)];
+    if (first === undefined || last === undefined) throw new Error('there is nothing to draw');
+    const clip = { ...first, height: last.y + last.height - first.y, scale: 1 };
+    const { data } = await this.#session.send('Page.captureScreenshot', {
+      ...{ format: 'png', clip, captureBeyondViewport: true, optimizeForSpeed: true },
+    });
+    return PNG.sync.read(Buffer.from(data, 'base64'));
+  }
+}
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+function cut({ data, width: pitch }: PNG, { x, y, width, height }: Box): Drawing {
+  const rows = Array.from({ length: height }, (_, row) => {
+    const start = ((y + row) * pitch + x) * 4;
+    return data.subarray(start, start + width * 4);
+  });
+  return { width, height, pixels: Buffer.concat(rows) };
+}
+
+function pageOf(texts: readonly string[], isDense: boolean): string {
+  const page = renderPage(
+    <Page title="Arguments" section="Approvals" person={{ name: 'Alice', csrfToken: '' }}>
+      <div class="detail">
+        {texts.map((canonical, key) => (
+          <section key={key} class="card">
+            <JsonBlock canonical={canonical} label="Arguments of the call" isDense={isDense} />
+          </section>
+        ))}
+      </div>
+    </Page>,
+  );
+  return page.replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${sheetOf()}${FOR_COMPARISON}</style>`);
+}
+
+/** Runs in the page: gives each card a height of whole pixels, and answers where the blocks are. */
+function settle(): Box[] {
+  interface Element {
+    getBoundingClientRect(): Box;
+    querySelector(selector: string): Element;
+    style: { setProperty(name: string, value: string): void };
+  }
+  const { document } = globalThis as unknown as { document: { querySelectorAll(selector: string): Iterable<Element> } };
+  const cards = [...document.querySelectorAll('.detail > .card')];
+  const heights = cards.map((card) => card.getBoundingClientRect().height);
+  for (const [at, card] of cards.entries()) card.style.setProperty('height', `${Math.ceil(heights[at] ?? 0)}px`);
+  return cards.map((card) => {
+    const { x, y, width, height } = card.querySelector('.json').getBoundingClientRect();
+    return { x: Math.floor(x), y: Math.floor(y), width: Math.ceil(width), height: Math.ceil(height) };
+  });
+}

@@ -1,0 +1,185 @@
+// cspell:disable -- letters that look like others
+import { canonicalJson, type Json } from '../../workflows/domain/canonical-json.ts';
+import { createChance, type Chance } from '../histories/chance.ts';
+import { ALIKE, BLANKS, CONTROLS, FOREIGN, MARKS, UNSEEN } from './characters.ts';
+
+/** Two calls that differ, by the RFC 8785 texts of their arguments, and how. */
+export interface Pair {
+  readonly kind: string;
+  readonly left: string;
+  readonly right: string;
+}
+
+const WORDS = 'rm -rf /srv/backup admin transfer to acct-991 pay.example.com the quick fox --force'.split(' ');
+const PROSE = 'Привет мир хорошо Ελλάδα Grüße Zürich naïve 東京タワー שלום مرحبا नमस्ते 안녕 🎉 it’s'.split(' ');
+
+type Change = (text: string, at: number, chance: Chance) => string;
+const put = (text: string, at: number, what: string, length = 0) => text.slice(0, at) + what + text.slice(at + length);
+const insert =
+  (list: readonly string[]): Change =>
+  (text, at, chance) =>
+    put(text, at, chance.oneOf(list));
+
+const CHANGES: Readonly<Record<string, Change>> = {
+  'a character more': insert([...'abl1I0O.,;/-_ "\\\'{}[]:']),
+  'a character less': (text, at) => put(text, at, '', 1),
+  'another character': (text, at, chance) => put(text, at, chance.oneOf([...'abl1I0Oz./- ']), 1),
+  'two characters the other way round': (text, at) => put(text, at, (text[at + 1] ?? '') + (text[at] ?? ''), 2),
+  'a blank more': insert(BLANKS),
+  'a blank that is another': (text, at, chance) => put(text, text.indexOf(' ', at), chance.oneOf(BLANKS), 1),
+  'a blank less': (text, at) => put(text, text.indexOf(' ', at), '', 1),
+  'a blank at the end': (text, _at, chance) => (chance.happens(0.5) ? `${text} ` : ` ${text}`),
+  'a blank before the last character': (text) => put(text, text.length - 1, ' '),
+  'what does not show': insert(UNSEEN),
+  'a control character': insert(CONTROLS),
+  'a control character, and its escape in letters': (text, at, chance) =>
+    put(text, at, chance.oneOf(['\\u001b', '\\r', '\\n', '\\u202e', '\\u00a0', 'U+0441', 'U+200B'])),
+  'a combining mark': insert(MARKS),
+  'a letter in another case': (text, at) =>
+    put(
+      text,
+      at,
+      text[at] === text[at]?.toUpperCase() ? (text[at]?.toLowerCase() ?? '') : (text[at]?.toUpperCase() ?? ''),
+      1,
+    ),
+};
+
+/** A text as tools get it: a command, a path without an end, prose, code, other languages. */
+function someText(chance: Chance): string {
+  const several = (count: number, list: readonly string[]) =>
+    Array.from({ length: count }, () => chance.oneOf(list)).join(' ');
+  return chance.weighted<() => string>([
+    [3, () => `rm -rf /srv/backup/${chance.oneOf([...'dlI0'])}`.padEnd(24 + chance.below(90), 'd') + '/'],
+    [3, () => several(4 + chance.below(20), WORDS)],
+    [2, () => several(2 + chance.below(8), [...PROSE, ...WORDS])],
+    [2, () => `if (x) {\n${' '.repeat(chance.below(6))}run("${several(3, WORDS)}");\n}\n`],
+    [1, () => 'x'.repeat(20 + chance.below(80))],
+    [1, () => chance.oneOf(WORDS)],
+  ])();
+}
+
+/** The text within the arguments that a tool gets. */
+function around(text: string, chance: Chance): Json {
+  return chance.weighted<Json>([
+    [4, { command: text, cwd: '/srv' }],
+    [2, { [text]: 1 }],
+    [2, { list: ['a', text, 'b'] }],
+    [1, { a: { b: { c: { d: { e: [text] } } } } }],
+    [1, text],
+  ]);
+}
+
+/** Two texts of which one has in the place of a character what the other has not. */
+function exchanged(pairs: readonly (readonly string[])[], chance: Chance): [string, string] {
+  const [one = '', ...others] = chance.oneOf(pairs);
+  const text = someText(chance);
+  const at = chance.below(text.length);
+  const times = chance.oneOf([1, 1, 1, 4]);
+  return [put(text, at, one.repeat(times)), put(text, at, others.join('').repeat(times))];
+}
+
+/** A text and what normalization makes of it. */
+function normalized(chance: Chance): [string, string] {
+  const letter = chance.oneOf([...'éñüçåǖếй가ㅤΆ', 'ﬁ', '²', 'Ω', 'Å', '豈', '¼']);
+  const form = chance.oneOf(['NFC', 'NFD', 'NFKC', 'NFKD'] as const);
+  const text = put(someText(chance), 2, letter);
+  return [text, text.normalize(form)];
+}
+
+const VALUES: readonly Json[] = [
+  ...[
+    0,
+    1,
+    10,
+    1e21,
+    1e-7,
+    123456789012,
+    1234567890123,
+    1.5,
+    -1,
+    true,
+    false,
+    null,
+    '',
+    'null',
+    '0',
+    '1e+21',
+    'true',
+    ' ',
+  ],
+  ...[
+    [],
+    {},
+    [[]],
+    [{}],
+    [''],
+    [null],
+    [0, 0],
+    ['0,0'],
+    { '': '' },
+    { a: '' },
+    { a: null },
+    { a: {} },
+    { ' ': 1 },
+    { a: 1, b: 2 },
+  ],
+  ...[
+    { a: { b: 2 } },
+    { 'a": 1, "b': 2 },
+    { a: 1, 'b ': 2 },
+    ['a', 'b'],
+    ['a, b'],
+    ['a", "b'],
+    [['a'], 'b'],
+    '{}',
+    '[]',
+    'a\nb',
+    'a\\nb',
+  ],
+];
+
+function structures(chance: Chance): [Json, Json] {
+  const wrap = (value: Json, levels: number): Json => (levels === 0 ? value : wrap([value], levels - 1));
+  const levels = chance.oneOf([0, 0, 1, 3, 14, 40]);
+  const [one, other] = [chance.oneOf(VALUES), chance.oneOf(VALUES)];
+  if (chance.happens(0.2)) return [{ v: wrap(one, levels) }, { v: wrap(one, levels + 1) }];
+  return [{ v: wrap(one, levels) }, { v: wrap(other, levels) }];
+}
+
+function draw(chance: Chance): { readonly kind: string; readonly values: readonly [Json, Json] } {
+  const texts = (kind: string, [one, other]: readonly [string, string]) => {
+    const seed = String(chance.below(2 ** 31));
+    const values = [around(one, createChance(seed)), around(other, createChance(seed))] as const;
+    return { kind, values };
+  };
+  return chance.weighted<() => ReturnType<typeof draw>>([
+    [
+      6,
+      () => {
+        const [kind, change] = chance.oneOf(Object.entries(CHANGES));
+        const text = someText(chance);
+        return texts(kind, [text, change(text, chance.below(text.length), chance)]);
+      },
+    ],
+    [3, () => texts('look-alikes', exchanged(ALIKE, chance))],
+    [3, () => texts('other letters and signs', exchanged(FOREIGN, chance))],
+    [1, () => texts('normalization', normalized(chance))],
+    [2, () => ({ kind: 'numbers, names and nesting', values: structures(chance) })],
+  ])();
+}
+
+/** So many pairs of calls that differ in what would run, each time the same by seed. */
+export function pairsOf(seed: string, count: number): Pair[] {
+  const chance = createChance(seed);
+  const pairs: Pair[] = [];
+  while (pairs.length < count) {
+    const { kind, values } = draw(chance);
+    if (values.some(hasHalfCharacter)) continue;
+    const [left, right] = [canonicalJson(values[0]), canonicalJson(values[1])];
+    if (left !== right) pairs.push({ kind, left, right });
+  }
+  return pairs;
+}
+
+/** A change may have cut a character in two: such a text has no canonical form, and no call has it. */
+const hasHalfCharacter = (value: Json): boolean => /\\ud[89a-f]/.test(JSON.stringify(value));

@@ -1,0 +1,89 @@
+import { launchBrowser } from '../support/chromium.ts';
+import { DrawingBoard, isSameDrawing, THEMES, WIDTHS, type Drawing } from './drawing.tsx';
+import { pairsOf, type Pair } from './pairs.ts';
+
+const VIEWS = WIDTHS.flatMap((width) => THEMES.map((theme) => ({ width, theme })));
+/** Pairs on one page. */
+const AT_ONCE = 40;
+/** Of so many pages one is drawn in the form that long arguments have. */
+const DENSE_EVERY = 4;
+/** Pairs that one browser draws. A browser keeps something of every picture, so a run of thousands needs several. */
+const PER_BROWSER = 400;
+
+export interface PixelOptions {
+  readonly pairs: number;
+  readonly seed: string;
+  /** Told after each page how many pairs have been drawn in all widths and themes, and how often two looked alike. */
+  readonly onProgress?: (drawn: number, alike: number) => void;
+}
+
+/** A pair that looks the same somewhere. */
+export interface Alike extends Pair {
+  readonly width: number;
+  readonly theme: string;
+}
+
+export interface PixelFigures {
+  readonly pairs: number;
+  readonly seed: string;
+  readonly seconds: number;
+  readonly drawings: number;
+  readonly kinds: Readonly<Record<string, number>>;
+  readonly alike: readonly Alike[];
+  /** Calls that were drawn twice and differ from themselves: then nothing is proven by pairs that differ. */
+  readonly unsteady: number;
+}
+
+/**
+ * Draws both calls of each pair as approvers see them, at every width and in every theme, and compares the pixels. One
+ * call of each page is drawn twice: what is equal has to be drawn equally.
+ */
+export async function runPixels({ pairs: count, seed, onProgress }: PixelOptions): Promise<PixelFigures> {
+  const began = performance.now();
+  const pairs = pairsOf(seed, count);
+  const kinds: Record<string, number> = {};
+  for (const { kind } of pairs) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  const alike: Alike[] = [];
+  let [drawings, unsteady] = [0, 0];
+  for (let begin = 0; begin < pairs.length; begin += PER_BROWSER) {
+    await withBoards(async (boards) => {
+      for (let from = begin; from < Math.min(begin + PER_BROWSER, pairs.length); from += AT_ONCE) {
+        const some = pairs.slice(from, from + AT_ONCE);
+        const texts = some.flatMap(({ left, right }) => [left, right]);
+        const page = from / AT_ONCE;
+        const twice = page % texts.length;
+        for (const { width, theme, board } of boards) {
+          const drawn = await board.draw([...texts, texts[twice] ?? ''], page % DENSE_EVERY === 1);
+          for (const [at, pair] of some.entries())
+            if (isSameAt(drawn, 2 * at, 2 * at + 1)) alike.push({ ...pair, width, theme });
+          if (!isSameAt(drawn, twice, texts.length)) unsteady += 1;
+          drawings += drawn.length;
+        }
+        onProgress?.(from + some.length, alike.length);
+      }
+    });
+  }
+  return { pairs: pairs.length, seed, seconds: (performance.now() - began) / 1_000, drawings, kinds, alike, unsteady };
+}
+
+type Boards = readonly { readonly width: number; readonly theme: string; readonly board: DrawingBoard }[];
+
+/** A board for every width and theme, in a browser of their own, which ends with the work. */
+async function withBoards(work: (boards: Boards) => Promise<void>): Promise<void> {
+  const browser = await launchBrowser();
+  try {
+    const open = async (view: (typeof VIEWS)[number]) => ({
+      ...view,
+      board: await DrawingBoard.open(browser, view.width, view.theme),
+    });
+    await work(await Promise.all(VIEWS.map(open)));
+  } finally {
+    await browser.close();
+  }
+}
+
+function isSameAt(drawn: readonly Drawing[], one: number, other: number): boolean {
+  const [left, right] = [drawn[one], drawn[other]];
+  if (left === undefined || right === undefined) throw new Error('a block was not drawn');
+  return isSameDrawing(left, right);
+}
