@@ -24,7 +24,8 @@ import { createCastVote, type CastVote } from './cast-vote.ts';
 import { startExpiry } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
-import { createDelegationStore, type DelegationStore } from './stores/delegation.store.ts';
+import { standIns, type StandIns } from './stand-ins.ts';
+import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
 import { createNotificationSender } from './notifications/send-notification.ts';
 import { startPace } from './pace.ts';
@@ -60,7 +61,7 @@ interface Parts {
   readonly store: AccessRequestStore;
   readonly castVote: CastVote;
   readonly people: DirectorySource;
-  readonly delegations: DelegationStore;
+  readonly delegations: StandIns;
   readonly brokenGlass: BreakGlassStore;
   readonly termsOf: TermsOf;
   readonly clients: readonly AccessRequestClient[];
@@ -134,7 +135,7 @@ function createParts(pool: Parameters<typeof createAccessRequestStore>[0], confi
   const people = openDirectory(config.directory, log);
   return {
     store,
-    delegations: createDelegationStore(pool),
+    delegations: standIns(createDelegationStore(pool), { config, people }),
     brokenGlass: createBreakGlassStore(pool),
     castVote: createCastVote({ store, people, log }),
     people,

@@ -7,7 +7,7 @@ import { Refusal } from '../../shared/http/refusal.ts';
 import { randomText } from '../../shared/random-text.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import type { DelegationStore } from '../stores/delegation.store.ts';
+import type { StandIns } from '../stand-ins.ts';
 import { visitorOf } from './authenticate.ts';
 import { DelegationsPage } from './delegations-page.tsx';
 
@@ -15,9 +15,11 @@ const DAY_MS = 86_400_000;
 /** A day less than what the database takes at most, so that the last day is in it whole. */
 const LONGEST_DAYS = 91;
 const LINK = { href: '/delegations', label: 'To your delegations' };
+const UNLISTED =
+  'The directory does not list you, so it could not end the delegation when you leave. Ask the people who keep it to add you.';
 
 export interface DelegationsHttp {
-  readonly delegations: DelegationStore;
+  readonly delegations: StandIns;
   readonly people: () => Directory;
   readonly log: Logger;
 }
@@ -68,6 +70,7 @@ function add({ delegations, people, log }: DelegationsHttp) {
     const outcome = await delegations.add({ id, delegator: { issuer, subject, roles }, chain, delegate, until: end });
     if (outcome === 'past')
       throw new Refusal(400, 'That is over already', 'Choose a day that is not in the past.', LINK);
+    if (outcome === 'unlisted') throw new Refusal(409, 'You cannot let another person decide for you', UNLISTED, LINK);
     log.info({ delegationId: id, until: end }, 'somebody lets another decide for them');
     if (wantsPage(request)) return response.redirect(303, '/delegations');
     response.status(201).json({ id, delegate, until: end });

@@ -18,7 +18,8 @@ import { RequestList } from './list-page.tsx';
 import { RequestPage } from './request-page.tsx';
 import type { BreakGlass } from '../break-glass.ts';
 import type { BreakGlassStore } from '../stores/break-glass.store.ts';
-import type { Delegation, DelegationStore } from '../stores/delegation.store.ts';
+import type { StandIns } from '../stand-ins.ts';
+import type { Delegation } from '../stores/delegation.store.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import { obstacleTo, standingIn, type Capacity, type Seat } from './seat.ts';
 import { detailView, summaryView } from './view.ts';
@@ -34,7 +35,7 @@ export interface InboxHttp {
   readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
   readonly castVote: CastVote;
   readonly people: () => Directory;
-  readonly delegations: DelegationStore;
+  readonly delegations: StandIns;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;

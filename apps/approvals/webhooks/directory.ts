@@ -21,8 +21,11 @@ export function configuredApprovers(
   return ({ issuer = urls.issuer, subject }) => {
     if (issuer !== urls.issuer) return undefined;
     const people = directory();
+    const known = people.find(subject);
     const example = examples.find(({ name }) => name === subject)?.roles ?? [];
-    const approver = { issuer, subject, roles: [...example, ...(people.find(subject)?.roles ?? [])] };
+    // Who was named and is not in the directory any more has left.
+    if (people.people.length > 0 && known === undefined && example.length === 0) return undefined;
+    const approver = { issuer, subject, roles: [...example, ...(known?.roles ?? [])] };
     const isNamed = belongsTo(electorate, approver, { asked: { requester: { subject: '' } }, people });
     if (!isNamed && !example.includes(APPROVER_ROLE)) return undefined;
     return { ...approver, roles: [...new Set([APPROVER_ROLE, ...approver.roles])] };

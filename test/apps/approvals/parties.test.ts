@@ -17,6 +17,7 @@ describe('who has a part in a request', () => {
         people: [
           { name: 'alice', displayName: 'Alice of the desk', roles: ['approver'] },
           { name: 'bob', displayName: 'Bob of the desk', roles: ['approver'] },
+          { name: 'u-1', roles: ['approver'] },
         ],
       },
     }),
@@ -70,6 +71,7 @@ describe('who has a part in a request', () => {
     it('neither speaks for others nor lets others speak [ARAP-APV-01]', async () => {
       const request = await open();
       const [absent, delegate_] = [`absent-${request.id}`, `delegate-${request.id}`];
+      service.config.identity.people.push({ name: absent, roles: ['approver'] });
       expect((await delegate({ sub: absent }, 'u-1'))[0]).toBe(201);
       expect(await vote(request, who, absent)).toEqual(OWN);
       expect((await delegate(who, delegate_))[0]).toBe(201);

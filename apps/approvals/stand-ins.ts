@@ -1,0 +1,49 @@
+import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
+import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
+import type { Config } from '../shared/config/config.ts';
+import type { DirectorySource } from '../shared/directory/source.ts';
+import type { Delegation, DelegationStore } from './stores/delegation.store.ts';
+
+/**
+ * Delegations of people who may still decide themselves. The issuer cannot be asked about a delegator, who has no session here. So it is the
+ * directory that says whether they are still there and in which roles; in development, the people of the embedded issuer. Where
+ * neither knows them, nothing could end what they gave, and it counts for nothing.
+ */
+export function standIns(
+  store: DelegationStore,
+  { config, people }: { readonly config: Pick<Config, 'mode' | 'identity'>; readonly people: DirectorySource },
+): Omit<DelegationStore, 'add'> & {
+  /** `unlisted`: it could not be told later whether the delegator may still decide. */
+  add(delegation: Parameters<DelegationStore['add']>[0]): Promise<'delegated' | 'past' | 'unlisted'>;
+} {
+  const rolesNow = (subject: string): readonly string[] | 'as before' | undefined => {
+    const directory = people();
+    const known = directory.find(subject);
+    if (known?.isActive === false) return undefined;
+    if (config.mode === 'development' && config.identity.issuer === undefined) {
+      return config.identity.people.find(({ name }) => name === subject)?.roles;
+    }
+    // A directory without any role keeps none: it says who is there.
+    return known && (directory.people.some(({ roles }) => roles.length > 0) ? known.roles : 'as before');
+  };
+  const still = (delegator: Approver): Approver | undefined => {
+    const now = rolesNow(delegator.subject);
+    if (now === undefined) return undefined;
+    const roles = delegator.roles.filter((role) => now === 'as before' || now.includes(role));
+    return roles.includes(APPROVER_ROLE) ? { ...delegator, roles } : undefined;
+  };
+  return {
+    ...store,
+    add: async (delegation) => (still(delegation.delegator) === undefined ? 'unlisted' : store.add(delegation)),
+
+    async activeTo(delegate) {
+      const given = await store.activeTo(delegate);
+      return given.flatMap((one): Delegation[] => {
+        const delegator = still(one.delegator);
+        return delegator === undefined ? [] : [{ ...one, delegator }];
+      });
+    },
+  };
+}
+
+export type StandIns = ReturnType<typeof standIns>;
