@@ -11,8 +11,8 @@ export interface ApprovalsHttp {
   readonly accessRequests: Router;
   /** Signed decisions. */
   readonly decisions: Router;
-  readonly session: RequestHandler;
-  readonly signIn: Router;
+  /** Sign-in of browsers, and their sessions. */
+  readonly signIn: readonly RequestHandler[];
   readonly inbox: Router;
   readonly url: string;
   /** What keeps it from its work. */
@@ -30,7 +30,7 @@ export function createApprovalsApp(http: ApprovalsHttp): Express {
   app.use('/access/v1', http.accessRequests);
   app.use(http.decisions);
   app.use(assetsRouter());
-  app.use(http.session, http.signIn, http.inbox);
+  app.use(...http.signIn, http.inbox);
   app.use(nothingHere);
   app.use(refusalHandler({ section: 'Approvals', log: http.log }));
   return app;

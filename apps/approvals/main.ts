@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
-import { signInRouter } from '../shared/auth/sign-in.ts';
+import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
 import type { Config } from '../shared/config/config.ts';
 import { secretText } from '../shared/config/secret-text.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -10,7 +10,6 @@ import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { listen } from '../shared/http/listen.ts';
-import { createSessions } from '../shared/http/session.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
@@ -37,7 +36,8 @@ import { configuredApprovers } from './webhooks/directory.ts';
 import { createWithdraw } from './withdraw.ts';
 import { decisionWebhookRouter } from './webhooks/decision-webhook.ts';
 
-const COOKIE_NAME = 'countersign_approvals';
+const SITE = { name: 'approvals', cookieName: 'countersign_approvals' } as const;
+const RIGHTS_POOL = { max: 4, applicationName: 'countersign approvals rights', role: ROLES.approvals } as const;
 const MESSAGES_AT_ONCE = 8;
 
 /** The secrets that this part uses, and no others. */
@@ -83,26 +83,21 @@ export async function startApprovals(
     durable: config.mode === 'production',
     log,
   });
-  const sessions = createSessions({
-    pool,
-    schema: 'approvals',
-    cookieName: COOKIE_NAME,
-    secret: secrets.sessionSecret,
-    baseUrl: config.urls.approvals,
-    log,
-  });
+  const rightsPool = createPool(databaseUrl, RIGHTS_POOL);
+  const pools = { sessions: pool, rights: rightsPool };
+  const signIn = createSignIn({ config, site: SITE, secrets, pools, log });
   const running: Running[] = [];
   const stop = async () => {
     for (const one of running.reverse()) await one.stop();
-    sessions.close();
-    await pool.end();
+    signIn.close();
+    await Promise.all([pool.end(), rightsPool.end()]);
   };
   try {
     const parts = { ...createParts(pool, config, log), clients: await clientsOf(config, secrets) };
     const { store } = parts;
     const app = createApprovalsApp({
-      ...(await createRouters(config, secrets, parts)),
-      session: sessions.handler,
+      ...(await createRouters(config, secrets, { ...parts, signIn })),
+      signIn: signIn.handlers,
       url: config.urls.approvals,
       problems: () => databaseProblems(pool),
       log,
@@ -151,7 +146,7 @@ const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
     callbackSecret: secrets.callbackSecret,
   });
 
-async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts) {
+async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts & { readonly signIn: SignIn }) {
   const { store, castVote, people, delegations, brokenGlass, log } = parts;
   const { urls, identity } = config;
   const { rolesClaim } = identity;
@@ -165,15 +160,6 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       secret: secrets.decisionWebhookSecret,
       log,
     }),
-    signIn: signInRouter({
-      issuer: urls.issuer,
-      clientSecret: secrets.oidcClientSecret,
-      baseUrl: urls.approvals,
-      rolesClaim,
-      identityClaim,
-      cookieName: COOKIE_NAME,
-      log,
-    }),
     inbox: inboxRouter({
       store,
       castVote,
@@ -183,9 +169,11 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       brokenGlass,
       breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
       log,
+      personOf: parts.signIn.personOf,
       verifyAccessToken: createAccessTokenVerifier({
         ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, log },
         maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
+        maxAgeSeconds: identity.tokenMaxAgeSeconds,
       }),
       hasClient: createClientDemand(identity, log),
       scopes: config.approvals.scopes,

@@ -7,6 +7,7 @@ import express, {
 } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
+import { signInPath } from '../shared/auth/sign-in-path.ts';
 import { challenge, demandScopes } from '../shared/http/bearer.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
@@ -37,7 +38,7 @@ export type Visitor =
 export interface AuditHttp extends RecordSource {
   readonly identify: (request: Request) => Promise<Visitor>;
   /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
-  readonly signIn: { readonly handlers: readonly RequestHandler[]; readonly path: string };
+  readonly signIn: readonly RequestHandler[];
   /** Files that pages are made with. */
   readonly assets: RequestHandler;
   /** Public address, which is also the audience of tokens. */
@@ -57,7 +58,7 @@ export function createAuditApp(http: AuditHttp): Express {
   app.use(...pageHeaders(http.url));
   app.use(healthRouter(http.problems));
   app.use(http.assets);
-  for (const handler of http.signIn.handlers) app.use(handler);
+  for (const handler of http.signIn) app.use(handler);
   app.use(auditorsOnly(http, reply));
   app.use(answerable(reply));
   app.get('/', (_request, response) => response.redirect('/outcome-records'));
@@ -74,7 +75,7 @@ function personOf(response: Response): SignedIn | undefined {
   return name === undefined || csrfToken === undefined ? undefined : { name, csrfToken };
 }
 
-function auditorsOnly({ identify, signIn, url, scopes }: AuditHttp, reply: Reply): RequestHandler {
+function auditorsOnly({ identify, url, scopes }: AuditHttp, reply: Reply): RequestHandler {
   return async (request, response, next) => {
     response.set('Vary', 'Accept, Authorization, Cookie');
     const visitor = await identify(request);
@@ -87,10 +88,7 @@ function auditorsOnly({ identify, signIn, url, scopes }: AuditHttp, reply: Reply
     if (visitor.problem === 'insufficient_scope')
       return demandScopes(response, { realm: url, held: [], needed: scopes });
     if (reply.wantsPage(request)) {
-      return response.redirect(
-        303,
-        `${signIn.path}?${new URLSearchParams({ returnTo: request.originalUrl }).toString()}`,
-      );
+      return response.redirect(303, signInPath(request.originalUrl));
     }
     challenge(response, url, visitor.problem);
     reply.problem(request, response, {

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import { createRecordSeals } from '../../activities/stores/seals.ts';
-import { SIGN_IN_PATH, signInRouter } from '../shared/auth/sign-in.ts';
+import { createSignIn } from '../shared/auth/sign-in.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
+import { openDirectory } from '../shared/directory/source.ts';
 import { listen } from '../shared/http/listen.ts';
-import { createSessions } from '../shared/http/session.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { auditAssets } from './assets.ts';
 import { createAuditApp } from './http.ts';
@@ -17,6 +17,7 @@ import { createOutcomeRecords } from './stores/outcome-record.store.ts';
 import { createReadOnlyPool } from './stores/read-only-pool.ts';
 
 const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit } as const;
+const RIGHTS_POOL = { ...SESSION_POOL, applicationName: 'countersign audit rights' } as const;
 const COOKIE = 'countersign_audit';
 const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'recordSealingKeys', 'digestKey'] as const;
 
@@ -36,33 +37,21 @@ export async function startAudit(
 ): Promise<Running> {
   const url = config.urls.audit;
   const seals = createRecordSeals(secrets);
+  const people = openDirectory(config.directory, log);
   const records = createReadOnlyPool(databaseUrl);
-  const sessionPool = createPool(databaseUrl, SESSION_POOL);
-  const sessions = createSessions({
-    pool: sessionPool,
-    schema: 'audit',
-    cookieName: COOKIE,
-    secret: secrets.sessionSecret,
-    baseUrl: url,
-    log,
-  });
+  const pools = { sessions: createPool(databaseUrl, SESSION_POOL), rights: createPool(databaseUrl, RIGHTS_POOL) };
+  const site = { name: 'audit', cookieName: COOKIE } as const;
+  const signIn = createSignIn({ config, site, secrets, pools, log });
   const release = async () => {
-    sessions.close();
-    await Promise.all([records.end(), sessionPool.end()]);
+    signIn.close();
+    await Promise.all([records.end(), pools.sessions.end(), pools.rights.end()]);
   };
-  const signIn = signInRouter({
-    issuer: config.urls.issuer,
-    clientSecret: secrets.oidcClientSecret,
-    baseUrl: url,
-    rolesClaim: config.identity.rolesClaim,
-    cookieName: COOKIE,
-    log,
-  });
+  const verifier = createTokenVerifier(config, url, log, config.identity.tokenMaxAgeSeconds);
   const app = createAuditApp({
     records: createOutcomeRecords(records, seals),
     seals,
-    identify: createIdentify(createTokenVerifier(config, url, log), config.audit.scopes),
-    signIn: { handlers: [sessions.handler, signIn], path: SIGN_IN_PATH },
+    identify: createIdentify({ verifier, personOf: signIn.personOf, people, scopes: config.audit.scopes }),
+    signIn: signIn.handlers,
     assets: auditAssets(),
     url,
     scopes: config.audit.scopes,

@@ -14,12 +14,13 @@ import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shar
 import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
-import { Browser } from './browser.ts';
+import type { Browser } from './browser.ts';
 import { testConfig } from './config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { postSigned } from './decisions.ts';
 import { serve } from './serve.ts';
 import { signedToken } from './signed-tokens.ts';
+import { signInTo } from './signing-in.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -62,7 +63,7 @@ export class ApprovalsUnderTest {
   #keys!: DevelopmentSecrets;
   readonly #folder = mkdtempSync(join(tmpdir(), 'approvals-'));
   #service: Running | undefined;
-  readonly #running: Running[] = [];
+  #issuer: Running | undefined;
   readonly #servers: HttpServer[] = [];
   /** By person and audience. They last longer than any test. */
   readonly #tokens = new Map<string, Promise<IssuedToken>>();
@@ -80,9 +81,27 @@ export class ApprovalsUnderTest {
     this.config = await testConfig(at, raw);
     this.database = await createTestDatabase();
     await this.#startStrangers();
-    const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
-    this.#running.push(await startIdentityProvider(this.config, this.#keys, log));
+    await this.startIssuer();
     await this.#startService();
+  }
+
+  async startIssuer(): Promise<void> {
+    const log = pino({ level: 'info' }, { write: (line: string) => void (this.log += line) });
+    this.#issuer = await startIdentityProvider(this.config, this.#keys, log);
+  }
+
+  /** Until it is started again it does not answer, and then it has forgotten who signed in. */
+  async stopIssuer(): Promise<void> {
+    await this.#issuer?.stop();
+    this.#issuer = undefined;
+  }
+
+  /** Has `identity.recheckSeconds` pass since the issuer was last asked about the people who are signed in. */
+  async passBound(schema: 'approvals' | 'audit' = 'approvals'): Promise<void> {
+    const passed = this.config.identity.recheckSeconds + 1;
+    await this.database.pool.query(`UPDATE ${schema}.session SET asked_at = asked_at - make_interval(secs => $1)`, [
+      passed,
+    ]);
   }
 
   async #startService(changed: Restart = {}): Promise<void> {
@@ -110,7 +129,7 @@ export class ApprovalsUnderTest {
 
   async stop(): Promise<void> {
     await this.pause();
-    for (const one of this.#running.reverse()) await one.stop();
+    await this.stopIssuer();
     for (const server of this.#servers) await server.close();
     await this.database.drop();
     rmSync(this.#folder, { recursive: true });
@@ -184,9 +203,14 @@ export class ApprovalsUnderTest {
   }
 
   /** A token of the issuer with these claims, as another issuer than the embedded one may give them out. */
-  tokenWith(claims: JWTPayload): Promise<string> {
+  tokenWith(claims: JWTPayload, header: { readonly typ?: string } = {}): Promise<string> {
     const { issuer: iss, approvals: aud } = this.config.urls;
-    return signedToken(this.#keys, { iss, aud, scope: 'approvals', client_id: 'a-program', ...claims });
+    const iat = Math.floor(Date.now() / 1_000);
+    return signedToken(
+      this.#keys,
+      { iss, aud, scope: 'approvals', client_id: 'a-program', iat, exp: iat + 300, ...claims },
+      header,
+    );
   }
 
   /** As a person with a program. */
@@ -210,13 +234,7 @@ export class ApprovalsUnderTest {
 
   /** A browser in which this person has signed in, by the ordinary way. */
   async signIn(name: string): Promise<Browser> {
-    const browser = new Browser(this.url);
-    const began = await browser.go('/sign-in?returnTo=/requests');
-    const atIssuer = new Browser(this.config.urls.issuer);
-    const who = await atIssuer.follow(await atIssuer.go(began.headers.get('location') ?? ''));
-    const action = /action="([^"]+)"/.exec(await who.text())?.[1] ?? '';
-    const back = await atIssuer.follow(await atIssuer.go(action, { person: name }));
-    await browser.go(back.headers.get('location') ?? '');
-    return browser;
+    const { site } = await signInTo({ site: this.url, issuer: this.config.urls.issuer }, name);
+    return site;
   }
 }

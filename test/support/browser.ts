@@ -8,6 +8,11 @@ export class Browser {
     this.#home = home;
   }
 
+  /** Names of the cookies that it has. */
+  get cookieNames(): string[] {
+    return [...this.#cookies.keys()];
+  }
+
   cookie(name: string): string | undefined {
     return this.#cookies.get(name);
   }
@@ -20,9 +25,12 @@ export class Browser {
       ...(form && { method: 'POST', body: new URLSearchParams(form) }),
     });
     for (const line of response.headers.getSetCookie()) {
-      const [pair = ''] = line.split(';');
+      const [pair = '', ...attributes] = line.split(';');
       const at = pair.indexOf('=');
-      this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
+      const expires = attributes.find((one) => /^ *expires=/i.test(one))?.split('=')[1];
+      const isOver = expires !== undefined && Date.parse(expires) <= Date.now();
+      if (isOver) this.#cookies.delete(pair.slice(0, at));
+      else this.#cookies.set(pair.slice(0, at), pair.slice(at + 1));
     }
     return response;
   }

@@ -1,13 +1,17 @@
 import { importJWK, SignJWT, type JWTPayload } from 'jose';
 import type { DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 
-/** A token of the embedded issuer with these claims, as another issuer may give them out. A claim that is undefined is left out. */
+/**
+ * A token of the embedded issuer with these claims, as another issuer may give them out. A claim that is undefined is left out. It was
+ * made now and is good for an hour, unless it is told otherwise.
+ */
 export async function signedToken(
   { identity: { signingKey } }: Pick<DevelopmentSecrets, 'identity'>,
   claims: JWTPayload,
+  header: { readonly typ?: string } = {},
 ): Promise<string> {
-  return new SignJWT(claims)
-    .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid) })
-    .setExpirationTime('1 hour')
+  const iat = Math.floor(Date.now() / 1_000);
+  return new SignJWT({ iat, exp: iat + 3_600, ...claims })
+    .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid), ...header })
     .sign(await importJWK(signingKey, 'ES256'));
 }

@@ -4,7 +4,9 @@ import { AGENT_ROLE, APPROVER_ROLE } from '../../../workflows/domain/access-requ
 import { behind } from '../../../workflows/domain/access-request/parties.ts';
 import type { AccessToken } from '../../shared/auth/access-token.ts';
 import { NO_CLIENT, type ClientDemand } from '../../shared/auth/client-demand.ts';
-import { personOf, requireRole } from '../../shared/auth/sign-in.ts';
+import type { Person, PersonOf } from '../../shared/auth/sign-in.ts';
+import { askToSignIn } from '../../shared/auth/sign-in-path.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
 import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 
@@ -24,47 +26,66 @@ export interface Visitor extends Voter {
 /** Answers undefined for a token that is not good. */
 export type VerifyAccessToken = (token: string) => Promise<AccessToken | undefined>;
 
-export interface VoterChecks {
-  readonly verify: VerifyAccessToken;
+/** What says who a visitor is, and whether they are still there. */
+export interface Doors {
+  readonly personOf: PersonOf;
+  readonly verifyAccessToken: VerifyAccessToken;
   readonly hasClient: ClientDemand;
-  /** Public address of the service. */
-  readonly realm: string;
-  /** That an access token needs. */
+  readonly people: () => Directory;
+  /** Scopes that an access token needs. */
   readonly scopes: readonly string[];
+  /** Public address, which is also the audience of approvers' tokens. */
+  readonly url: string;
 }
 
 /**
  * Lets approvers through, by bearer token or else by session: a request with a token never uses the session; and supervising
- * agents by token. What follows and is for people alone asks for `visitorOf`.
+ * agents by token. What follows and is for people alone asks for `visitorOf`. The directory is asked at each request, and the
+ * issuer as often as `identity.recheckSeconds` says: a person who was dismissed neither reads nor decides.
  */
-export function votersOnly({ verify, hasClient, realm, scopes }: VoterChecks): RequestHandler {
-  const withSession = requireRole(APPROVER_ROLE);
-  return async (request, response, next) => {
-    response.vary('Accept, Authorization, Cookie');
-    if (request.get('Authorization') === undefined) {
-      return withSession(request, response, (error?: unknown) => {
-        const person = personOf(request);
-        if (error !== undefined || person === undefined) return next(error);
-        if (person.roles.includes(AGENT_ROLE)) return next(peopleOnly());
-        // The client here is our own pages, through which no call is made.
-        setVoter(response, { ...person, via: 'inbox', chain: behind(person) });
-        next();
-      });
-    }
+export function votersOnly({ personOf, verifyAccessToken, hasClient, people, scopes, url }: Doors): RequestHandler {
+  const byToken = async (request: Request, response: Response): Promise<Voter> => {
     const token = bearerTokenOf(request);
-    const verified = token === undefined ? undefined : await verify(token);
+    const verified = token === undefined ? undefined : await verifyAccessToken(token);
     if (verified === undefined) {
-      challenge(response, realm, 'invalid_token');
-      throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${realm}.`);
+      challenge(response, url, 'invalid_token');
+      throw new Refusal(401, 'The bearer token is not valid', `It may have expired, or not be meant for ${url}.`);
     }
     if (!hasClient(verified.principal)) {
-      challenge(response, realm, 'invalid_token');
+      challenge(response, url, 'invalid_token');
       throw new Refusal(401, 'The bearer token names no client', `${NO_CLIENT}, or decide in the inbox.`);
     }
-    demandScopes(response, { realm, held: verified.scopes, needed: scopes });
-    setVoter(response, voterFrom(verified));
+    demandScopes(response, { realm: url, held: verified.scopes, needed: scopes });
+    return voterFrom(verified);
+  };
+  return async (request, response, next) => {
+    response.vary('Accept, Authorization, Cookie');
+    const isProgram = request.get('Authorization') !== undefined;
+    const person = isProgram ? undefined : await personOf(request);
+    if (!isProgram && person === undefined) return askToSignIn(request, response, pageOf(request));
+    const voter = person === undefined ? await byToken(request, response) : voterFor(person);
+    refuseInactive(voter, people());
+    setVoter(response, voter);
     next();
   };
+}
+
+/** The page on which the form of a request stands. */
+const pageOf = ({ originalUrl }: Request): string =>
+  /^\/requests\/[\w-]+(?=\/)/.exec(originalUrl)?.[0] ?? (originalUrl.startsWith('/delegations') ? '/delegations' : '/');
+
+function refuseInactive({ subject, chain }: Voter, people: Directory): void {
+  if ([subject, ...chain].every((one) => people.find(one)?.isActive !== false)) return;
+  throw new Refusal(403, 'This account is not active', 'The directory says so. Ask the people who keep it.');
+}
+
+function voterFor(person: Person): Voter {
+  const { issuer, subject, name, roles } = person;
+  if (roles.includes(AGENT_ROLE)) throw peopleOnly();
+  // The client here is our own pages, through which no call is made.
+  if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', chain: behind(person) };
+  const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask the people who give out roles, or sign in as another person.`;
+  throw new Refusal(403, 'This is not for you', nextStep);
 }
 
 /** Lets people through who passed `votersOnly`. */

@@ -2,8 +2,6 @@ import express, { type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import type { ClientDemand } from '../../shared/auth/client-demand.ts';
-import type { Directory } from '../../shared/directory/directory.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -11,7 +9,7 @@ import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { refuseUncounted, type CastVote } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { Withdraw } from '../withdraw.ts';
-import { approversOnly, voterOf, votersOnly, type VerifyAccessToken, type Voter } from './authenticate.ts';
+import { approversOnly, voterOf, votersOnly, type Doors, type Voter } from './authenticate.ts';
 import { emergencyRouter } from './emergency-router.tsx';
 import { delegationsRouter } from './delegations-router.tsx';
 import { RequestList } from './list-page.tsx';
@@ -31,28 +29,20 @@ const LIST_LIMIT = 200;
 const SCAN_LIMIT = 5_000;
 const MAX_BODY = '64kb';
 
-export interface InboxHttp {
+export interface InboxHttp extends Doors {
   readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
   readonly castVote: CastVote;
-  readonly people: () => Directory;
   readonly delegations: StandIns;
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;
   readonly log: Logger;
-  readonly verifyAccessToken: VerifyAccessToken;
-  readonly hasClient: ClientDemand;
-  /** Scopes that an access token needs. */
-  readonly scopes: readonly string[];
-  /** Public address, which is also the audience of approvers' tokens. */
-  readonly url: string;
 }
 
 /** The approvers' inbox: pages for browsers and the same addresses as JSON for programs. Needs the session before it. */
 export function inboxRouter(http: InboxHttp): Router {
   const router = express.Router();
-  const { verifyAccessToken: verify, hasClient, url: realm, scopes } = http;
-  const voter = votersOnly({ verify, hasClient, realm, scopes });
+  const voter = votersOnly(http);
   const approver = [voter, approversOnly];
   router.get('/', (_request, response) => response.redirect(303, '/requests?status=yours'));
   router.get('/requests', voter, list(http));

@@ -16,7 +16,7 @@ import { principalOf } from './principal-of.ts';
 import { rolesIn, scopesIn } from './roles.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
-const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
+export const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 const SKEW_SECONDS = 30;
 const FETCH_MS = 5_000;
 /** Types of JWTs that issuers give access tokens; most say no more than `JWT`. @see RFC 9068, section 4 */
@@ -45,6 +45,8 @@ export interface AccessTokenOptions {
   readonly identityClaim?: string;
   /** A token that is good for longer is refused, however its issuer signs. Seconds. */
   readonly maxLifetimeSeconds: number;
+  /** Seconds after which a token no longer counts, though it says that it does. Default: as long as it says. */
+  readonly maxAgeSeconds?: number | undefined;
   /** Gets the reason for which a token is refused. The answer to the client never has it. */
   readonly log: Logger;
 }
@@ -71,7 +73,7 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
     const { payload } = found;
     const { sub, exp } = payload;
     if (!sub || exp === undefined) return refuse({ reason: `it has no \`${sub ? 'exp' : 'sub'}\``, payload });
-    const reason = faultOf(found, options.maxLifetimeSeconds);
+    const reason = faultOf(found, options);
     if (reason !== undefined) return refuse({ reason, payload });
     const principal = principalOf(payload as JsonObject, { issuer, identityClaim });
     if (principal === undefined)
@@ -122,13 +124,20 @@ async function verify(
  * What is wrong with a token that its issuer signed for this service. Issuers sign more than access tokens with the same keys: a logout
  * token or another security event must open nothing. @see RFC 8725, section 3.11
  */
-function faultOf({ payload, protectedHeader }: Verified, maxLifetimeSeconds: number): string | undefined {
+function faultOf(
+  { payload, protectedHeader }: Verified,
+  { maxLifetimeSeconds, maxAgeSeconds = Infinity }: AccessTokenOptions,
+): string | undefined {
   const { typ } = protectedHeader;
   if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is no access token: its type is ${shown(typ)}`;
   if ('events' in payload) return 'it is no access token: it tells of events';
   const { iat, exp = 0 } = payload;
   const now = Math.floor(Date.now() / 1_000);
   if (iat !== undefined && iat > now + SKEW_SECONDS) return 'it was issued in the future; compare the clocks';
+  // Roles are part of a token: one that does not say how old it is could have had them for ever.
+  if (now - (iat ?? -Infinity) > maxAgeSeconds + SKEW_SECONDS) {
+    return `it is older than identity.tokenMaxAgeSeconds allows here: ${maxAgeSeconds} s`;
+  }
   const lifetime = exp - (iat ?? now);
   if (lifetime <= maxLifetimeSeconds) return undefined;
   return `it is good for ${lifetime} s, and identity.maxTokenLifetimeSeconds allows ${maxLifetimeSeconds}`;

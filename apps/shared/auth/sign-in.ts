@@ -1,185 +1,181 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import express, { type Request, type RequestHandler, type Router } from 'express';
 import * as oidc from 'openid-client';
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { csrfProtection } from '../http/csrf.ts';
-import { isLoopbackHttp } from '../http/loopback.ts';
+import type { Config } from '../config/config.ts';
+import { csrfTokenOf } from '../http/csrf.ts';
+import { ownPath } from '../http/own-path.ts';
 import { Refusal } from '../http/refusal.ts';
-import { endSession, renewSession, saveSession, type Person } from '../http/session.ts';
+import { createSessions, endSession, renewSession, saveSession, type Identity } from '../http/session.ts';
+import { backChannelLogout } from './back-channel-logout.ts';
+import { createIssuer, type Issuer } from './issuer.ts';
 import { aliasesOf } from './principal-of.ts';
-import { rolesIn } from './roles.ts';
+import { proofOf } from './proof.ts';
+import { createRights, type Rights } from './rights.ts';
+import { createAttempts, type SignInAttempt } from './sign-in-attempts.ts';
+import { signInPath, SIGN_IN_PATH } from './sign-in-path.ts';
+import { signOutRouter } from './sign-out.ts';
 
-/** The client under which the product's pages are known to the issuer. */
-export const WEB_CLIENT_ID = 'countersign-web';
-export const SIGN_IN_PATH = '/sign-in';
 export const CALLBACK_PATH = '/oidc/callback';
 
+/** A person who is signed in, with what they may do now. */
+export interface Person extends Identity {
+  readonly roles: readonly string[];
+}
+
+/** Who is signed in with this request's session. Undefined when the session is over, here or at the issuer. */
+export type PersonOf = (request: Request) => Promise<Person | undefined>;
+
 export interface SignInOptions {
-  readonly issuer: string;
-  readonly clientSecret: string;
-  /** Public address of the site. */
-  readonly baseUrl: string;
-  readonly rolesClaim: string;
-  /** The claim by which policies know people. Default: `sub`. */
-  readonly identityClaim?: string;
-  readonly cookieName: string;
+  readonly config: Config;
+  readonly site: {
+    readonly name: 'approvals' | 'audit';
+    readonly cookieName: string;
+  };
+  readonly secrets: { readonly sessionSecret: string; readonly oidcClientSecret: string };
+  /** Connections for sessions, and those that are held while the issuer is asked. */
+  readonly pools: { readonly sessions: Pool; readonly rights: Pool };
   readonly log: Logger;
 }
 
-/**
- * Sign-in at the issuer and back (authorization code, PKCE, state, nonce), and sign-out. Needs the session before it.
- * `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`.
- */
-export function signInRouter(options: SignInOptions): Router {
-  const provider = createProvider(options);
-  const router = express.Router();
-  router.get(SIGN_IN_PATH, begin(options, provider));
-  router.get(CALLBACK_PATH, finish(options, provider));
-  router.post(
-    '/sign-out',
-    express.urlencoded({ extended: false, limit: '4kb' }),
-    csrfProtection,
-    async (request, response) => {
-      await endSession(request);
-      response.clearCookie(options.cookieName, { path: '/' });
-      throw new Refusal(
-        200,
-        'You are signed out',
-        'Close the browser on a machine that others use, too.',
-        signInAgain('/'),
-      );
-    },
-  );
-  return router;
+interface Parts {
+  readonly issuer: Issuer;
+  readonly rights: Rights;
+  readonly attempts: ReturnType<typeof createAttempts>;
+  /** Public address of the site. */
+  readonly baseUrl: string;
+  readonly rolesClaim: string;
+  /** The claim by which policies know people. */
+  readonly identityClaim: string;
+  readonly scope: string;
+  readonly log: Logger;
 }
 
-/** Who is signed in with this request's session. */
-export function personOf(request: Request): Person | undefined {
-  return request.session.person;
-}
+export type SignIn = ReturnType<typeof createSignIn>;
 
 /**
- * Lets people with the role through. Who is not signed in is sent to sign in, and comes back to the page they wanted;
- * a request that is not for a page gets 401. A program with a bearer token is not meant here.
+ * Sign-in of browsers at the issuer and back (authorization code, PKCE, state, nonce), their sessions, and every way in which these
+ * end: `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
-export function requireRole(role: string): RequestHandler {
-  return (request, response, next) => {
-    const person = personOf(request);
-    if (person === undefined) return askToSignIn(request, response, next);
-    if (person.roles.includes(role)) return next();
-    const nextStep = `You are signed in as ${person.name}, who does not have the role “${role}”. Ask whoever gives out roles, or sign in as somebody else.`;
-    next(new Refusal(403, 'This is not for you', nextStep));
+export function createSignIn({ config, site, secrets, pools, log }: SignInOptions) {
+  const { identity, urls } = config;
+  const { cookieName, name: schema } = site;
+  const { sessionSeconds, recheckSeconds, rolesClaim } = identity;
+  const [baseUrl, secret] = [urls[schema], secrets.sessionSecret];
+  const { clientId } = config[schema];
+  const sessions = createSessions({
+    ...{ pool: pools.sessions, schema, cookieName, secret, baseUrl, sessionSeconds, log },
+  });
+  const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret: secrets.oidcClientSecret, log });
+  const rights = createRights({
+    ...{ pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer },
+  });
+  const attempts = createAttempts({ cookieName, secret, baseUrl });
+  const { identityClaim } = config.gateway.coaz;
+  const scope = identity.signInScopes.join(' ');
+  const parts = { issuer, rights, attempts, baseUrl, rolesClaim, identityClaim, scope, log };
+  const routes = express.Router();
+  routes.get(SIGN_IN_PATH, begin(parts));
+  routes.get(CALLBACK_PATH, finish(parts));
+  routes.use(signOutRouter({ ...parts, cookie: sessions.cookie, clientId }));
+  const personOf: PersonOf = async (request) => {
+    const { person } = request.session;
+    if (person === undefined) return undefined;
+    const roles = await rights.now(request.sessionID, person.subject);
+    if (roles !== undefined) return { ...person, roles };
+    await endSession(request);
+    log.info('a session ended, since it is over at the identity provider');
+    return undefined;
+  };
+  return {
+    /** What needs no session, then the session, then what needs one. */
+    handlers: [
+      backChannelLogout({ issuer, rights, issuerUrl: urls.issuer, clientId, log }),
+      sessions.handler,
+      routes,
+    ] as const satisfies readonly (RequestHandler | Router)[],
+    personOf,
+    close: () => sessions.close(),
   };
 }
 
-const askToSignIn: RequestHandler = (request, response, next) => {
-  if (request.method !== 'GET' || request.accepts(['json', 'html']) !== 'html') {
-    return next(new Refusal(401, 'You are not signed in', 'Sign in and try again.', signInAgain('/')));
-  }
-  response.redirect(303, `${SIGN_IN_PATH}?${new URLSearchParams({ returnTo: request.originalUrl }).toString()}`);
-};
-
-const signInAgain = (returnTo: string) => ({
-  href: `${SIGN_IN_PATH}?${new URLSearchParams({ returnTo }).toString()}`,
-  label: 'Sign in',
-});
-
-function begin({ baseUrl, log }: SignInOptions, provider: Provider): RequestHandler {
+function begin({ issuer, attempts, baseUrl, scope }: Parts): RequestHandler {
   return async (request, response) => {
-    const configuration = await provider().catch((err: unknown) => {
-      log.warn({ err }, 'the identity provider does not answer');
-      throw new Refusal(
-        503,
-        'Sign-in does not work at the moment',
-        'The identity provider does not answer. Try again in a moment.',
-        signInAgain('/'),
-      );
-    });
-    const codeVerifier = oidc.randomPKCECodeVerifier();
-    const signIn = {
+    const configuration = await issuer.configuration();
+    const attempt: SignInAttempt = {
       state: oidc.randomState(),
       nonce: oidc.randomNonce(),
-      codeVerifier,
-      returnTo: localPath(request.query['returnTo'], baseUrl),
+      codeVerifier: oidc.randomPKCECodeVerifier(),
+      returnTo: ownPath(request.query['returnTo'], baseUrl),
+      begunAt: Date.now(),
     };
-    request.session.signIn = signIn;
-    await saveSession(request);
+    await attempts.keep(attempt, request, response);
     const address = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: `${baseUrl}${CALLBACK_PATH}`,
-      scope: 'openid profile',
-      code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
+      scope,
+      code_challenge: await oidc.calculatePKCECodeChallenge(attempt.codeVerifier),
       code_challenge_method: 'S256',
-      state: signIn.state,
-      nonce: signIn.nonce,
+      state: attempt.state,
+      nonce: attempt.nonce,
     });
     response.redirect(303, address.href);
   };
 }
 
-function finish(options: SignInOptions, provider: Provider): RequestHandler {
-  const { baseUrl, rolesClaim, identityClaim = 'sub', log } = options;
-  return async (request: Request, response: Response) => {
-    const { signIn } = request.session;
-    if (signIn === undefined) throw notSignedIn();
-    // One use: whatever comes of it, this sign-in cannot be finished again.
-    delete request.session.signIn;
-    const arrived = new URL(`${baseUrl}${CALLBACK_PATH}`);
-    arrived.search = new URL(request.originalUrl, baseUrl).search;
-    const tokens = await oidc
-      .authorizationCodeGrant(await provider(), arrived, {
-        pkceCodeVerifier: signIn.codeVerifier,
-        expectedState: signIn.state,
-        expectedNonce: signIn.nonce,
-        idTokenExpected: true,
-      })
-      .catch((err: unknown) => {
-        log.warn({ err }, 'a sign-in failed');
-        throw notSignedIn();
-      });
+function finish(parts: Parts): RequestHandler {
+  const { issuer, rights, attempts, rolesClaim, identityClaim, log } = parts;
+  return async (request, response) => {
+    // One use: also after a failure, the browser cannot finish this attempt again.
+    const attempt = await attempts.take(request.query['state'], request, response);
+    if (attempt === undefined) throw notSignedIn('/');
+    const tokens = await redeem(request, attempt, parts).catch((err: unknown) => {
+      if (err instanceof Refusal) throw err;
+      log.warn({ err }, 'a sign-in failed');
+      throw notSignedIn(attempt.returnTo);
+    });
     const claims = tokens.claims();
-    if (claims === undefined) throw notSignedIn();
-    await renewSession(request);
-    request.session.person = {
+    if (claims === undefined) throw notSignedIn(attempt.returnTo);
+    const answer = await proofOf(tokens, { issuer, subject: claims.sub, rolesClaim });
+    await startSession(request, {
       issuer: claims.iss,
       subject: claims.sub,
       name: typeof claims['name'] === 'string' ? claims['name'] : claims.sub,
-      roles: rolesIn(claims, rolesClaim),
       aliases: aliasesOf(claims, identityClaim),
-    };
-    await saveSession(request);
-    response.redirect(303, signIn.returnTo);
+      issuedAt: claims.iat,
+      ...(typeof claims['sid'] === 'string' && { sid: claims['sid'] }),
+    });
+    await rights.keep(request.sessionID, answer);
+    response.redirect(303, ownPath(attempt.returnTo, parts.baseUrl));
   };
 }
 
-const notSignedIn = () =>
-  new Refusal(
-    400,
-    'The sign-in was not finished',
-    'It took too long, or was begun in another window.',
-    signInAgain('/'),
-  );
-
-type Provider = () => Promise<oidc.Configuration>;
-
-/** The issuer's metadata, fetched when first needed and kept once it was there. */
-function createProvider({ issuer, clientSecret }: SignInOptions): Provider {
-  let known: Promise<oidc.Configuration> | undefined;
-  const url = new URL(issuer);
-  // Tokens over plain http only where nobody else can listen (PRJ-25).
-  const isLocal = isLoopbackHttp(url);
-  return () => {
-    known ??= oidc
-      .discovery(url, WEB_CLIENT_ID, clientSecret, undefined, { execute: isLocal ? [oidc.allowInsecureRequests] : [] })
-      .catch((error: unknown) => {
-        known = undefined;
-        throw error;
-      });
-    return known;
-  };
+async function redeem(request: Request, attempt: SignInAttempt, { issuer, baseUrl }: Parts) {
+  const arrived = new URL(`${baseUrl}${CALLBACK_PATH}`);
+  arrived.search = new URL(request.originalUrl, baseUrl).search;
+  return oidc.authorizationCodeGrant(await issuer.configuration(), arrived, {
+    pkceCodeVerifier: attempt.codeVerifier,
+    expectedState: attempt.state,
+    expectedNonce: attempt.nonce,
+    idTokenExpected: true,
+  });
 }
 
-/** The path to come back to; the start for anything that leads to another site. */
-function localPath(wanted: unknown, baseUrl: string): string {
-  if (typeof wanted !== 'string' || !URL.canParse(wanted, baseUrl)) return '/';
-  const target = new URL(wanted, baseUrl);
-  return target.origin === new URL(baseUrl).origin ? `${target.pathname}${target.search}` : '/';
+/**
+ * The one time that a session is written. A person who signs in again keeps the token of their forms, so that what they have open in
+ * other tabs still works.
+ */
+async function startSession(request: Request, person: Identity): Promise<void> {
+  const { person: before, csrfToken } = request.session;
+  const isSame = before?.subject === person.subject && before.issuer === person.issuer;
+  await renewSession(request);
+  request.session.person = person;
+  if (isSame && csrfToken !== undefined) request.session.csrfToken = csrfToken;
+  csrfTokenOf(request);
+  await saveSession(request);
 }
+
+const notSignedIn = (returnTo: string) =>
+  new Refusal(400, 'The sign-in was not finished', 'It took too long, or was begun in another browser.', {
+    href: signInPath(returnTo),
+    label: 'Sign in',
+  });

@@ -12,13 +12,18 @@ export interface TokenVerifier {
   verify(token: string): Promise<AccessToken>;
 }
 
-/** A verifier for tokens of the configured issuer that are made for `audience`. */
-export function createTokenVerifier(config: Config, audience: string, log: Logger): TokenVerifier {
+/** A verifier for tokens of the configured issuer that are made for `audience`, and not older than is said. */
+export function createTokenVerifier(
+  config: Config,
+  audience: string,
+  log: Logger,
+  maxAgeSeconds?: number,
+): TokenVerifier {
   const { issuer } = config.urls;
   const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
   const { identityClaim } = config.gateway.coaz;
   const of = { issuer, audience, rolesClaim, identityClaim };
-  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, log });
+  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, maxAgeSeconds, log });
   return {
     async verify(token) {
       const verified = await check(token);

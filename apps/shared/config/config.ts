@@ -8,6 +8,7 @@ import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { catalogSettings, withAbsoluteCatalogs } from './catalog-settings.ts';
 import { withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
+import { clientId, signInSettings } from './sign-in-settings.ts';
 import { obligationSettings } from './obligation-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import { pdpSettings } from './pdp-settings.ts';
@@ -70,6 +71,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       port: port.default(4102),
       url: z.url().optional(),
+      clientId,
       /** Scopes that an access token needs for the API of the inbox. */
       scopes: z.array(scope).default(['approvals']),
       /** How long an access request waits for approvers. */
@@ -90,6 +92,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       port: port.default(4103),
       url: z.url().optional(),
+      clientId,
       /** Scopes that an access token needs for the API. */
       scopes: z.array(scope).default(['audit']),
     })
@@ -111,6 +114,7 @@ export const configSchema = z.strictObject({
        * then, and an agent that holds an approver's token cannot be kept from approving its own call.
        */
       allowTokensWithoutClient: z.boolean().default(false),
+      ...signInSettings,
       /** Who exists in the embedded provider. Every name can get a token; approvers and auditors can sign in. */
       people: z.array(person).default([
         { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },

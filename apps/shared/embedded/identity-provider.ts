@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { WEB_CLIENT_ID } from '../auth/sign-in.ts';
 import type { Config } from '../config/config.ts';
 import type { DevelopmentSecrets } from '../config/development-secrets.ts';
 import { listen } from '../http/listen.ts';
@@ -19,11 +18,15 @@ export async function startIdentityProvider(
     throw refusal('the embedded identity provider asks for no password; set identity.issuer to an OIDC issuer');
   }
   const names = config.identity.people.map(({ name }) => name);
-  const repeated = names.find((name, index) => name === WEB_CLIENT_ID || names.indexOf(name) !== index);
+  const clients = [config.approvals.clientId, config.audit.clientId];
+  const repeated = names.find((name, index) => clients.includes(name) || names.indexOf(name) !== index);
   if (repeated !== undefined) throw refusal(`identity.people: the name ${repeated} is already in use`);
   const { createProvider, createIdentityApp } = await loadProvider();
   const provider = createProvider({ config, identity, webClientSecret: secrets.oidcClientSecret });
   provider.on('server_error', (_ctx, error) => log.error({ err: error }, 'the identity provider failed'));
+  provider.on('backchannel.error', (_ctx, err) =>
+    log.warn({ err }, 'pages could not be told that a person signed out'),
+  );
   const http = await listen(createIdentityApp({ provider, config, log }), {
     host: config.host,
     port: config.identity.port,

@@ -1,35 +1,31 @@
 import connectPgSimple from 'connect-pg-simple';
-import type { Request, RequestHandler } from 'express';
+import type { CookieOptions, Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { hostCookieName, isHttps } from './cookie-name.ts';
 
-/** Somebody who signed in with a browser, as their ID token said. */
-export interface Person {
+/** A person who signed in with a browser, as their ID token said. What they may do is asked anew. */
+export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   /** What to call them. */
   readonly name: string;
-  readonly roles: readonly string[];
   /** What else they are called, by the claim by which policies know people. */
   readonly aliases?: readonly string[];
+  /** The issuer's name for its session, where it has one. @see OpenID Connect Back-Channel Logout 1.0, section 2.1 */
+  readonly sid?: string;
+  /** When the ID token was made, in seconds, by the issuer's clock. */
+  readonly issuedAt: number;
 }
 
 declare module 'express-session' {
   interface SessionData {
-    person: Person;
-    /** A sign-in that has begun, and has to come back to the browser that began it. */
-    signIn: {
-      readonly state: string;
-      readonly nonce: string;
-      readonly codeVerifier: string;
-      readonly returnTo: string;
-    };
+    person: Identity;
   }
 }
 
-const LIFETIME_MS = 8 * 3_600_000;
 const PRUNE_SECONDS = 15 * 60;
 
 export interface SessionOptions {
@@ -41,35 +37,43 @@ export interface SessionOptions {
   readonly secret: string;
   /** Public address of the site; with https the cookie is sent over https alone. */
   readonly baseUrl: string;
+  /** How long a session lasts from the sign-in, used or not. */
+  readonly sessionSeconds: number;
   readonly log: Logger;
 }
 
-/** Sessions of browsers, kept in Postgres for eight hours after their last use. `close` ends what runs beside them. */
-export function createSessions(options: SessionOptions): { readonly handler: RequestHandler; close(): void } {
-  const secure = new URL(options.baseUrl).protocol === 'https:';
+/**
+ * Sessions of browsers, kept in Postgres from the sign-in to their end, and written once. So a request that is under way when a session
+ * is ended does not bring it back, and a browser without one leaves nothing behind. `close` ends what runs beside them.
+ */
+export function createSessions(options: SessionOptions) {
+  const { cookieName, baseUrl, secret, sessionSeconds } = options;
   const PgStore = connectPgSimple(session);
   const store = new PgStore({
     pool: options.pool,
     schemaName: options.schema,
     tableName: 'session',
+    disableTouch: true,
     pruneSessionInterval: PRUNE_SECONDS,
     errorLog: (...error: unknown[]) => options.log.warn({ err: error[0] }, 'old sessions could not be removed'),
   });
+  const name = hostCookieName(cookieName, baseUrl);
+  const cookie = { httpOnly: true, sameSite: 'lax', secure: isHttps(baseUrl), path: '/' } satisfies CookieOptions;
   const kept = session({
     store,
-    name: options.cookieName,
-    secret: options.secret,
+    name,
+    secret,
     resave: false,
     saveUninitialized: false,
-    rolling: true,
+    rolling: false,
     // TLS ends before us, so it is the proxy that knows whether the browser came over https.
-    proxy: secure,
-    cookie: { httpOnly: true, sameSite: 'lax', secure, maxAge: LIFETIME_MS, path: '/' },
+    proxy: cookie.secure,
+    cookie: { ...cookie, maxAge: sessionSeconds * 1_000 },
   });
   // What goes wrong here goes wrong in the store.
   const handler: RequestHandler = (request, response, next) =>
     void kept(request, response, (error?: unknown) => next(error && asUnavailable(error)));
-  return { handler, close: () => store.close() };
+  return { handler, cookie: { name, options: cookie }, close: () => store.close() };
 }
 
 /** Gives the browser a new session id, so that one that was known before sign-in opens nothing afterwards. */

@@ -204,18 +204,28 @@ CREATE TABLE approvals.outbox (
 );
 CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at, id);
 
+-- Who is signed in: written once, at the sign-in, and deleted at the end. The last three columns are what the issuer said of the person
+-- when it was last asked, and, sealed, with what it is asked again. A session without them is over.
 CREATE TABLE approvals.session (
-  sid    varchar PRIMARY KEY,
-  sess   json NOT NULL,
-  expire timestamp(6) NOT NULL
+  sid      varchar PRIMARY KEY,
+  sess     json NOT NULL,
+  expire   timestamp(6) NOT NULL,
+  roles    text[] NOT NULL DEFAULT '{}',
+  proof    text,
+  asked_at timestamptz
 );
 CREATE INDEX session_expire ON approvals.session (expire);
+CREATE INDEX session_subject ON approvals.session ((sess->'person'->>'subject'));
 CREATE TABLE audit.session (
-  sid    varchar PRIMARY KEY,
-  sess   json NOT NULL,
-  expire timestamp(6) NOT NULL
+  sid      varchar PRIMARY KEY,
+  sess     json NOT NULL,
+  expire   timestamp(6) NOT NULL,
+  roles    text[] NOT NULL DEFAULT '{}',
+  proof    text,
+  asked_at timestamptz
 );
 CREATE INDEX session_expire ON audit.session (expire);
+CREATE INDEX session_subject ON audit.session ((sess->'person'->>'subject'));
 
 -- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
 -- its key, which is forgotten.

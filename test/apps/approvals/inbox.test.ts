@@ -180,7 +180,7 @@ describe('inbox', () => {
     it('sets a cookie that scripts cannot read and other sites cannot send', async () => {
       const answer = await service.fetch('/sign-in', { headers: { accept: 'text/html' } });
       const cookie = answer.headers.get('set-cookie') ?? '';
-      expect(cookie).toMatch(/^countersign_approvals=/);
+      expect(cookie).toMatch(/^countersign_approvals_sign_in_/);
       expect(cookie).toMatch(/HttpOnly/);
       expect(cookie).toMatch(/SameSite=Lax/);
     });

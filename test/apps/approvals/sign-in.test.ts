@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { Browser } from '../../support/browser.ts';
+import { csrfTokenIn } from '../../support/pages.ts';
+import { beginSignIn, signInTo, signOutAtIssuer } from '../../support/signing-in.ts';
+
+const COOKIE = 'countersign_approvals';
+const ATTEMPT = `${COOKIE}_sign_in_`;
 
 describe('sign-in to the inbox', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start());
   afterAll(() => service.stop());
 
-  /** As far as the way back from the issuer; answers the address the issuer sends the browser to. */
-  async function begin(browser: Browser, name: string, returnTo = '/requests'): Promise<string> {
-    const began = await browser.go(`/sign-in?returnTo=${encodeURIComponent(returnTo)}`);
-    const issuer = new Browser(service.config.urls.issuer);
-    const who = await issuer.follow(await issuer.go(began.headers.get('location') ?? ''));
-    const action = /action="([^"]+)"/.exec(await who.text())?.[1] ?? '';
-    const back = await issuer.follow(await issuer.go(action, { person: name }));
-    return back.headers.get('location') ?? '';
-  }
+  const begin = (site: Browser, name: string, returnTo = '/requests') =>
+    beginSignIn({ site, atIssuer: new Browser(service.config.urls.issuer), name, returnTo });
+  const sessions = async () => (await service.database.pool.query('SELECT sid, expire FROM approvals.session')).rows;
+  const attemptsOf = (browser: Browser) => browser.cookieNames.filter((name) => name.startsWith(ATTEMPT));
 
   it('begins with PKCE, state and nonce', async () => {
     const began = await new Browser(service.url).go('/sign-in');
@@ -31,28 +31,39 @@ describe('sign-in to the inbox', () => {
     for (const name of ['state', 'nonce', 'code_challenge']) expect(asked[name]?.length).toBeGreaterThan(20);
   });
 
-  it.each([
-    ['/requests?status=ended', '/requests?status=ended'],
-    ['//evil.test/x', '/'],
-    ['https://evil.test/', '/'],
-    ['/\\evil.test', '/'],
-    ['javascript:alert(1)', '/'],
-  ])('brings people who came from %s to %s', async (returnTo, expected) => {
+  it('stores nothing for a browser that has not signed in, at any address', async () => {
+    const before = (await sessions()).length;
     const browser = new Browser(service.url);
-    const arrived = await browser.go(await begin(browser, 'alice', returnTo));
-    expect([arrived.status, arrived.headers.get('location')]).toEqual([303, expected]);
+    for (const path of ['/sign-in?returnTo=/x', '/requests', '/delegations', '/oidc/callback?state=x', '/signed-out']) {
+      await browser.go(path);
+      await browser.go(path, undefined, { cookie: `${COOKIE}=s%3Amade-up.signature` });
+    }
+    await browser.go('/sign-out', {});
+    await browser.go('/requests/arq_x/votes', { verdict: 'approve' });
+    expect(await sessions()).toHaveLength(before);
   });
 
-  it('gives the session a new id', async () => {
+  it('shows nothing of itself to the browser that keeps it', async () => {
     const browser = new Browser(service.url);
-    const back = await begin(browser, 'alice');
-    const before = browser.cookie('countersign_approvals');
-    await browser.go(back);
+    const began = await browser.go('/sign-in?returnTo=/requests?status=denied');
+    const [name = ''] = attemptsOf(browser);
+    const line = began.headers.getSetCookie().find((one) => one.startsWith(name)) ?? '';
+    expect(line).toMatch(/; Max-Age=900; Path=\/; .*HttpOnly; SameSite=Lax$/);
+    // A JWE: its header says how it is sealed, and the rest is ciphertext.
+    const [header = '', ...rest] = (browser.cookie(name) ?? '').split('.');
+    expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toEqual({ alg: 'dir', enc: 'A256GCM' });
+    const opened = rest.map((part) => Buffer.from(part, 'base64url').toString('latin1')).join(' ');
+    expect(opened).not.toMatch(/requests|denied|nonce/);
+  });
+
+  it('gives the session an id that no browser knew before', async () => {
+    const browser = await service.signIn('alice');
+    const before = browser.cookie(COOKIE);
+    await browser.go(await begin(browser, 'alice'));
     expect(before).toBeTruthy();
-    expect(browser.cookie('countersign_approvals')).not.toBe(before);
-    const { rows } = await service.database.pool.query('SELECT sid FROM approvals.session');
+    expect(browser.cookie(COOKIE)).not.toBe(before);
     const sidOf = (cookie = '') => decodeURIComponent(cookie).slice(2).split('.')[0];
-    expect(rows.map(({ sid }: { sid: string }) => sid)).not.toContain(sidOf(before));
+    expect((await sessions()).map(({ sid }) => sid)).not.toContain(sidOf(before));
   });
 
   it('is finished once, and in the browser that began it', async () => {
@@ -60,35 +71,121 @@ describe('sign-in to the inbox', () => {
     const back = await begin(browser, 'alice');
     expect((await new Browser(service.url).go(back)).status).toBe(400);
     expect((await browser.go(back)).status).toBe(303);
+    expect((await browser.go(back)).status).toBe(400);
     const other = new Browser(service.url);
     await other.go('/sign-in');
     expect((await other.go(back)).status).toBe(400);
     expect((await other.go('/requests')).status).toBe(303);
   });
 
-  it('is refused with a forged state', async () => {
+  it('works in several tabs at once, and leaves the forms that are open in them as they are', async () => {
     const browser = new Browser(service.url);
-    const back = new URL(await begin(browser, 'alice'));
-    back.searchParams.set('state', 'forged');
-    expect((await browser.go(back.href)).status).toBe(400);
-    expect((await browser.go('/requests')).status).toBe(303);
+    const pages = ['/requests?status=approved', '/requests?status=denied', '/delegations'];
+    const ways: string[] = [];
+    for (const page of pages) ways.push(await begin(browser, 'alice', page));
+    let csrfToken = '';
+    for (const [index, back] of [...ways.entries()].reverse()) {
+      const arrived = await browser.go(back);
+      expect([arrived.status, arrived.headers.get('location')]).toEqual([303, pages[index]]);
+      csrfToken ||= csrfTokenIn(await (await browser.go(pages[index] ?? '')).text());
+    }
+    expect(attemptsOf(browser)).toEqual([]);
+    // Of the first tab that was there, whose session has gone since.
+    const request = await service.open();
+    const vote = { verdict: 'deny', callDigest: request.callDigest, csrfToken };
+    expect((await browser.go(`/requests/${request.id}/votes`, vote)).status).toBe(303);
   });
 
-  it('ends with sign-out, which needs the token of the session', async () => {
+  it('gives another person who signs in another token for their forms', async () => {
     const browser = await service.signIn('alice');
-    const page = await (await browser.go('/requests')).text();
-    expect((await browser.go('/sign-out', {})).status).toBe(403);
-    expect((await browser.go('/requests')).status).toBe(200);
-    const cookie = browser.cookie('countersign_approvals');
-    const csrfToken = /name="csrfToken" value="([^"]+)"/.exec(page)?.[1] ?? '';
-    const out = await browser.go('/sign-out', { csrfToken });
-    expect([out.status, await out.text()]).toEqual([200, expect.stringContaining('You are signed out')]);
-    expect((await browser.go('/requests')).status).toBe(303);
+    const token = async () => csrfTokenIn(await (await browser.go('/requests')).text());
+    const before = await token();
+    await browser.go(await begin(browser, 'bob'));
+    expect(await token()).not.toBe(before);
+  });
+
+  it('has a browser keep five at most, the latest ones', async () => {
+    const browser = new Browser(service.url);
+    const ways: string[] = [];
+    for (let tab = 0; tab < 7; tab += 1) ways.push(await begin(browser, 'alice', `/requests/tab-${tab}`));
+    expect(attemptsOf(browser)).toHaveLength(5);
+    const arrived = [];
+    for (const back of ways) arrived.push((await browser.go(back)).status);
+    expect(arrived).toEqual([400, 400, 303, 303, 303, 303, 303]);
+  });
+
+  it('is refused with a forged state, and with a cookie that was altered or made for another state', async () => {
+    const browser = new Browser(service.url);
+    const back = new URL(await begin(browser, 'alice'));
+    const [name = ''] = attemptsOf(browser);
+    const sealed = browser.cookie(name) ?? '';
+    const state = back.searchParams.get('state') ?? '';
+    const at = Math.floor(sealed.length / 2);
+    const altered = `${sealed.slice(0, at)}${sealed[at] === 'A' ? 'B' : 'A'}${sealed.slice(at + 1)}`;
+    const other = new Browser(service.url);
+    await begin(other, 'alice');
+    const foreign = other.cookie(attemptsOf(other)[0] ?? '') ?? '';
+    const forged = new URL(back);
+    forged.searchParams.set('state', `${state.slice(0, 16)}${'x'.repeat(state.length - 16)}`);
+    for (const [address, cookie] of [
+      [forged.href, `${name}=${sealed}`],
+      [back.href, `${name}=${altered}`],
+      [back.href, `${name}=${foreign}`],
+      [back.href, ''],
+    ] as const) {
+      expect((await new Browser(service.url).go(address, undefined, { cookie })).status).toBe(400);
+    }
+  });
+
+  it('ends with sign-out, which needs the token of the session, here and at the issuer', async () => {
+    const { site, atIssuer } = await signInTo({ site: service.url, issuer: service.config.urls.issuer }, 'alice');
+    const page = await (await site.go('/requests')).text();
+    expect((await site.go('/sign-out', {})).status).toBe(403);
+    expect((await site.go('/requests')).status).toBe(200);
+    const cookie = site.cookie(COOKIE);
+    const out = await site.go('/sign-out', { csrfToken: csrfTokenIn(page) });
+    expect([out.status, await out.text()]).toEqual([200, expect.stringContaining('You are signed out here')]);
+    expect(site.cookieNames).not.toContain(COOKIE);
+    expect((await site.go('/requests')).status).toBe(303);
     // The old cookie opens nothing either.
-    const old = await service.fetch('/requests', {
-      headers: { cookie: `countersign_approvals=${cookie}`, accept: 'text/html' },
-    });
+    const old = await service.fetch('/requests', { headers: { cookie: `${COOKIE}=${cookie}`, accept: 'text/html' } });
     expect(old.status).toBe(303);
+
+    const address = new URL(/^0; url=(.*)$/.exec(out.headers.get('refresh') ?? '')?.[1] ?? '');
+    expect(address.origin).toBe(service.config.urls.issuer);
+    expect(Object.fromEntries(address.searchParams)).toMatchObject({
+      client_id: 'countersign-web',
+      id_token_hint: expect.stringContaining('.'),
+      post_logout_redirect_uri: `${service.url}/signed-out`,
+    });
+    const back = await signOutAtIssuer(atIssuer, address.href);
+    expect([back.status, back.headers.get('location')]).toEqual([303, `${service.url}/signed-out`]);
+    expect(await (await site.go('/signed-out')).text()).toContain('You are signed out');
+  });
+
+  it('ends here while the issuer is away', async () => {
+    const browser = await service.signIn('alice');
+    const csrfToken = csrfTokenIn(await (await browser.go('/requests')).text());
+    await service.restart();
+    await service.stopIssuer();
+    const out = await browser.go('/sign-out', { csrfToken });
+    expect([out.status, out.headers.get('refresh')]).toEqual([200, null]);
+    expect(await out.text()).toContain('You are signed out');
+    expect((await browser.go('/requests')).status).toBe(303);
+    await service.startIssuer();
+  });
+
+  it('ends a fixed time after the sign-in, used or not', async () => {
+    const browser = await service.signIn('alice');
+    const [before] = (await sessions()).slice(-1);
+    for (const path of ['/requests', '/delegations']) {
+      const answer = await browser.go(path);
+      expect([answer.status, answer.headers.getSetCookie()]).toEqual([200, []]);
+    }
+    const [after] = (await sessions()).slice(-1);
+    expect(after).toEqual(before);
+    await service.database.pool.query(`UPDATE approvals.session SET expire = now() - interval '1 second'`);
+    expect((await browser.go('/requests')).headers.get('location')).toMatch(/^\/sign-in/);
   });
 
   it('survives a restart of the service', async () => {

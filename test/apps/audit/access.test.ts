@@ -50,20 +50,21 @@ interface TokenMembers {
   readonly roles?: unknown;
   readonly audience?: string;
   readonly scope?: string;
+  readonly issuedAt?: number;
   readonly expiresAt?: number;
   readonly key?: CryptoKey;
 }
 
 const now = () => Math.floor(Date.now() / 1_000);
-const aToken = ({ roles = ['auditor'], audience = url, scope = 'audit', expiresAt, key }: TokenMembers = {}) =>
+const aToken = ({ roles = ['auditor'], audience = url, scope = 'audit', ...members }: TokenMembers = {}) =>
   new SignJWT({ roles, scope, client_id: 'olivia' })
     .setProtectedHeader({ alg: 'ES256', kid: KEY_ID, typ: 'at+jwt' })
     .setIssuer(issuer.issuer)
     .setSubject('olivia')
     .setAudience(audience)
-    .setIssuedAt(now() - 600)
-    .setExpirationTime(expiresAt ?? now() + 600)
-    .sign(key ?? issuer.privateKey);
+    .setIssuedAt(members.issuedAt ?? now() - 600)
+    .setExpirationTime(members.expiresAt ?? now() + 600)
+    .sign(members.key ?? issuer.privateKey);
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(url + path, { headers, redirect: 'manual' });
 const withToken = async (token: string, accept = 'application/json') =>
@@ -95,9 +96,10 @@ describe('who may read outcome records', () => {
     },
   );
 
-  it('is nobody whose token has expired, is for another service, or was signed by somebody else', async () => {
+  it('is nobody whose token has expired, is old, is for another service, or was signed by somebody else', async () => {
     const { privateKey: key } = await generateKeyPair('ES256');
-    for (const members of [{ expiresAt: now() - 60 }, { audience: 'http://127.0.0.1:1/mcp' }, { key }]) {
+    const old = { issuedAt: now() - 3_600 - 60 };
+    for (const members of [{ expiresAt: now() - 60 }, old, { audience: 'http://127.0.0.1:1/mcp' }, { key }]) {
       const response = await withToken(await aToken(members));
       expect(response.status).toBe(401);
       expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="${url}", error="invalid_token"`);

@@ -18,7 +18,7 @@ export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 
     records: createOutcomeRecords(readOnly, TEST_RECORD_SEALS),
     seals: TEST_RECORD_SEALS,
     identify: async () => ({ kind: 'auditor', subject: 'olivia', name: 'olivia' }),
-    signIn: { handlers: [], path: '/sign-in' },
+    signIn: [],
     assets: auditAssets(),
     url: 'http://audit.test',
     scopes: ['audit'],

@@ -1,10 +1,12 @@
 import Provider, { errors, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import { resourcesOf } from '../../auth/resources.ts';
-import { CALLBACK_PATH, WEB_CLIENT_ID } from '../../auth/sign-in.ts';
+import { BACK_CHANNEL_LOGOUT_PATH } from '../../auth/back-channel-logout.ts';
+import { CALLBACK_PATH } from '../../auth/sign-in.ts';
+import { SIGNED_OUT_PATH } from '../../auth/sign-out.ts';
 import type { Config, Person } from '../../config/config.ts';
 import { clientSecretOf, type IdentitySecrets } from '../../config/development-secrets.ts';
 import { createMemoryAdapter } from './memory-adapter.ts';
-import { problemPage, signInPath } from './sign-in-page.tsx';
+import { problemPage, signInPath, signOutPage } from './sign-in-page.tsx';
 
 export interface ProviderSettings {
   readonly config: Config;
@@ -16,6 +18,8 @@ export interface ProviderSettings {
 export const SESSION_COOKIE = 'identity_session';
 const HOUR_SECONDS = 3_600;
 const CODE_SECONDS = 60;
+/** What the pages ask with: short, so that they refresh it as they do at other issuers. */
+const PAGE_TOKEN_SECONDS = 300;
 
 /**
  * The OpenID provider of development. Every person is also a client of the same name, so that a program gets a token
@@ -24,14 +28,15 @@ const CODE_SECONDS = 60;
  */
 export function createProvider(settings: ProviderSettings): Provider {
   const { config, identity } = settings;
-  const people = new Map(config.identity.people.map((person) => [person.name, person]));
+  // Looked up each time: a person who is taken off the list meanwhile has no account any more.
+  const find = (name: string | undefined) => config.identity.people.find((person) => person.name === name);
   const claimsOf = (person: Person) => ({
     name: person.displayName ?? person.name,
     [config.identity.rolesClaim]: person.roles,
   });
   return new Provider(config.urls.issuer, {
     adapter: createMemoryAdapter(),
-    clients: [...config.identity.people.map((person) => personClient(person, identity)), webClient(settings)],
+    clients: [...config.identity.people.map((person) => personClient(person, identity)), ...pageClients(settings)],
     jwks: { keys: [identity.signingKey] },
     cookies: {
       keys: [identity.cookieKey],
@@ -44,18 +49,23 @@ export function createProvider(settings: ProviderSettings): Provider {
     conformIdTokenClaims: false,
     scopes: ['openid', 'profile'],
     pkce: { required: () => true },
-    ttl: lifetimes(),
+    ttl: lifetimes(config),
+    // It fetches from our own pages alone, on this machine, which its own dispatcher keeps it from.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
     features: featuresOf(config),
+    // Until the session of the sign-in ends; a new one each time, so that one that was seen before is worth nothing.
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: () => true,
     findAccount: (_ctx, id) => {
-      const person = people.get(id);
+      const person = find(id);
       return person && { accountId: id, claims: () => ({ sub: id, ...claimsOf(person) }) };
     },
     extraTokenClaims(_ctx, token) {
-      const person = people.get(('accountId' in token ? token.accountId : undefined) ?? token.clientId ?? '');
+      const person = find(('accountId' in token ? token.accountId : undefined) ?? token.clientId);
       return person && claimsOf(person);
     },
     interactions: { url: (_ctx, { uid }) => signInPath(uid) },
-    loadExistingGrant: grantToOurPages,
+    loadExistingGrant: (ctx) => grantToOurPages(ctx, config),
     renderError(ctx, out) {
       ctx.type = 'html';
       ctx.body = problemPage(out.error_description ?? out.error);
@@ -67,7 +77,14 @@ function featuresOf(config: Config): NonNullable<Configuration['features']> {
   const resources = new Map(Object.values(resourcesOf(config)).map((resource) => [resource.audience, resource]));
   return {
     devInteractions: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
+    rpInitiatedLogout: {
+      enabled: true,
+      logoutSource(ctx, form) {
+        ctx.type = 'html';
+        ctx.body = signOutPage(form);
+      },
+    },
+    backchannelLogout: { enabled: true },
     clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
@@ -94,24 +111,37 @@ function personClient(person: Person, identity: IdentitySecrets) {
   };
 }
 
-function webClient({ config, webClientSecret }: ProviderSettings) {
-  return {
-    client_id: WEB_CLIENT_ID,
-    client_secret: webClientSecret,
-    grant_types: ['authorization_code'],
-    redirect_uris: [config.urls.approvals, config.urls.audit].map((url) => `${url}${CALLBACK_PATH}`),
-  };
+/** The clients that the product's own pages are. Where both groups of pages are one client, the inbox alone is told of a sign-out. */
+function pageClients({ config, webClientSecret }: ProviderSettings) {
+  const { approvals, audit, urls } = config;
+  const pages = [
+    { clientId: approvals.clientId, url: urls.approvals },
+    { clientId: audit.clientId, url: urls.audit },
+  ];
+  return [...new Set(pages.map(({ clientId }) => clientId))].map((clientId) => {
+    const own = pages.filter((page) => page.clientId === clientId).map(({ url }) => url);
+    return {
+      client_id: clientId,
+      client_secret: webClientSecret,
+      grant_types: ['authorization_code', 'refresh_token'],
+      redirect_uris: own.map((url) => `${url}${CALLBACK_PATH}`),
+      post_logout_redirect_uris: own.map((url) => `${url}${SIGNED_OUT_PATH}`),
+      backchannel_logout_uri: `${own[0]}${BACK_CHANNEL_LOGOUT_PATH}`,
+      backchannel_logout_session_required: true,
+    };
+  });
 }
 
-function lifetimes(): NonNullable<Configuration['ttl']> {
+function lifetimes({ identity: { sessionSeconds } }: Config): NonNullable<Configuration['ttl']> {
   return {
-    AccessToken: HOUR_SECONDS,
+    AccessToken: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? PAGE_TOKEN_SECONDS,
     AuthorizationCode: CODE_SECONDS,
     ClientCredentials: HOUR_SECONDS,
-    Grant: HOUR_SECONDS,
+    Grant: sessionSeconds,
     IdToken: HOUR_SECONDS,
     Interaction: HOUR_SECONDS,
-    Session: HOUR_SECONDS,
+    RefreshToken: sessionSeconds,
+    Session: sessionSeconds,
   };
 }
 
@@ -120,9 +150,10 @@ function isForProgram(ctx: KoaContextWithOIDC): boolean {
 }
 
 /** The product's own pages need no consent of the person who signs in to them. */
-async function grantToOurPages(ctx: KoaContextWithOIDC) {
+async function grantToOurPages(ctx: KoaContextWithOIDC, { approvals, audit }: Config) {
   const { client, session, provider } = ctx.oidc;
-  if (client?.clientId !== WEB_CLIENT_ID || session?.accountId === undefined) return undefined;
+  const isOurs = client !== undefined && [approvals.clientId, audit.clientId].includes(client.clientId);
+  if (!isOurs || session?.accountId === undefined) return undefined;
   const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
   grant.addOIDCScope('openid profile');
   await grant.save();

@@ -29,6 +29,22 @@ export function signInPage({ action, people }: { action: string; people: readonl
   );
 }
 
+/** Is it meant? The provider's own form has no button: this one sends it. */
+export function signOutPage(form: string): string {
+  return renderPage(
+    <Page title="Sign out" section={SECTION}>
+      <div class="card empty">
+        <h1>Sign out</h1>
+        <p>You are signed in at the identity provider of development.</p>
+        <div dangerouslySetInnerHTML={{ __html: form }} />
+        <button class="button" type="submit" form="op.logoutForm" name="logout" value="yes">
+          Sign out
+        </button>
+      </div>
+    </Page>,
+  );
+}
+
 export function problemPage(detail: string): string {
   return renderPage(
     <Page title="You cannot sign in this way" section={SECTION}>

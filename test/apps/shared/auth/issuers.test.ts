@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose';
+import { Pool } from 'pg';
 import { pino } from 'pino';
 import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
-import { signInRouter } from '../../../../apps/shared/auth/sign-in.ts';
+import { createSignIn } from '../../../../apps/shared/auth/sign-in.ts';
 import { checkIssuer } from '../../../../apps/cli/commands/doctor/services.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
@@ -79,18 +80,21 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
   });
 
   it('can be signed in at', async () => {
-    const routes = signInRouter({
-      ...{ issuer: issuer(), clientSecret: 'secret', baseUrl: 'http://inbox.test', rolesClaim: 'roles' },
-      ...{ cookieName: 'session', log: pino({ level: 'silent' }) },
+    const raw = { approvals: { url: 'http://inbox.test' }, identity: { issuer: issuer() } };
+    const pool = new Pool();
+    const { handlers, close } = createSignIn({
+      config: parseConfig(raw, { baseDir: '/', stateDir: '/' }),
+      site: { name: 'approvals', cookieName: 'session' },
+      secrets: { sessionSecret: 'a secret of sessions', oidcClientSecret: 'secret' },
+      pools: { sessions: pool, rights: pool },
+      log: pino({ level: 'silent' }),
     });
-    const session: express.RequestHandler = (request, _response, next) => {
-      Object.assign(request, { session: { save: (done: () => void) => done() } });
-      next();
-    };
-    const site = await serve(express().use(session, routes));
+    const site = await serve(express().use(...handlers));
     const { headers } = await fetch(`${site.url}/sign-in`, { redirect: 'manual' });
     expect(headers.get('location')).toMatch(`${issuer().replace(/\/$/, '')}/authorize?`);
+    close();
     await site.close();
+    await pool.end();
   });
 });
 

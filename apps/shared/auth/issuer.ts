@@ -1,0 +1,60 @@
+import * as oidc from 'openid-client';
+import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
+import type { Logger } from 'pino';
+import { isLoopbackHttp } from '../http/loopback.ts';
+import { Refusal } from '../http/refusal.ts';
+import { signInPath } from './sign-in-path.ts';
+
+/** In seconds. A person waits for the answer, and a row of the database is locked meanwhile. */
+const ANSWER_SECONDS = 4;
+
+export interface IssuerOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly log: Logger;
+}
+
+/** The OpenID provider at which people sign in, found through its metadata when it is first needed. */
+export interface Issuer {
+  /** Throws a `Refusal` (503) when it does not answer. */
+  configuration(): Promise<oidc.Configuration>;
+  /** Keys of what it signs. Throws as `configuration` does. */
+  keys(): Promise<JWTVerifyGetKey>;
+  /** Logs why it could not be used, and makes the refusal (503) of it. */
+  away(cause: unknown): Refusal;
+}
+
+export function createIssuer({ issuer, clientId, clientSecret, log }: IssuerOptions): Issuer {
+  const url = new URL(issuer);
+  // Tokens over plain http only where no other machine can listen (PRJ-25).
+  const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
+  const discover = () =>
+    oidc.discovery(url, clientId, clientSecret, undefined, { execute, timeout: ANSWER_SECONDS }).then((known) => {
+      const keys = new URL(known.serverMetadata().jwks_uri ?? url);
+      // An attacker who answers in the issuer's place could sign anything.
+      if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))
+        throw new Error('the keys of the issuer are not at https');
+      return { known, keys: createRemoteJWKSet(keys) };
+    });
+  let found: ReturnType<typeof discover> | undefined;
+  const away = (err: unknown): Refusal => {
+    log.warn({ err }, 'the identity provider does not answer as it should');
+    return new Refusal(
+      503,
+      'The identity provider does not answer',
+      'It says who may do what here, so nothing was shown or decided. Try again in a moment, or sign in again.',
+      { href: signInPath('/'), label: 'Sign in again' },
+    );
+  };
+  const read = () =>
+    (found ??= discover()).catch((error: unknown) => {
+      found = undefined;
+      throw away(error);
+    });
+  return {
+    away,
+    configuration: async () => (await read()).known,
+    keys: async () => (await read()).keys,
+  };
+}

@@ -1,0 +1,121 @@
+import type { Pool, PoolClient } from 'pg';
+import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { Refusal } from '../http/refusal.ts';
+import type { Issuer } from './issuer.ts';
+import type { Logout } from './logout-token.ts';
+import { askAgain, proofSchema, type Answer } from './proof.ts';
+import { createSealer } from './sealer.ts';
+
+export interface RightsOptions {
+  /** `rights` are held while the issuer is asked: nothing that needs no answer of it may wait for those. */
+  readonly pools: { readonly sessions: Pool; readonly rights: Pool };
+  /** Schema of the table `session`, which is text of our own. */
+  readonly schema: 'approvals' | 'audit';
+  readonly secret: string;
+  readonly rolesClaim: string;
+  /** How long an answer of the issuer is used. */
+  readonly recheckSeconds: number;
+  /** How long a session lasts, and so what is kept with it. */
+  readonly sessionSeconds: number;
+  readonly issuer: Issuer;
+}
+
+interface Row {
+  readonly roles: string[];
+  readonly proof: string | null;
+  readonly asked_at: Date | null;
+  readonly fresh: boolean | null;
+}
+
+export type Rights = ReturnType<typeof createRights>;
+
+/**
+ * What people who signed in may do, as their issuer says it now. Its answer stands with the session in the database, for all
+ * replicas, and is used for `recheckSeconds`; after that nothing is shown or decided before the issuer was asked again.
+ */
+export function createRights(options: RightsOptions) {
+  const { pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer } = options;
+  const { sessions } = pools;
+  const sealer = createSealer({ secret, purpose: `proof ${schema}` }, proofSchema);
+  const table = `${schema}.session`;
+  const select = `SELECT roles, proof, asked_at, asked_at > clock_timestamp() - make_interval(secs => $2) AS fresh
+    FROM ${table} WHERE sid = $1`;
+  const read = async (client: Pool | PoolClient, sessionId: string, lock = '') =>
+    (await client.query<Row>(`${select} ${lock}`, [sessionId, recheckSeconds])).rows[0];
+  const write = async (client: Pool | PoolClient, sessionId: string, { roles, proof }: Answer) => {
+    const sealed = await sealer.seal(proof, sessionSeconds);
+    await client.query(
+      `UPDATE ${table} SET roles = $2, proof = $3, asked_at = transaction_timestamp() WHERE sid = $1`,
+      [sessionId, roles, sealed],
+    );
+  };
+  /** By one request at a time, also of other replicas: a refresh token that is used twice may end them all. */
+  const recheck = (sessionId: string, subject: string) =>
+    inTransaction(pools.rights, async (client) => {
+      const row = await read(client, sessionId, 'FOR UPDATE');
+      if (row === undefined || row.fresh === true) return row?.roles;
+      const proof = row.proof === null ? undefined : await sealer.open(row.proof);
+      const answer = proof && (await askAgain({ proof, subject, rolesClaim }, issuer));
+      if (answer !== undefined) await write(client, sessionId, answer);
+      return answer?.roles;
+    });
+  return {
+    /** Keeps what the issuer said at the sign-in, with a session that was just stored. */
+    keep: (sessionId: string, answer: Answer) => unavailable(write(sessions, sessionId, answer)),
+
+    /**
+     * Roles of the person whose session it is, at most `recheckSeconds` old. Undefined when the session is over, here or at
+     * the issuer. Throws a `Refusal` (503) when the issuer cannot be asked, and `ERR_DATABASE_UNAVAILABLE`.
+     */
+    now: (sessionId: string, subject: string): Promise<readonly string[] | undefined> =>
+      unavailable(
+        read(sessions, sessionId).then((row) => (row?.fresh === true ? row.roles : row && recheck(sessionId, subject))),
+      ),
+
+    /** The ID token with which the issuer is told whose session ends. */
+    async idToken(sessionId: string): Promise<string | undefined> {
+      const row = await unavailable(read(sessions, sessionId));
+      return typeof row?.proof === 'string' ? (await sealer.open(row.proof))?.idToken : undefined;
+    },
+
+    end: (logout: Logout) => unavailable(endSessions(sessions, table, logout)),
+  };
+}
+
+/**
+ * Ends the sessions that a logout token names: those of a person, or the one that the issuer knows by `sid`. One that began
+ * after the token was made goes on, so that a token which comes again ends nothing. Answers how many it ended.
+ */
+async function endSessions(pool: Pool, table: string, { subject, sid, issuedAt }: Logout): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM ${table} WHERE (sess->'person'->>'issuedAt')::numeric <= $3::numeric
+       AND ($1::text IS NULL OR sess->'person'->>'subject' = $1) AND ($2::text IS NULL OR sess->'person'->>'sid' = $2)
+       AND ($1::text IS NOT NULL OR $2::text IS NOT NULL)`,
+    [subject ?? null, sid ?? null, issuedAt],
+  );
+  return rowCount ?? 0;
+}
+
+async function inTransaction<Done>(pool: Pool, work: (client: PoolClient) => Promise<Done>): Promise<Done> {
+  const client = await pool.connect();
+  let isBroken = true;
+  try {
+    await client.query('BEGIN');
+    const done = await work(client).catch(async (error: unknown) => {
+      await client.query('ROLLBACK');
+      isBroken = false;
+      throw error;
+    });
+    await client.query('COMMIT');
+    isBroken = false;
+    return done;
+  } finally {
+    // A connection whose transaction did not end is of no use to the next one.
+    client.release(isBroken);
+  }
+}
+
+const unavailable = <Done>(work: Promise<Done>): Promise<Done> =>
+  work.catch((error: unknown) => {
+    throw error instanceof Refusal ? error : asUnavailable(error);
+  });

@@ -1,0 +1,71 @@
+import { parseCookie } from 'cookie';
+import type { CookieOptions, Request, Response } from 'express';
+import * as z from 'zod';
+import { hostCookieName, isHttps } from '../http/cookie-name.ts';
+import { createSealer } from './sealer.ts';
+
+/** How long a person may take at the issuer. */
+const ATTEMPT_SECONDS = 15 * 60;
+/** Sign-ins under way in one browser: as many tabs. One more takes the place of the oldest. */
+const MOST_ATTEMPTS = 5;
+/** Of the state: enough that no two attempts of a browser share a cookie. */
+const ID_LENGTH = 16;
+
+const attemptSchema = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  codeVerifier: z.string(),
+  returnTo: z.string(),
+  /** Milliseconds since the epoch. */
+  begunAt: z.number(),
+});
+
+/** A sign-in that has begun, and has to come back to the browser that began it. */
+export type SignInAttempt = z.infer<typeof attemptSchema>;
+
+export interface AttemptOptions {
+  /** Of the session cookie; the names of attempts begin with it. */
+  readonly cookieName: string;
+  readonly secret: string;
+  readonly baseUrl: string;
+}
+
+/**
+ * Sign-ins under way, each in a sealed cookie of its own. The browser keeps them: nothing is stored here for a person who is not
+ * signed in, and each tab has its own.
+ */
+export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) {
+  const sealer = createSealer({ secret, purpose: `sign-in ${cookieName}` }, attemptSchema);
+  const prefix = hostCookieName(`${cookieName}_sign_in_`, baseUrl);
+  const nameOf = (state: string) => `${prefix}${state.slice(0, ID_LENGTH)}`;
+  const cookie: CookieOptions = { httpOnly: true, sameSite: 'lax', secure: isHttps(baseUrl), path: '/' };
+  const cookiesOf = (request: Request) =>
+    Object.entries(parseCookie(request.get('Cookie') ?? '')).flatMap(([name, value]) =>
+      name.startsWith(prefix) && value !== undefined ? [{ name, value }] : [],
+    );
+  return {
+    /** Has the browser keep an attempt, and forget the oldest ones where there would be too many. */
+    async keep(attempt: SignInAttempt, request: Request, response: Response): Promise<void> {
+      const opened = await Promise.all(
+        cookiesOf(request).map(async ({ name, value }) => ({
+          name,
+          begunAt: (await sealer.open(value))?.begunAt ?? 0,
+        })),
+      );
+      const newestFirst = opened.sort((one, other) => other.begunAt - one.begunAt);
+      for (const { name } of newestFirst.slice(MOST_ATTEMPTS - 1)) response.clearCookie(name, cookie);
+      const sealed = await sealer.seal(attempt, ATTEMPT_SECONDS);
+      response.cookie(nameOf(attempt.state), sealed, { ...cookie, maxAge: ATTEMPT_SECONDS * 1_000 });
+    },
+
+    /** The attempt with this state, which the browser then forgets; undefined when this browser began none, or it is over. */
+    async take(state: unknown, request: Request, response: Response): Promise<SignInAttempt | undefined> {
+      if (typeof state !== 'string' || !/^[\w-]{16,}$/.test(state)) return undefined;
+      const found = cookiesOf(request).find(({ name }) => name === nameOf(state));
+      if (found === undefined) return undefined;
+      response.clearCookie(found.name, cookie);
+      const attempt = await sealer.open(found.value);
+      return attempt?.state === state ? attempt : undefined;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { Browser } from './browser.ts';
+
+export interface SigningIn {
+  /** The site that is signed in to. */
+  readonly site: Browser;
+  /** The same browser at the issuer. */
+  readonly atIssuer: Browser;
+  readonly name: string;
+  readonly returnTo?: string;
+}
+
+/** As far as the way back from the embedded issuer; answers the address that the issuer sends the browser to. */
+export async function beginSignIn({ site, atIssuer, name, returnTo = '/' }: SigningIn): Promise<string> {
+  const began = await site.go(`/sign-in?${new URLSearchParams({ returnTo }).toString()}`);
+  return chooseAtIssuer(atIssuer, began.headers.get('location') ?? '', name);
+}
+
+/** What a person does at the embedded issuer; answers the address that it sends the browser back to. */
+export async function chooseAtIssuer(atIssuer: Browser, address: string, name: string): Promise<string> {
+  const who = await atIssuer.follow(await atIssuer.go(address));
+  const action = /action="([^"]+)"/.exec(await who.text())?.[1] ?? '';
+  const back = await atIssuer.follow(await atIssuer.go(action, { person: name }));
+  return back.headers.get('location') ?? '';
+}
+
+/** A browser in which this person has signed in to a site, by the ordinary way, and the same browser at the issuer. */
+export async function signInTo(
+  { site, issuer }: { readonly site: string; readonly issuer: string },
+  name: string,
+): Promise<Required<Pick<SigningIn, 'site' | 'atIssuer'>>> {
+  const browsers = { site: new Browser(site), atIssuer: new Browser(issuer) };
+  await browsers.site.go(await beginSignIn({ ...browsers, name }));
+  return browsers;
+}
+
+/** Ends the session that this browser has at the embedded issuer, as its own page does. */
+export async function signOutAtIssuer(atIssuer: Browser, address = '/session/end'): Promise<Response> {
+  const asked = await (await atIssuer.go(address)).text();
+  const [, action = ''] = /action="([^"]+)"/.exec(asked) ?? [];
+  const [, xsrf = ''] = /name="xsrf" value="([^"]+)"/.exec(asked) ?? [];
+  return atIssuer.go(action, { xsrf, logout: 'yes' });
+}
