@@ -102,7 +102,9 @@ export async function startApprovals(
       problems: () => databaseProblems(pool),
       log,
     });
-    const server = await listen(app, { host: config.host, port: config.approvals.port });
+    const { urls, keyUrls } = config;
+    const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
+    const server = await listen(app, { host: config.host, port: config.approvals.port, urls: addresses });
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
     const temporal = { ...config.temporal, address: temporalAddress };

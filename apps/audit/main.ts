@@ -59,7 +59,7 @@ export async function startAudit(
     log,
   });
   try {
-    const server = await listen(app, { host: config.host, port: config.audit.port });
+    const server = await listen(app, { host: config.host, port: config.audit.port, urls: [url] });
     log.info({ url }, 'the audit application is listening');
     return { name: 'audit', stop: () => server.close().finally(release) };
   } catch (error) {

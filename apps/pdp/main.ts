@@ -128,7 +128,8 @@ export async function startPdp(
   const parts = await openParts(config, { log, databaseUrl });
   try {
     const app = await createApp(config, secrets, { parts, log });
-    const server = await listen(app, { host: config.host, port: config.pdp.port });
+    const addresses = [config.urls.pdp, config.keyUrls.pdp];
+    const server = await listen(app, { host: config.host, port: config.pdp.port, urls: addresses });
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();

@@ -8,9 +8,10 @@ import type { DevelopmentSecrets } from '../../shared/config/development-secrets
 import type { Environment } from '../../shared/config/env.ts';
 import { packagePath } from '../../shared/config/package-root.ts';
 import { migrate } from '../../shared/database/migrate.ts';
-import { startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
+import { IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
+import { isLoopbackHost } from '../../shared/http/loopback.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
@@ -103,6 +104,7 @@ async function startIssuer(deps: UpDeps): Promise<void> {
   if (config.identity.issuer !== undefined) return;
   const start = () => startIdentityProvider(config, development, log.child({ part: 'identity' }));
   parts.serving.push(await timed(deps, 'identity', start));
+  if (!isLoopbackHost(config.host)) deps.say(`  WARNING    ${IN_THE_OPEN}.`);
 }
 
 const NAME_WIDTH = 10;

@@ -3,7 +3,12 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { DevelopmentSecrets } from '../config/development-secrets.ts';
 import { listen } from '../http/listen.ts';
+import { isLoopbackHost } from '../http/loopback.ts';
 import type { Running } from '../lifecycle.ts';
+
+/** What the operator is told where other machines reach the provider. */
+export const IN_THE_OPEN =
+  'the identity provider of development asks for no password, and host lets other machines reach it: anyone there can sign in as anyone, and approve. Set host to 127.0.0.1, or identity.issuer to an OIDC issuer';
 
 /**
  * Starts the OpenID provider of development with the people of the configuration. Signing in needs no password, so it
@@ -30,8 +35,10 @@ export async function startIdentityProvider(
   const http = await listen(createIdentityApp({ provider, config, log }), {
     host: config.host,
     port: config.identity.port,
+    urls: [config.urls.issuer],
   });
   log.info({ url: config.urls.issuer }, 'the identity provider is listening');
+  if (!isLoopbackHost(config.host)) log.warn({ host: config.host, alarm: 'sign_in_without_password' }, IN_THE_OPEN);
   return { name: 'identity provider', stop: () => http.close() };
 }
 

@@ -9,6 +9,9 @@ const KEEP_MS = 1_000;
 const PATIENCE_MS = 3_000;
 const UNKNOWN = ['it cannot be told within three seconds whether this process can work'];
 
+/** Paths of probes. Orchestrators name any host in them, most often the address of the process. */
+export const PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz']);
+
 /**
  * Answers probes: `/livez` whether the process runs, `/readyz` (and `/healthz`) whether it can do its work, with the reasons when it
  * cannot. A process that waits for its database is alive: to restart it helps nobody.

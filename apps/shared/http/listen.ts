@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { serverOptionsFor } from './express-classes.ts';
+import { forHosts, hostsOf } from './known-hosts.ts';
 
 /** An HTTP server that accepts connections. */
 export interface HttpServer {
@@ -21,10 +22,18 @@ const GRACE_MS = 3_000;
  */
 const KEPT_OPEN_MS = 75_000;
 
+interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly graceMs?: number;
+  /** Addresses that lead here. Requests that name another host are refused. Default: they are not looked at. */
+  readonly urls?: readonly string[];
+}
+
 /** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
 export async function listen(
   app: RequestListener,
-  { host, port, graceMs = GRACE_MS }: { host: string; port: number; graceMs?: number },
+  { host, port, urls, graceMs = GRACE_MS }: ListenOptions,
 ): Promise<HttpServer> {
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
@@ -45,7 +54,7 @@ export async function listen(
       if (closing) setImmediate(() => server.closeIdleConnections());
     });
   });
-  server.on('request', app);
+  server.on('request', urls === undefined ? app : forHosts(hostsOf(host, urls), app));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

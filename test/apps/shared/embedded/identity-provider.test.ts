@@ -164,3 +164,20 @@ describe('startIdentityProvider', () => {
     expect((await createTokenVerifier(other, other.urls.audit, log).verify(accessToken)).roles).toEqual(['auditor']);
   });
 });
+
+describe('a provider without passwords', () => {
+  const alarmsOn = async (host: string) => {
+    let lines = '';
+    const written = pino({ level: 'info' }, { write: (line: string) => void (lines += line) });
+    const elsewhere = await testConfig({ baseDir: stateDir, stateDir }, {});
+    await (await startIdentityProvider({ ...elsewhere, host }, secrets, written)).stop();
+    return /"alarm":"sign_in_without_password".*anyone there can sign in as anyone/.test(lines);
+  };
+
+  it('raises an alarm where other machines reach it, and nowhere else', async () => {
+    expect(await Promise.all(['0.0.0.0', '::', '127.0.0.1', 'localhost'].map(alarmsOn))).toEqual([
+      ...[true, true],
+      ...[false, false],
+    ]);
+  });
+});
