@@ -61,7 +61,7 @@ function RefusalPage({ refusal, section }: { refusal: Refusal; section: string }
   const { message, nextStep, link } = refusal;
   return (
     <Page title={message} section={section}>
-      <div class="card empty alone">
+      <div class="card empty alone" data-refused>
         <h1>{message}</h1>
         <p>{nextStep}</p>
         {link && (

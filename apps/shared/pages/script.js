@@ -1,4 +1,4 @@
-// Keeps relative times fresh, and keeps a decision from being made by a click that was meant for something else.
+// Keeps relative times fresh, keeps a decision from being made by a click that was meant for something else, and keeps what was typed.
 // Every page works without it.
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const UNITS = [
@@ -82,6 +82,54 @@ addEventListener('beforeprint', () => {
 addEventListener('afterprint', () => {
   for (const details of folded) details.open = false;
 });
+
+/**
+ * What is typed into a form stays in this tab until it was taken: a session may end in between, and the way back leads through the
+ * sign-in. Only texts are kept, only for the person who typed them, and nothing is sent by coming back.
+ */
+const DRAFTS = 'drafts';
+const person = document.querySelector('.person-name')?.textContent;
+
+function changeDrafts(change) {
+  try {
+    const drafts = JSON.parse(sessionStorage.getItem(DRAFTS) ?? '{}');
+    change(drafts);
+    sessionStorage.setItem(DRAFTS, JSON.stringify(drafts));
+  } catch {
+    // A browser that keeps nothing is one in which texts are lost, as they are without this script.
+  }
+}
+
+// What was sent from the page before was taken, unless this page says that it was refused.
+changeDrafts((drafts) => {
+  const isRefused = document.querySelector('[data-refused]') !== null;
+  for (const [form, draft] of Object.entries(drafts)) {
+    if (!draft.isSent) continue;
+    if (isRefused) draft.isSent = false;
+    else delete drafts[form];
+  }
+});
+
+for (const form of document.querySelectorAll('form[method="post"]')) {
+  const name = form.getAttribute('action');
+  const fields = [...form.querySelectorAll('textarea, input[type="text"], input[type="date"]')];
+  changeDrafts((drafts) => {
+    const draft = drafts[name];
+    for (const field of fields) if (draft?.person === person) field.value = draft.texts[field.name] ?? field.value;
+  });
+  form.addEventListener('input', () =>
+    changeDrafts((drafts) => {
+      drafts[name] = { person, texts: Object.fromEntries(fields.map((field) => [field.name, field.value])) };
+    }),
+  );
+  form.addEventListener('submit', () =>
+    changeDrafts((drafts) => {
+      if (name === '/sign-out') for (const each of Object.keys(drafts)) delete drafts[each];
+      else if (drafts[name] !== undefined) drafts[name].isSent = true;
+    }),
+  );
+}
+
 addEventListener('pageshow', (event) => {
   // A page out of the browser's memory would show a state that is over.
   if (event.persisted) location.reload();
