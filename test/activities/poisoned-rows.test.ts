@@ -121,7 +121,7 @@ it('a call whose data key is under a key that nobody has waits, others go on, an
   expect(await stepWithNeighbours(call, world)).toMatchObject({ kind: 'wait' });
   expect(world.lines).toEqual([
     expect.objectContaining({
-      ...{ alarm: 'sealing_key_missing', gatedCallId: call.gatedCallId },
+      ...{ alarm: 'sealing_key_missing', gatedCall: call.gatedCallId },
       err: expect.objectContaining({
         message: expect.stringMatching(/the key "nobody".*; add it after the current one/),
       }),
