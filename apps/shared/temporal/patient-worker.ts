@@ -23,7 +23,7 @@ export function startPatientWorker({ client, ...options }: WorkerOptions & { rea
         await client.withDeadline(Date.now() + PING_MS, () => client.workflowService.getSystemInfo({}));
         if (!stop.aborted) await workUntil(stop, options);
       } catch (err) {
-        log.warn({ err }, 'the engine does not answer; what needs no timer goes on, and it is tried again');
+        log.warn({ err }, 'the engine cannot be used; what needs no timer goes on, and it is tried again');
       }
     },
     log,

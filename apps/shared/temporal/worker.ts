@@ -10,6 +10,7 @@ import {
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
+import { missingNamespace } from './namespace.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /**
@@ -59,6 +60,8 @@ export async function runWorker(options: WorkerOptions): Promise<RunningWorker> 
 
 async function createWorker(options: WorkerOptions, connection: NativeConnection): Promise<Worker> {
   const { temporal, taskQueue, activities, graceMs } = options;
+  const missing = await missingNamespace(connection, temporal);
+  if (missing !== undefined) throw new Error(`${missing.what}: ${missing.nextStep}`);
   return Worker.create({
     connection,
     namespace: temporal.namespace,

@@ -7,6 +7,7 @@ import type { Config } from '../../../shared/config/config.ts';
 import { packagePath } from '../../../shared/config/package-root.ts';
 import { unfitness } from '../../../shared/database/fitness.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
+import { missingNamespace } from '../../../shared/temporal/namespace.ts';
 import { isHealthy } from '../../stack.ts';
 import { attempt, fail, ok, warn, type Finding } from './check.ts';
 
@@ -74,13 +75,14 @@ export async function checkClock(database: Pick<Client, 'query'>, now = Date.now
 }
 
 /** Whether Temporal answers and has the namespace. */
-export function checkTemporal({ temporal }: Config, address: string): Promise<Finding> {
+export function checkTemporal({ temporal }: Pick<Config, 'temporal'>, address: string): Promise<Finding> {
   return attempt('temporal', 'start Temporal, or mend TEMPORAL_ADDRESS', async () => {
     const connection = await Connection.connect({ address, tls: temporal.tls, connectTimeout: PATIENCE_MS });
     try {
-      await connection.withDeadline(Date.now() + PATIENCE_MS, () =>
-        connection.workflowService.describeNamespace({ namespace: temporal.namespace }),
+      const missing = await connection.withDeadline(Date.now() + PATIENCE_MS, () =>
+        missingNamespace(connection, { ...temporal, address }),
       );
+      if (missing !== undefined) return fail('temporal', missing.what, missing.nextStep);
       return ok('temporal', `${address}, namespace ${temporal.namespace}`);
     } finally {
       await connection.close();

@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals';
+import pino from 'pino';
+import { checkTemporal } from '../../../../apps/cli/commands/doctor/services.ts';
+import { runWorker } from '../../../../apps/shared/temporal/worker.ts';
+import { testTemporal } from '../../../support/temporal.ts';
+
+describe('a Temporal namespace that is missing', () => {
+  it('is named by worker and doctor, with the command that creates it', async () => {
+    const { address, taskQueue } = await testTemporal();
+    const temporal = { address, namespace: 'nowhere', taskQueue, approvalsTaskQueue: taskQueue, tls: false };
+    const what = `Temporal at ${address} has no namespace nowhere`;
+    const command = `temporal operator namespace create --address ${address} --namespace nowhere`;
+    const log = pino({ enabled: false });
+    await expect(runWorker({ temporal, taskQueue, activities: {}, graceMs: 1_000, log })).rejects.toThrow(
+      `${what}: create it with \`${command}\``,
+    );
+    const finding = await checkTemporal({ temporal }, address);
+    expect(finding).toMatchObject({ status: 'fail', message: what, advice: expect.stringContaining(command) });
+  });
+});
