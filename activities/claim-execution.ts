@@ -5,9 +5,10 @@ import { createReEvaluate, putOff } from './re-evaluate.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
+import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
 import { sha256 } from './sha256.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
-import { waitForWord } from './wait.ts';
+import { LATER, waitForWord } from './wait.ts';
 
 /**
  * Takes the one irrevocable right to execute: once the access request is granted, and for a decision that was asked for
@@ -16,10 +17,10 @@ import { waitForWord } from './wait.ts';
  * does not have cannot be told from one in the middle of a change of keys: it waits, up to its deadline.
  */
 export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimExecution'] {
-  const { store, log } = deps;
+  const { store, restores, log } = deps;
   const goOn = createGoOn(deps);
 
-  return async ({ gatedCallId }) => {
+  async function step(gatedCallId: string): Promise<Claimed | Wait | Ended> {
     try {
       return await goOn(await store.load(gatedCallId));
     } catch (error) {
@@ -40,6 +41,16 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
       await store.end(gatedCallId, 'denied', 'binding_integrity', 'seal');
       return { kind: 'ended' };
     }
+  }
+
+  return async ({ gatedCallId }) => {
+    const found = await step(gatedCallId);
+    if (found.kind !== 'ended') return found;
+    // A workflow that has ended proves that its call had. It does not end for a call that only could not be moved on.
+    const { state } = await store.progress(gatedCallId);
+    // No workflow is started before its call is submitted: the row is older than the workflow.
+    if (state === 'preparing') await restores.report(gatedCallId);
+    return isTerminal(state) ? found : LATER;
   };
 }
 
@@ -47,10 +58,10 @@ export function createClaimExecution(deps: ActivityDeps): ActivityPorts['claimEx
 function createGoOn(deps: ActivityDeps) {
   const readResolution = createReadResolution(deps);
   const claim = createClaim(deps);
-
   const keepWhatIsKnown = createKeepWhatIsKnown(deps);
 
   return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
+    if (call.isFrozen && !isTerminal(call.state)) return LATER;
     if (call.state === 'pending' && call.remainingMs <= 0) await keepWhatIsKnown(call);
     const found = await withoutItsContent(deps, call);
     if (found !== undefined) return found;
@@ -73,7 +84,7 @@ async function withoutItsContent({ store }: ActivityDeps, call: CallProgress): P
 
 /** Exchanges a fresh "allow" for the claim. */
 function createClaim(deps: ActivityDeps) {
-  const { store, settings, clocksAgree, log } = deps;
+  const { store, settings, clocksAgree, restores, log } = deps;
   const reEvaluate = createReEvaluate(deps);
 
   return async (call: StoredCall): Promise<Claimed | Wait | Ended> => {
@@ -85,6 +96,11 @@ function createClaim(deps: ActivityDeps) {
         'a claim is put off: the clocks are too far apart, or were not compared yet',
       );
       return putOff(call);
+    }
+    if (!restores.isCompared()) return LATER;
+    if (call.mayBeCopied && (await restores.contradicts(gatedCallId))) {
+      await restores.report(gatedCallId);
+      return LATER;
     }
     const answer = await reEvaluate({ ...call, approval });
     if (answer.kind !== 'allowed') return answer;

@@ -11,6 +11,16 @@ import type { RequirementChecks } from '../workflows/domain/tools/requirements.t
 import type { AcceptedTools } from '../workflows/domain/tools/signature.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
+/** Notices a database that has forgotten what was done, as far as the engine remembers it. */
+export interface RestoreWatch {
+  /** Whether database and engine were held against each other, and none is behind the other, since the database last answered. */
+  isCompared(): boolean;
+  /** Whether the engine remembers, in another run than this one, that the call was sent or had ended. */
+  contradicts(gatedCallId: string): Promise<boolean>;
+  /** The engine was further with this call than its row is: nothing is executed any more until that was looked into. */
+  report(gatedCallId: string): Promise<void>;
+}
+
 /** Everything the activities reach the world through. Durations in milliseconds. */
 export interface ActivityDeps {
   readonly store: LifecycleStore;
@@ -23,6 +33,7 @@ export interface ActivityDeps {
   readonly requirements: RequirementChecks;
   /** Whether the clocks that approvals and deadlines rest on are near enough to each other for a new claim. */
   readonly clocksAgree: () => boolean;
+  readonly restores: RestoreWatch;
   readonly log: Logger;
   readonly settings: SubmissionSettings & {
     readonly executionTimeoutMs: number;

@@ -1,7 +1,9 @@
 import type { ActivityPorts } from '../workflows/activity-ports.ts';
+import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createOutcomeProbe } from './outcome-probe.ts';
 import { storeResult } from './store-result.ts';
+import { LATER } from './wait.ts';
 
 const PROBE_PAUSE_MS = 2_000;
 
@@ -10,13 +12,19 @@ const PROBE_PAUSE_MS = 2_000;
  * there is one: how the attempt ended elsewhere does not matter.
  */
 export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
-  const { store, settings } = deps;
+  const { store, settings, restores } = deps;
   const probe = createOutcomeProbe(deps);
 
   return async ({ gatedCallId }) => {
     const call = await store.progress(gatedCallId);
-    if (call.state !== 'claimed') return { kind: 'ended' };
+    if (isTerminal(call.state)) return { kind: 'ended' };
+    if (call.state !== 'claimed') {
+      // It was claimed, or this step would not be taken: the row has forgotten that.
+      await restores.report(gatedCallId);
+      return LATER;
+    }
     // No permit yet: the step may be taken again, because the permit decides between it and any other.
+    if (call.invocation === undefined && call.isFrozen) return LATER;
     if (call.invocation === undefined && call.remainingMs > 0) return { kind: 'invoke' };
     if (call.invocation !== undefined) {
       const { invocationId, upstreamKey } = call.invocation;
@@ -27,8 +35,7 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
       }
     }
     if (call.remainingMs <= 0) {
-      await store.expire(gatedCallId);
-      return { kind: 'ended' };
+      return isTerminal(await store.expire(gatedCallId)) ? { kind: 'ended' } : LATER;
     }
     const hasProbe = settings.outcomeProbes[call.tool] !== undefined;
     return { kind: 'wait', waitMs: Math.min(Math.ceil(call.remainingMs) + 1, hasProbe ? PROBE_PAUSE_MS : Infinity) };

@@ -21,3 +21,6 @@ export function waitWithin(
 /** Nothing is to be done before the deadline of the state, unless word comes earlier. */
 export const waitForWord = (call: Pick<CallProgress, 'inStateMs' | 'remainingMs'>): Wait =>
   waitWithin(call, { minMs: Infinity, maxMs: Infinity });
+
+/** Where the call cannot be moved on although a deadline may have passed: while the database is frozen, mostly. */
+export const LATER: Wait = { kind: 'wait', waitMs: 5_000 };

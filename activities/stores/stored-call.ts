@@ -17,6 +17,10 @@ export interface CallProgress {
   readonly generation: number;
   /** The epoch in which this was read; a claim made on the strength of it counts in no other. */
   readonly epoch: number;
+  /** The database lost rows that were committed: the call may have gone further than its row says. */
+  readonly isFrozen: boolean;
+  /** It was opened before the database server was started, so its row may have come back from a copy of the server's files. */
+  readonly mayBeCopied: boolean;
   readonly claimId: string | undefined;
   /** The permit to send, once it was given. */
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
@@ -58,6 +62,8 @@ interface CallRow {
   state: GatedCallState;
   generation: number;
   epoch: number;
+  is_frozen: boolean;
+  may_be_copied: boolean;
   claim_id: string | null;
   remaining_ms: number;
   in_state_ms: number;
@@ -79,7 +85,8 @@ interface CallRow {
 const LOAD = `
   SELECT g.id, g.task_id, g.trace_id, g.state, g.generation, g.claim_id, b.tool, b.upstream, b.upstream_tool, b.tool_digest, b.call_digest,
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
-    (SELECT number FROM gateway.epoch) AS epoch,
+    (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS is_frozen,
+    g.created_at <= pg_postmaster_start_time() AS may_be_copied,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
     (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS read_at_ms
@@ -124,6 +131,8 @@ function progressOf(row: CallRow): CallProgress {
     state: row.state,
     generation: row.generation,
     epoch: row.epoch,
+    isFrozen: row.is_frozen,
+    mayBeCopied: row.may_be_copied,
     claimId: row.claim_id ?? undefined,
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
     tool: row.tool,

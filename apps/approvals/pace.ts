@@ -66,7 +66,7 @@ export function startPace({
   });
   const reconciler = startReconciler({
     ...{ of: 'open access requests', open: store.paced, workflows, log },
-    restart: ({ id }) => workflows.restart(id),
+    restart: ({ id }) => workflows.restart(id).then(() => true),
     // What is done in time is no work of a workflow that is stuck; so few are asked after, however many wait.
     rouse: async ({ id, isLate }) => isLate && (await workflows.rouse(id)),
     rouseEnded: (id) => workflows.rouse(id),

@@ -11,6 +11,7 @@ import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createDueLooks } from '../../activities/stores/due-looks.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
+import { createFence } from '../../activities/stores/fence.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { createAccepted } from '../../activities/stores/pins.ts';
@@ -33,10 +34,12 @@ import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
+import { createEngineMemory, type EngineMemory } from '../shared/temporal/fence-mark.ts';
 import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
 import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
 import { obligationHandlers, outboxHandlers } from './maintenance/outbox-handlers.ts';
 import { startCallReconciler } from './maintenance/reconciler.ts';
+import { startRestoreWatch } from './maintenance/restore-watch.ts';
 import { startResolutionPoller } from './maintenance/resolution-poller.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { runWorker } from '../shared/temporal/worker.ts';
@@ -80,6 +83,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly requirements: RequirementChecks;
   readonly clocks: OtherClocks;
   readonly workflows: GatedCallWorkflows;
+  readonly engineMemory: EngineMemory;
   close(): Promise<void>;
 }
 
@@ -129,6 +133,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       taskQueue: config.temporal.taskQueue,
       restMs: config.gateway.requestTtlSeconds * 1_000,
     }),
+    engineMemory: createEngineMemory(engine.client),
     close: () =>
       stopAll([
         { name: 'database pool', stop: () => pool.end() },
@@ -145,9 +150,10 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
   try {
     await reportMissingKeys(connections);
     const clocks = startClocks({ clocks: connections.clocks, log });
-    parts.push(clocks, ...startMaintenance(config, { ...connections, ensureSubmitted }));
+    const restores = startRestoreWatch({ fence: createFence(pool), engine: connections.engineMemory, log });
+    parts.push(clocks, restores, ...startMaintenance(config, { ...connections, ensureSubmitted, restores }));
     const activities = createActivities({
-      ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree },
+      ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree, restores },
       settings: activitySettings(config),
     });
     const temporal = { ...config.temporal, address: connections.temporalAddress };
@@ -177,7 +183,7 @@ const executionTimeoutMs = ({ gateway }: Config) => gateway.executionTimeoutSeco
 /** What goes its rounds beside the workflows. None of it needs the engine to start. */
 function startMaintenance(
   { worker }: Config,
-  parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted },
+  parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted; restores: { report(id: string): Promise<void> } },
 ): Running[] {
   const { pool, store, dueCalls, dueLooks, workflows, log } = parts;
   return [
@@ -189,7 +195,13 @@ function startMaintenance(
     }),
     startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, log }),
     startCallReconciler({
-      ...{ workflows, calls: createOpenCalls(pool), log },
+      ...{
+        workflows,
+        calls: createOpenCalls(pool),
+        progress: store.progress,
+        report: (id) => parts.restores.report(id),
+        log,
+      },
       intervalMs: worker.reconcileIntervalSeconds * 1_000,
     }),
   ];

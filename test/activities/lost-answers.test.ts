@@ -164,11 +164,11 @@ describe('a frozen epoch', () => {
     const steps = stepsIn({}, fixture.lifecycle);
     const call = await fixture.granted();
     const claimed = await fixture.claimed();
-    await db.pool.query('UPDATE gateway.epoch SET frozen = true, number = number + 1');
+    await db.pool.query('SELECT gateway.freeze()');
     expect(await steps.claimExecution(call)).toMatchObject({ kind: 'wait' });
     const permit = { gatedCallId: claimed.gatedCallId, claimId: claimed.claimId, upstreamKey: 'key' };
     expect(await fixture.lifecycle.beginInvocation({ ...permit, invocationId: crypto.randomUUID() })).toBe(false);
-    await db.pool.query('UPDATE gateway.epoch SET frozen = false');
+    await db.pool.query('SELECT gateway.thaw()');
     const stale = { gatedCallId: call.gatedCallId, generation: 1, epoch: 1, executionTimeoutMs: 1_000 };
     const decisionId = await fixture.allow(call.gatedCallId);
     expect(await fixture.lifecycle.claim({ ...stale, decisionId, claimId: crypto.randomUUID() })).toBe('frozen');

@@ -153,7 +153,7 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
   await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
-  expect(await steps.claimExecution(call)).toEqual({ kind: 'ended' });
+  expect(await steps.claimExecution(call)).toMatchObject({ kind: 'wait' });
   await fixture.endExecution(call);
   expect(await steps.settle(call)).toEqual({ kind: 'ended' });
   expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });

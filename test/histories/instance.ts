@@ -10,6 +10,7 @@ import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts
 import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { ALL_ACCEPTED } from '../support/all-accepted.ts';
 import { ALL_MET } from '../support/all-met.ts';
+import { NEVER_RESTORED } from '../support/never-restored.ts';
 import { NO_FORMS } from '../support/no-forms.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
@@ -73,6 +74,8 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
     requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
+    // Steps are taken at any moment here, also where no workflow would be: that tells nothing of a restore.
+    restores: { ...NEVER_RESTORED, report: async () => undefined },
     log: pino({ enabled: false }),
     settings: SETTINGS,
   };

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
+import { createFence } from '../../activities/stores/fence.ts';
+import { checkDatabase } from '../../apps/cli/commands/doctor/services.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { gatedCallFixture } from '../support/gated-calls.ts';
 
@@ -13,6 +15,12 @@ async function login(db: TestDatabase, role: string): Promise<Pool> {
   return new Pool({ connectionString: url.href, max: 4 });
 }
 const DENIED = { code: '42501' };
+
+/** What `doctor` says of restores with this login. */
+async function restoreFinding({ options }: Pool) {
+  const findings = await checkDatabase(options.connectionString ?? '', 'development');
+  return findings.find(({ name }) => name === 'restore');
+}
 
 describe('the enforcement role', () => {
   let db: TestDatabase;
@@ -37,6 +45,20 @@ describe('the enforcement role', () => {
     expect(await fixture.lifecycle.settleResult(of, { isError: false, text: '{}' })).toBe('executed');
   });
 
+  it('can notice a restore and stop all executions, and `doctor` says so', async () => {
+    const fence = createFence(pool);
+    const { installation } = await fence.read();
+    expect(installation).not.toBe('');
+    expect(await fence.holdAgainst(undefined)).toMatchObject({ state: 'whole' });
+    expect(await restoreFinding(pool)).toMatchObject({ status: 'ok' });
+    await fence.suspend();
+    expect(await restoreFinding(pool)).toMatchObject({
+      status: 'fail',
+      advice: expect.stringContaining('countersign reconcile --after-restore'),
+    });
+    await db.pool.query('SELECT gateway.thaw()');
+  });
+
   it.each([
     `UPDATE gateway.gated_call SET state = 'granted'`,
     `UPDATE gateway.gated_call SET claim_id = NULL, request_deadline = now() + interval '1 year'`,
@@ -47,6 +69,9 @@ describe('the enforcement role', () => {
     `INSERT INTO gateway.execution_claim SELECT id, id, 1, id FROM gateway.gated_call`,
     `INSERT INTO gateway.transition VALUES ('denied', 'granted')`,
     'UPDATE gateway.epoch SET frozen = false',
+    'SELECT gateway.thaw()',
+    'SELECT gateway.stamp(1)',
+    'UPDATE gateway.fence SET place = place',
     `UPDATE gateway.approval SET approved_until = now() + interval '1 year'`,
     'UPDATE gateway.data_key SET call_key = NULL',
     'ALTER TABLE gateway.gated_call DISABLE TRIGGER ALL',
@@ -124,6 +149,10 @@ describe.each([
     await pool.query(`SELECT FROM ${own}`);
     await expect(pool.query(`DELETE FROM ${own}`)).rejects.toMatchObject(DENIED);
     await expect(pool.query(`UPDATE ${own} SET tool = 'another'`)).rejects.toMatchObject(DENIED);
+  });
+
+  it('is told by `doctor` that it cannot look for a restore', async () => {
+    expect(await restoreFinding(pool)).toMatchObject({ status: 'warn', message: expect.stringContaining('no right') });
   });
 
   it('calls no function that moves a gated call', async () => {

@@ -36,6 +36,7 @@ export async function createTestDatabase(options: { max?: number } = {}): Promis
   const template = await migratedTemplate();
   const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
   await administer(template, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+  await administer(template, AS_ITS_OWN, name);
   const url = withPatience(withDatabase(template, name));
   const pool = createPool(url, { max: options.max ?? 10, applicationName: 'test file' });
   pool.options.connectionTimeoutMillis = PATIENCE_MS;
@@ -95,8 +96,12 @@ async function connectionsLeft(url: string, database: string): Promise<string[]>
   }
 }
 
-async function administer(url: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: withDatabase(url, 'postgres') });
+/** A copy of a database counts as restored. These are none: each begins its own history. */
+const AS_ITS_OWN =
+  'UPDATE gateway.epoch SET installation = gen_random_uuid(); SELECT gateway.stamp(1), gateway.stamp(2)';
+
+async function administer(url: string, statement: string, database = 'postgres'): Promise<void> {
+  const client = new Client({ connectionString: withDatabase(url, database) });
   await client.connect();
   try {
     await client.query(statement);

@@ -14,6 +14,7 @@ import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival, Evidence } from '../invariants/invariant.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NEVER_RESTORED } from './never-restored.ts';
 import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
@@ -202,6 +203,7 @@ function createDeps(world: {
     requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
+    restores: NEVER_RESTORED,
     pdp: { evaluate: async ({ context }) => answer(saidOf(pathIn(context?.['arguments'])).decision) },
     accessRequests: {
       submit: () => Promise.reject(new Error('not expected')),

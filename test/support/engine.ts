@@ -18,6 +18,7 @@ import { expectInvariants } from '../invariants/check-invariants.ts';
 import { askedAgain } from './asked-again.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
+import { NEVER_RESTORED } from './never-restored.ts';
 import { outboxesAreEmpty } from './outboxes.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -198,6 +199,7 @@ async function startMaintenance(of: {
     }),
     startCallReconciler({
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
+      ...{ progress: lifecycle.progress, report: NEVER_RESTORED.report },
     }),
     startResolutionPoller({ looks: { take: world.dueLooks.take, look: world.look }, intervalMs: 200, log }),
   ];

@@ -17,6 +17,7 @@ import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NEVER_RESTORED } from './never-restored.ts';
 import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
@@ -79,6 +80,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     requestForms: NO_FORMS,
     requirements: ALL_MET,
     clocksAgree: () => true,
+    restores: NEVER_RESTORED,
     pdp: {
       evaluate: async ({ context }, approval) => {
         const digest = context?.['call_digest'];

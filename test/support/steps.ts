@@ -4,6 +4,7 @@ import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';
 import { ALL_MET } from './all-met.ts';
+import { NEVER_RESTORED } from './never-restored.ts';
 import { NO_FORMS } from './no-forms.ts';
 import type { RecordedStatement } from '../../workflows/domain/access-request/statement.ts';
 import type { Approval, Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
@@ -53,6 +54,8 @@ export interface World {
   requestForms?: ActivityDeps['requestForms'];
   /** Whether they do. Absent: they do. */
   clocksAgree?: boolean;
+  /** Absent: the database has forgotten nothing. */
+  restores?: ActivityDeps['restores'];
   /** Steps of the store that go otherwise. */
   store?: Partial<ActivityDeps['store']>;
   /** What the probe tool answers. Absent: there is none. */
@@ -128,6 +131,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     requirements: world.requirements ?? ALL_MET,
     requestForms: world.requestForms ?? NO_FORMS,
     clocksAgree: () => world.clocksAgree ?? true,
+    restores: world.restores ?? NEVER_RESTORED,
     log: pino({}, { write: (line: string) => void world.lines?.push(JSON.parse(line) as Record<string, unknown>) }),
     settings: {
       executionTimeoutMs: 600_000,

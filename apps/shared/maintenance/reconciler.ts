@@ -24,8 +24,8 @@ export interface ReconcilerOptions<Open extends { readonly id: string }> {
   readonly of: string;
   readonly open: OpenWork<Open>;
   readonly workflows: RunningWorkflows;
-  /** Starts the workflow. Does nothing while one runs. */
-  readonly restart: (one: Open) => Promise<void>;
+  /** Starts the workflow. Does nothing while one runs. Answers whether there is one now. */
+  readonly restart: (one: Open) => Promise<boolean>;
   /** Sees to the workflow of one that has it, if it needs that. Answers whether it did. */
   readonly rouse?: (one: Open) => Promise<boolean>;
   /** The same for a workflow that runs though nothing of it is open. */
@@ -83,8 +83,7 @@ async function startMissing<Open extends { readonly id: string }>(
   for await (const id of workflows.running()) running.add(id);
   let count = 0;
   const start = async (one: Open) => {
-    await restart(one);
-    count += 1;
+    if (await restart(one)) count += 1;
   };
   const see = async (to: Promise<boolean>) => {
     if (await to) count += 1;

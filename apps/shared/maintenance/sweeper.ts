@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { Running } from '../lifecycle.ts';
 import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
@@ -9,12 +10,12 @@ export interface DueCalls {
   due(limit: number, skipped: number): Promise<string[]>;
   /** Creations that got no handle for this long, and that nobody has the right to submit now. */
   abandoned(olderThanMs: number, limit: number): Promise<string[]>;
-  expire(gatedCallId: string): Promise<unknown>;
+  expire(gatedCallId: string): Promise<GatedCallState>;
   /** Forgets what calls past their retention consisted of. */
   forget(limit: number): Promise<number>;
   /** Puts data keys under the current key of the configuration; answers how many. */
   rewrap(limit: number): Promise<number>;
-  end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<unknown>;
+  end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<GatedCallState>;
 }
 
 const BATCH = 200;
@@ -40,11 +41,11 @@ export function startSweeper(options: SweeperOptions): Running {
 
 function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: AbortSignal) => Promise<void> {
   /** A call that cannot be ended, now or ever, keeps no other one from its end. Answers how many there were. */
-  async function endAll(ids: readonly string[], end: (id: string) => Promise<unknown>): Promise<number> {
+  async function endAll(ids: readonly string[], end: (id: string) => Promise<GatedCallState>): Promise<number> {
     let failed = 0;
     const one = async (gatedCallId: string) => {
       try {
-        await end(gatedCallId);
+        if (!isTerminal(await end(gatedCallId))) failed += 1;
       } catch (error) {
         failed += 1;
         log.error({ gatedCall: gatedCallId, err: error }, 'a call could not be ended');

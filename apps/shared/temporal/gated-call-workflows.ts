@@ -12,8 +12,13 @@ export interface GatedCallWorkflows extends RunningWorkflows {
   start(gatedCallId: string): Promise<void>;
   /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
   poke(gatedCallId: string): Promise<void>;
-  /** Starts the workflow, at once or to rest as others do, whatever became of those before it. Does nothing while one runs. */
-  restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<void>;
+  /**
+   * Starts the workflow, at once or to rest as others do, also after one that was terminated or failed. Does nothing while one
+   * runs. `finished`: none was started, because the last one came to its end, and it does so only when the call has ended.
+   */
+  restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<'running' | 'finished'>;
+  /** Starts the workflow at once, also after one that came to its end. */
+  startAnew(gatedCallId: string): Promise<void>;
   /**
    * Sees to a workflow that runs though its call needs nobody: wakes one that has rested since its start, and puts another one
    * in the place of one that cannot go on. Answers whether there was need to.
@@ -43,20 +48,22 @@ export function createGatedCallWorkflows(
         client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', { ...options(gatedCallId), ...more }),
       ),
     );
-  const poke = (gatedCallId: string) =>
-    ignoringFinished(
+  const poke = async (gatedCallId: string) =>
+    void (await ignoringFinished(
       within(() =>
         client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
           ...options(gatedCallId),
           signal: pokeSignal,
         }),
       ),
-    );
+    ));
   const restart: GatedCallWorkflows['restart'] = (gatedCallId, when) =>
-    start(gatedCallId, { startDelay: when === 'resting' ? restMs : 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' });
+    start(gatedCallId, { startDelay: when === 'resting' ? restMs : 0 });
   return {
-    start: (gatedCallId) => start(gatedCallId, { startDelay: restMs }),
+    start: async (gatedCallId) => void (await start(gatedCallId, { startDelay: restMs })),
     restart,
+    startAnew: async (gatedCallId) =>
+      void (await start(gatedCallId, { startDelay: 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' })),
     poke,
     async rouse(gatedCallId) {
       const described = await describe(client, within, gatedCallWorkflowId(gatedCallId));
@@ -66,7 +73,7 @@ export function createGatedCallWorkflows(
         await poke(gatedCallId);
         return true;
       }
-      return replaceStuck(client, within, described, () => restart(gatedCallId, 'at once'));
+      return replaceStuck(client, within, described, async () => void (await restart(gatedCallId, 'at once')));
     },
     ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf }),
   };

@@ -33,11 +33,13 @@ export function watching(
   };
 }
 
-/** A workflow that ran to its end has nothing left to do, so it need not be started or woken. */
-export async function ignoringFinished(request: Promise<unknown>): Promise<void> {
+/** A workflow that ran to its end has nothing left to do, so it need not be started or woken. Answers whether there is one that did. */
+export async function ignoringFinished(request: Promise<unknown>): Promise<'running' | 'finished'> {
   try {
     await request;
+    return 'running';
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return 'finished';
   }
 }

@@ -170,7 +170,9 @@ CREATE TABLE gateway.execution_claim (
   claim_id      uuid NOT NULL UNIQUE,
   generation    integer NOT NULL,
   decision_id   uuid NOT NULL UNIQUE REFERENCES gateway.decision,
-  claimed_at    timestamptz NOT NULL DEFAULT clock_timestamp()
+  claimed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- In order: how many there were tells which of two copies of the database is the older one.
+  number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE
 );
 
 -- The permit to send. Its primary key is what makes a second execution impossible, whatever the engine repeats.
@@ -201,13 +203,38 @@ CREATE TABLE gateway.late_evidence (
 );
 
 -- One row. `number` counts the times that committed rows may have been lost (a restore, a failover to a server that was
--- behind). While it is frozen nothing is claimed and no permit is given.
+-- behind). While it is frozen nothing is claimed, no permit is given, and no open call ends.
 CREATE TABLE gateway.epoch (
-  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-  number   integer NOT NULL DEFAULT 1,
-  frozen   boolean NOT NULL DEFAULT false
+  only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  number       integer NOT NULL DEFAULT 1,
+  frozen       boolean NOT NULL DEFAULT false,
+  -- Why it is frozen.
+  found        text CHECK (found IN ('reconciling','engine_ahead','call_ran','no_witness')),
+  -- The same in every copy of this database, and another one in a database that was migrated anew.
+  installation uuid NOT NULL DEFAULT gen_random_uuid(),
+  -- The server's, when a worker last held the database against the engine. A recovery to a point in time and a failover begin another one.
+  timeline     integer,
+  CHECK (NOT frozen OR found IS NOT NULL)
 );
 INSERT INTO gateway.epoch DEFAULT VALUES;
+
+-- Each row names the transaction and the database that wrote it. PostgreSQL keeps with every row which transaction did, and
+-- freezing, vacuum, pg_upgrade and a failover leave that as it is. A load of rows from elsewhere (pg_restore, COPY, logical
+-- replication, a database made from a template) writes them in another transaction or another database. There are two rows,
+-- of transactions that are no neighbours: in a server that was set up the same way, one row could be loaded by the transaction
+-- of the same number. Two migrations write them.
+CREATE TABLE gateway.fence (
+  place      smallint PRIMARY KEY CHECK (place IN (1, 2)),
+  stamped_by xid8 NOT NULL,
+  database   oid NOT NULL
+);
+
+-- Writes one of the two rows. It must not run below a savepoint, whose rows carry a number of their own.
+CREATE FUNCTION gateway.stamp(p_place int) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO gateway.fence SELECT p_place, pg_current_xact_id(), oid FROM pg_database WHERE datname = current_database()
+    ON CONFLICT (place) DO UPDATE SET stamped_by = excluded.stamped_by, database = excluded.database;
+$$;
+SELECT gateway.stamp(1);
 
 CREATE TABLE gateway.call_event (
   gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,

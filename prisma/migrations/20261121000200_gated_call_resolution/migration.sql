@@ -8,6 +8,8 @@ DECLARE v_state text;
 BEGIN
   SELECT state INTO STRICT v_state FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   IF v_state NOT IN ('preparing','pending','input_required','granted') THEN RETURN v_state; END IF;
+  -- After a restore it may have run already, and a record that it did not would be no record.
+  IF p_cause <> 'restore' AND gateway.fence_state() <> 'whole' THEN RETURN v_state; END IF;
   -- A creation is given up while nobody is at it. Since it was looked for, its handle may have come and its task been handed
   -- out, or somebody may have taken it over.
   IF p_reason = 'abandoned' THEN
@@ -43,6 +45,8 @@ BEGIN
       PERFORM gateway.move(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
       RETURN 'outcome_unknown';
     END IF;
+    -- After a restore the permit may be among what was lost.
+    IF gateway.fence_state() <> 'whole' THEN RETURN c.state; END IF;
     PERFORM gateway.move(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
     RETURN 'execution_error';
   END IF;

@@ -11,7 +11,7 @@ BEGIN
   IF c.claim_id = p_claim THEN RETURN CASE WHEN c.state = 'claimed' THEN 'mine' ELSE 'lost' END; END IF;
   IF c.state <> 'granted' OR c.generation <> p_generation OR c.claim_id IS NOT NULL THEN RETURN 'lost'; END IF;
   PERFORM 1 FROM gateway.epoch WHERE number = p_epoch AND NOT frozen FOR SHARE;
-  IF NOT FOUND THEN RETURN 'frozen'; END IF;
+  IF NOT FOUND OR gateway.fence_state() <> 'whole' THEN RETURN 'frozen'; END IF;
   v_now := clock_timestamp();
   IF c.request_deadline <= v_now OR c.approval_expires_at <= v_now THEN RETURN 'lost'; END IF;
   IF NOT EXISTS (SELECT 1 FROM gateway.decision d JOIN gateway.call_binding b USING (gated_call_id)
@@ -39,7 +39,7 @@ DECLARE c gateway.gated_call;
 BEGIN
   SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
   PERFORM 1 FROM gateway.epoch WHERE NOT frozen FOR SHARE;
-  IF NOT FOUND THEN RETURN false; END IF;
+  IF NOT FOUND OR gateway.fence_state() <> 'whole' THEN RETURN false; END IF;
   IF c.state <> 'claimed' OR c.claim_id <> p_claim OR c.execution_deadline <= clock_timestamp() THEN RETURN false; END IF;
   INSERT INTO gateway.invocation (gated_call_id, invocation_id, upstream_key)
     VALUES (p_call, p_invocation, p_upstream_key) ON CONFLICT DO NOTHING;

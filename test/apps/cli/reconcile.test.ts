@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { reconcileAfterRestore } from '../../../apps/cli/commands/reconcile/after-restore.ts';
 import { createTemporalClient } from '../../../apps/shared/temporal/connection.ts';
+import { createEngineMemory } from '../../../apps/shared/temporal/fence-mark.ts';
 import { createGatedCallWorkflows } from '../../../apps/shared/temporal/gated-call-workflows.ts';
 import { ownCalls } from '../../support/own-calls.ts';
 import { testTemporal } from '../../support/temporal.ts';
@@ -21,8 +22,18 @@ describe('reconciling a database that may have lost rows', () => {
   afterAll(() => engine.close());
 
   const stateOf = async (id: string) => (await own.fixture.lifecycle.progress(id)).state;
-  const reconcile = () =>
-    reconcileAfterRestore(own.db.url, engine.client, { retentionMs: RETENTION_MS, onProgress: () => undefined });
+  const fenceOf = async () => {
+    const text = 'SELECT gateway.fence_state() AS state, number AS epoch, installation FROM gateway.epoch';
+    const { rows } = await own.db.pool.query<{ state: string; epoch: number; installation: string }>(text);
+    return rows[0] ?? { state: '', epoch: 0, installation: '' };
+  };
+  const reconcile = (temporal: 'kept' | 'lost' = 'kept') =>
+    reconcileAfterRestore({
+      ...{ databaseUrl: own.db.url, engine: temporal === 'kept' ? engine.client : undefined },
+      ...{ retentionMs: RETENTION_MS, onProgress: () => undefined },
+    });
+  const mark = async (epoch: number, claims = 0) =>
+    createEngineMemory(engine.client).writeMark((await fenceOf()).installation, { epoch, claims });
   const started = async (id: string) => {
     await workflows.start(id);
     await waitFor(async () => {
@@ -30,8 +41,12 @@ describe('reconciling a database that may have lost rows', () => {
       return false;
     });
   };
+  const givenUp = async (id: string) => {
+    const text = `SELECT 1 FROM gateway.outbox WHERE subject_id = $1 AND kind = 'cancel_access_request'`;
+    return (await own.db.pool.query(text, [id])).rows.length > 0;
+  };
 
-  it('takes no claim without a permit for a proof that nothing was sent, unless the engine saw all of it', async () => {
+  it('takes nothing for a proof that nothing was sent, unless the engine saw all of it', async () => {
     const { fixture } = own;
     const forgotten = await fixture.claimed();
     const seen = await fixture.claimed();
@@ -39,11 +54,17 @@ describe('reconciling a database that may have lost rows', () => {
     const permitted = await fixture.claimed();
     const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };
     expect(await fixture.lifecycle.beginInvocation({ ...permitted, ...permit })).toBe(true);
-    const waits = await fixture.pending();
+    const [waits, unknown] = [await fixture.pending(), await fixture.pending()];
+    await started(waits.gatedCallId);
+    // The database was taken back to before it was last reconciled.
+    await mark(7, 1_000);
 
-    expect(await reconcile()).toEqual({ epoch: 2, open: 4, settled: 1, ended: 0, withoutWitness: 3 });
+    expect(await reconcile()).toEqual({ epoch: 8, open: 5, settled: 2, ended: 0, withoutWitness: 2 });
 
-    expect(await stateOf(forgotten.gatedCallId)).toBe('outcome_unknown');
+    expect(await fenceOf()).toMatchObject({ state: 'whole', epoch: 8 });
+    const ended = [forgotten, unknown].map(({ gatedCallId }) => gatedCallId);
+    expect(await Promise.all(ended.map(stateOf))).toEqual(['outcome_unknown', 'outcome_unknown']);
+    expect(await givenUp(unknown.gatedCallId)).toBe(true);
     const late = { invocationId: randomUUID(), upstreamKey: randomUUID() };
     expect(await fixture.lifecycle.beginInvocation({ ...forgotten, ...late })).toBe(false);
     expect(await Promise.all([seen, permitted, waits].map(({ gatedCallId }) => stateOf(gatedCallId)))).toEqual([
@@ -51,5 +72,25 @@ describe('reconciling a database that may have lost rows', () => {
       'claimed',
       'pending',
     ]);
+  });
+
+  it('ends every open call that has no permit where the engine was lost too', async () => {
+    const [waits, granted] = [await own.fixture.pending(), await own.fixture.granted()];
+    await started(waits.gatedCallId);
+    const { settled, withoutWitness } = await reconcile('lost');
+    expect(settled).toBe(withoutWitness);
+    for (const { gatedCallId } of [waits, granted]) {
+      expect(await stateOf(gatedCallId)).toBe('outcome_unknown');
+      expect(await givenUp(gatedCallId)).toBe(true);
+    }
+  });
+
+  it('asks an engine that has no mark, or an older one, nothing: it was lost too, and all stays frozen', async () => {
+    await own.db.pool.query('UPDATE gateway.epoch SET installation = gen_random_uuid()');
+    await expect(reconcile()).rejects.toThrow('no mark of this installation');
+    const { epoch } = await fenceOf();
+    await mark(epoch - 2);
+    await expect(reconcile()).rejects.toThrow('Temporal is older than the database');
+    expect(await fenceOf()).toMatchObject({ state: 'reconciling', epoch });
   });
 });

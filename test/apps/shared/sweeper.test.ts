@@ -68,9 +68,10 @@ describe('the sweeper', () => {
         expire: async (id) => {
           if (stuck.has(id)) throw new Error('never');
           due.delete(id);
+          return 'denied';
         },
         abandoned: async () => [],
-        end: async () => undefined,
+        end: async () => 'cancelled',
         forget: async () => (sweeps += 1),
         rewrap: async () => 0,
       },

@@ -23,7 +23,9 @@ describe('the reconciler', () => {
   function beside(has: Set<string>, intervalMs = HOUR) {
     const restarted: { id: string; when: 'at once' | 'resting' }[] = [];
     const roused: string[] = [];
-    const engine = { isAway: false, rounds: 0, refused: 0 };
+    const anew: string[] = [];
+    const reported: string[] = [];
+    const engine = { isAway: false, rounds: 0, refused: 0, finished: new Set<string>() };
     const workflows = {
       ping: async () => {
         if (engine.isAway) {
@@ -41,14 +43,19 @@ describe('the reconciler', () => {
       },
       restart: async (id: string, when: 'at once' | 'resting') => {
         if (engine.isAway) throw new Error('away');
+        if (engine.finished.has(id)) return 'finished' as const;
         restarted.push({ id, when });
         has.add(id);
+        return 'running' as const;
       },
+      startAnew: async (id: string) => void anew.push(id),
     };
     const calls = createOpenCalls(db.pool);
     const log = pino({ enabled: false });
-    const reconciler = startCallReconciler({ calls, workflows, intervalMs, log });
-    return { restarted, roused, engine, stop: () => reconciler.stop() };
+    const { progress } = gatedCallFixture(db.pool).lifecycle;
+    const report = async (id: string) => void reported.push(id);
+    const reconciler = startCallReconciler({ calls, workflows, progress, report, intervalMs, log });
+    return { restarted, roused, anew, reported, engine, stop: () => reconciler.stop() };
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');
 
@@ -99,6 +106,30 @@ describe('the reconciler', () => {
     } finally {
       await stop();
     }
+  });
+
+  it('reports an open call whose workflow came to its end, and starts another one only where nothing can be sent again', async () => {
+    const fixture = gatedCallFixture(db.pool);
+    const [pending, granted, claimed, permitted] = [
+      await fixture.pending(),
+      await fixture.granted(),
+      await fixture.claimed(),
+      await fixture.claimed(),
+    ];
+    const permit = { invocationId: randomUUID(), upstreamKey: randomUUID() };
+    expect(await fixture.lifecycle.beginInvocation({ ...permitted, ...permit })).toBe(true);
+    await unqueued();
+    const ids = [pending, granted, claimed].map(({ gatedCallId }) => gatedCallId);
+    const { restarted, anew, reported, engine, stop } = beside(new Set());
+    engine.finished = new Set([...ids, permitted.gatedCallId]);
+    try {
+      await waitFor(() => reported.length >= 3 && anew.length > 0);
+    } finally {
+      await stop();
+    }
+    expect(reported.sort()).toEqual(ids.sort());
+    expect(anew).toEqual([permitted.gatedCallId]);
+    expect(restarted.filter(({ id }) => engine.finished.has(id))).toEqual([]);
   });
 
   it('has a round as soon as the engine is back, however long the interval', async () => {

@@ -1,6 +1,7 @@
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import * as z from 'zod';
+import { AFTER_A_RESTORE, FINDINGS, type FenceState } from '../../../../workflows/domain/gated-call/fence.ts';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../shared/clock-offset.ts';
 import { metadataOf } from '../../../shared/auth/access-token.ts';
 import type { Config } from '../../../shared/config/config.ts';
@@ -46,7 +47,8 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
       return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
     return ok('migrations', `${applied.length} applied`);
   });
-  return Promise.all([server, clock, migrations]);
+  const fence = attempt('restore', 'mend the database first', () => onDatabase(url, checkFence));
+  return Promise.all([server, clock, migrations, fence]);
 }
 
 async function onDatabase(url: string, look: (client: Client) => Promise<Finding>): Promise<Finding> {
@@ -58,6 +60,28 @@ async function onDatabase(url: string, look: (client: Client) => Promise<Finding
   } finally {
     await client.end();
   }
+}
+
+const MAY_ASK = `
+  SELECT has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE') AS may_ask
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'gateway' AND p.proname = 'fence_state'`;
+
+/** Whether the database still has all that was committed to it, as far as it or a worker has noticed. */
+async function checkFence(database: Pick<Client, 'query'>): Promise<Finding> {
+  const name = 'restore';
+  const { rows } = await database.query<{ may_ask: boolean }>(MAY_ASK);
+  const [fenceState] = rows;
+  if (fenceState === undefined) return warn(name, 'not looked at: migrations are missing', 'run `countersign migrate`');
+  if (!fenceState.may_ask)
+    return warn(
+      name,
+      'not looked at: this login has no right to',
+      'run it with the login of gateway or worker as well',
+    );
+  const fence = await database.query<{ state: FenceState }>('SELECT gateway.fence_state() AS state');
+  const state = fence.rows[0]?.state ?? 'restored';
+  if (state === 'whole') return ok(name, 'the database has not been restored since it was last reconciled');
+  return fail(name, `${FINDINGS[state]}; nothing is executed`, AFTER_A_RESTORE);
 }
 
 /** Whether the database's clock and that of this machine agree. Workers claim nothing while theirs and it do not. */

@@ -3,17 +3,19 @@ import { Client } from 'pg';
 import { claimIdOf } from '../../../../workflows/domain/gated-call/claim-id.ts';
 import type { GatedCallState } from '../../../../workflows/domain/gated-call/gated-call.ts';
 import { sha256 } from '../../../shared/sha256.ts';
-import { askWitness, type Witness } from './witness.ts';
+import { createEngineMemory } from '../../../shared/temporal/fence-mark.ts';
+import { askWitness, type Witness } from '../../../shared/temporal/witness.ts';
+import { CliError } from '../../output.ts';
 
 /** What was found, in numbers of open calls. */
 export interface Reconciled {
   readonly epoch: number;
   readonly open: number;
-  /** They may have run: they ended as `outcome_unknown`. */
+  /** They may have run, as far as can be told: they ended as `outcome_unknown`. */
   readonly settled: number;
   /** They had ended without execution before the rows of that were lost: they ended as denied. */
   readonly ended: number;
-  /** The engine knows nothing of them. What was claimed or ended and forgotten by both cannot be told. */
+  /** Of those that were settled: the engine has no history of them, or was lost itself. */
   readonly withoutWitness: number;
 }
 
@@ -29,30 +31,38 @@ const OPEN = `
   FROM gateway.gated_call g LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.ended_at IS NULL ORDER BY g.created_at, g.id`;
 
+export interface ReconcileOptions {
+  readonly databaseUrl: string;
+  /** Temporal, whose histories go on to where everything stopped. Undefined: they were lost too. */
+  readonly engine: Engine | undefined;
+  readonly retentionMs: number;
+  readonly onProgress: (done: number, of: number) => void;
+}
+
 /**
  * Holds every open call of a database that may have lost rows against what the engine remembers, while nothing can be
- * executed. A call that may have run ends as `outcome_unknown`, one that had ended as denied; the others go on. Stops
- * frozen when anything fails: then nothing runs until it was run again to its end.
+ * executed. A call that may have run ends as `outcome_unknown`, one that had ended as denied; the others go on. Without an
+ * engine to ask, each may have run. Stops frozen when anything fails: then nothing runs until it was run again to its end.
+ * Throws a `CliError`, and leaves everything frozen, when the engine was lost as well and is asked all the same.
  */
-export async function reconcileAfterRestore(
-  databaseUrl: string,
-  engine: Engine,
-  { retentionMs, onProgress }: { retentionMs: number; onProgress: (done: number, of: number) => void },
-): Promise<Reconciled> {
+export async function reconcileAfterRestore(options: ReconcileOptions): Promise<Reconciled> {
+  const { databaseUrl, engine, retentionMs, onProgress } = options;
   const database = new Client({ connectionString: databaseUrl, application_name: 'countersign reconcile' });
   await database.connect();
   try {
-    const frozen = await database.query<{ epoch: number }>('SELECT gateway.freeze() AS epoch');
+    let epoch = await freeze(database, 0);
+    if (engine !== undefined) epoch = await freeze(database, await epochIn(database, engine, epoch));
     const { rows: open } = await database.query<OpenCall>(OPEN);
     const counts = { settled: 0, ended: 0, withoutWitness: 0 };
     for (const [index, call] of open.entries()) {
-      const witness = await askWitness(engine, call.id);
-      if (witness === 'unknown') counts.withoutWitness += 1;
-      if (mayHaveRun(call, witness)) {
+      const witness = engine === undefined ? 'unknown' : await askWitness(engine, call.id);
+      const verdict = verdictOn(call, witness);
+      if (verdict === 'settle') {
         const claimId = claimIdOf(call.id, call.generation, sha256);
         await database.query('SELECT gateway.settle_restored($1, $2, $3)', [call.id, claimId, retentionMs]);
         counts.settled += 1;
-      } else if (witness === 'ended') {
+        if (witness === 'unknown') counts.withoutWitness += 1;
+      } else if (verdict === 'end') {
         await database.query(`SELECT gateway.end_unclaimed($1, 'denied', 'restored', 'restore', $2)`, [
           call.id,
           retentionMs,
@@ -61,18 +71,50 @@ export async function reconcileAfterRestore(
       }
       onProgress(index + 1, open.length);
     }
-    await database.query('SELECT gateway.thaw()');
-    return { epoch: frozen.rows[0]?.epoch ?? Number.NaN, open: open.length, ...counts };
+    await liftFence(database);
+    return { epoch, open: open.length, ...counts };
   } finally {
     await database.end();
   }
 }
 
 /**
- * Whether the tool may have run. Where the permit is on record it tells more than the engine can, together with the
- * execution deadline. A claim without one is no proof that nothing was sent: the permit may be among the lost rows.
+ * What is to become of a call. A permit on record says more than the engine can: nothing is sent again, and at the execution
+ * deadline the outcome is unknown. Without one, a claim is no proof that nothing was sent, since the permit may be among the
+ * lost rows. Where the engine has no history of a call, nothing tells what became of it since the backup.
  */
-function mayHaveRun({ state, has_permit }: OpenCall, witness: Witness): boolean {
-  if (has_permit) return false;
-  return witness === 'claimed' || (witness === 'unknown' && state === 'claimed');
+function verdictOn({ has_permit }: OpenCall, witness: Witness): 'go on' | 'settle' | 'end' {
+  if (has_permit) return 'go on';
+  if (witness === 'claimed' || witness === 'unknown') return 'settle';
+  return witness === 'ended' ? 'end' : 'go on';
+}
+
+async function freeze(database: Client, known: number): Promise<number> {
+  const { rows } = await database.query<{ epoch: number }>('SELECT gateway.freeze($1) AS epoch', [known]);
+  const [row] = rows;
+  if (row === undefined)
+    throw new CliError('the table gateway.epoch has no row, so the backup is not complete. Restore it again');
+  return row.epoch;
+}
+
+/**
+ * The epoch that the engine knows. One that was restored or emptied as well remembers no more than the database, and would
+ * let calls run again: it is refused where that shows.
+ */
+async function epochIn(database: Client, engine: Engine, epoch: number): Promise<number> {
+  const { rows } = await database.query<{ installation: string }>('SELECT installation FROM gateway.epoch');
+  const mark = await createEngineMemory(engine).readMark(rows[0]?.installation ?? '');
+  if (mark !== undefined && mark.epoch >= epoch - 1) return mark.epoch;
+  const found =
+    mark === undefined
+      ? 'Temporal has no mark of this installation: it was emptied, replaced, or is another one'
+      : 'Temporal is older than the database: it was restored too';
+  throw new CliError(`${found}. Name the right one, or end what it cannot tell with \`--temporal lost\``);
+}
+
+/** Writes the two rows of the fence in transactions that are no neighbours, as it has to be, and allows executions. */
+async function liftFence(database: Client): Promise<void> {
+  for (const text of ['SELECT gateway.stamp(1)', 'SELECT pg_current_xact_id()', 'SELECT gateway.stamp(2)'])
+    await database.query(text);
+  await database.query('SELECT gateway.thaw()');
 }

@@ -1,5 +1,5 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { gatedCallWorkflowId } from '../../../../workflows/ids.ts';
+import { gatedCallWorkflowId } from '../../../workflows/ids.ts';
 
 /** Name of the one step that sends something. */
 const SENDING_STEP = 'invokeTool';
@@ -11,11 +11,13 @@ const SENDING_STEP = 'invokeTool';
  */
 export type Witness = 'claimed' | 'ended' | 'unclaimed' | 'unknown';
 
-export async function askWitness(client: Client, gatedCallId: string): Promise<Witness> {
+/** Asks the engine for every run there was for the call, but for `exceptRunId`. Runs are found by its index, which lags by seconds. */
+export async function askWitness(client: Client, gatedCallId: string, exceptRunId?: string): Promise<Witness> {
   try {
     const runs = client.workflow.list({ query: `WorkflowId = '${gatedCallWorkflowId(gatedCallId)}'` });
     let said: Witness = 'unknown';
     for await (const { workflowId, runId, status } of runs) {
+      if (runId === exceptRunId) continue;
       const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
       const sends = events?.some(
         (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === SENDING_STEP,

@@ -1,0 +1,53 @@
+import { activityInfo } from '@temporalio/activity';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import * as z from 'zod';
+import type { FenceMark } from '../../../workflows/domain/gated-call/fence.ts';
+import { boundedBy } from './watching.ts';
+import { askWitness } from './witness.ts';
+
+/** What the engine remembers of a database, for when that has forgotten it. */
+export interface EngineMemory {
+  /** The mark that was written last. Undefined when the engine has none, as after it was emptied. */
+  readMark(installation: string): Promise<FenceMark | undefined>;
+  writeMark(installation: string, mark: FenceMark): Promise<void>;
+  /** Whether another run than that of the present step has sent the call, or came to its end. */
+  wentFurther(gatedCallId: string): Promise<boolean>;
+}
+
+/** Far longer than any installation goes on without a claim, or without being restarted. */
+const NEVER = '3650 days';
+/** No worker serves it: a mark is the memo of a workflow that waits for its first task, and is never given one. */
+const TASK_QUEUE = 'countersign-fence';
+const memoSchema = z.object({ epoch: z.number(), claims: z.number() });
+const markId = (installation: string) => `countersign-fence/${installation}`;
+
+export function createEngineMemory(client: Client): EngineMemory {
+  const within = boundedBy(client);
+  return {
+    async readMark(installation) {
+      try {
+        const { memo } = await within(() => client.workflow.getHandle(markId(installation)).describe());
+        return memoSchema.parse(memo);
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return undefined;
+        throw error;
+      }
+    },
+    async writeMark(installation, { epoch, claims }) {
+      await within(() =>
+        client.workflow.start('fence', {
+          ...{ workflowId: markId(installation), taskQueue: TASK_QUEUE, args: [], memo: { epoch, claims } },
+          ...{
+            startDelay: NEVER,
+            workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+            workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+          },
+        }),
+      );
+    },
+    async wentFurther(gatedCallId) {
+      const { runId } = activityInfo().workflowExecution ?? {};
+      return ['claimed', 'ended'].includes(await within(() => askWitness(client, gatedCallId, runId)));
+    },
+  };
+}
