@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { startAuditApp, type AuditUnderTest } from '../apps/audit/audit-app.ts';
 import { withPatience } from '../support/database.ts';
+import { TEST_SEALS } from '../support/gated-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { withOperator } from '../support/postgres-faults.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
     list.body.items[0].outcomeRef,
     `by-task/${taskId}`,
     `by-decision/${decisionId}`,
-    `by-call/${opening.binding.callDigest}`,
+    `by-call/${TEST_SEALS.digest(opening.binding.callDigest)}`,
   ];
   doors = ['/outcome-records', ...ways.map((way) => `/outcome-records/${way}`)];
 });

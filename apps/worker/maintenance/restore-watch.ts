@@ -71,7 +71,7 @@ export function startRestoreWatch(options: RestoreWatchOptions): Running & {
     isCompared: () => isCompared,
     contradicts: (gatedCallId) => engine.wentFurther(gatedCallId),
     async report(gatedCallId) {
-      if (isCompared) log.error({ gatedCallId }, FINDINGS.call_ran);
+      if (isCompared) log.error({ gatedCall: gatedCallId }, FINDINGS.call_ran);
       isCompared = false;
       await fence.suspend();
       say((await fence.read()).state);
