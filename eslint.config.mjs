@@ -119,6 +119,7 @@ export default tseslint.config(
         clearTimeout: false,
         document: false,
         location: false,
+        reportError: false,
         sessionStorage: false,
         setInterval: false,
         setTimeout: false,

@@ -18,8 +18,9 @@ function refreshTimes() {
 refreshTimes();
 setInterval(refreshTimes, 15000);
 
-/** Buttons that decide work only after they could be seen for a moment, and once. */
+/** Buttons that decide work only after they could be seen for a moment, and once in this time. */
 const SETTLE_MS = 700;
+const SENT_MS = 5000;
 
 /** Calls back once everything that scrolls has been scrolled to its end. */
 function whenRead(regions, read) {
@@ -35,43 +36,53 @@ function whenRead(regions, read) {
   if (regions.length === 0) read();
 }
 
-for (const form of document.querySelectorAll('form[data-decides]')) {
+/** Guards the buttons of one form. Of the form it takes what is there: a hint about reading is not in all of them. */
+function guard(form) {
   const buttons = [...form.querySelectorAll('button')];
-  const hint = form.querySelector('[data-unread]');
+  const hints = [...form.querySelectorAll('[data-unread]')];
+  const [first] = buttons;
+  if (first === undefined) return;
   let isSettled = false;
   let isRead = false;
   let timer;
   const update = () => {
     // Whoever approves has had the whole call before their eyes; nobody needs to read on to say no.
     for (const button of buttons) button.disabled = !isSettled || (button.value === 'approve' && !isRead);
-    hint.hidden = isRead;
+    for (const hint of hints) hint.hidden = isRead;
+  };
+  const settle = (afterMs) => {
+    clearTimeout(timer);
+    isSettled = false;
+    if (afterMs !== undefined) {
+      timer = setTimeout(() => {
+        isSettled = true;
+        update();
+      }, afterMs);
+    }
+    update();
   };
   whenRead([...document.querySelectorAll('.json')], () => {
     isRead = true;
     update();
   });
-  update();
+  settle();
   new IntersectionObserver((entries) => {
-    const isVisible = entries.some((entry) => entry.isIntersecting);
-    clearTimeout(timer);
-    isSettled = false;
-    if (isVisible) {
-      timer = setTimeout(() => {
-        isSettled = true;
-        update();
-      }, SETTLE_MS);
-    }
-    update();
-  }).observe(buttons[0]);
-  // Whoever comes by keyboard would pass the buttons by while they are out of sight and therefore disabled.
-  form.addEventListener('focusin', () => buttons[0].scrollIntoView({ block: 'nearest' }));
-  form.addEventListener('submit', () => {
-    // After this event, so that the pressed button's value is still sent.
-    setTimeout(() => {
-      isSettled = false;
-      update();
-    });
-  });
+    settle(entries.some((entry) => entry.isIntersecting) ? SETTLE_MS : undefined);
+  }).observe(first);
+  // A person on the keyboard would pass the buttons by while they are out of sight and therefore disabled.
+  form.addEventListener('focusin', () => first.scrollIntoView({ block: 'nearest' }));
+  // After this event, so that the pressed button's value is still sent. An answer that never comes leaves the buttons usable.
+  form.addEventListener('submit', () => setTimeout(() => settle(SENT_MS)));
+}
+
+for (const form of document.querySelectorAll('form[data-decides]')) {
+  try {
+    guard(form);
+  } catch (error) {
+    // The guard is a help and no gate: the service decides. A form without it works as it does without this script.
+    for (const button of form.querySelectorAll('button')) button.disabled = false;
+    reportError(error);
+  }
 }
 // What is folded is unfolded on paper, in browsers whose sheet cannot do it as well.
 let folded = [];
