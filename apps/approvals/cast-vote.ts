@@ -90,7 +90,11 @@ type VoteRefused = Exclude<CastOutcome, 'counted' | 'repeated'>;
 
 /** What a vote that was not counted is answered with. */
 const REFUSALS = {
-  not_found: [404, 'There is no such request', 'Look at how its id was copied; the list of requests has them all.'],
+  not_found: [
+    404,
+    'There is no such request',
+    'Look at how its id was copied. The list has all requests that you may read.',
+  ],
   own_request: [
     403,
     'You asked for this yourself',
@@ -107,24 +111,26 @@ const REFUSALS = {
     'The delegation has ended, or was revoked. Nothing was decided.',
   ],
   not_eligible: [403, 'This is for others to decide', 'The request says who may decide it.'],
-  stage_over: [409, 'The stage that you looked at is over', 'Nothing was decided. Open the request and read it again.'],
-  mismatch: [
-    409,
-    'This is not the call that was looked at',
-    'Nothing was decided. Open the request and read it again.',
-  ],
+  stage_over: [409, 'The stage that you looked at is over', 'Nothing was decided. Read the request as it is now.'],
+  mismatch: [409, 'This is not the call that was looked at', 'Nothing was decided. Read the request as it is now.'],
   already_voted: [409, 'You have decided this already', 'A decision cannot be taken back.'],
-  final: [409, 'This request has ended', 'Nothing was changed. Open it to see how it ended.'],
+  final: [409, 'This request has ended', 'Nothing was changed. The request says how it ended.'],
   conflict: [409, 'This message id was used before', 'Send a new message under a new id.'],
 } as const satisfies Record<VoteRefused, readonly [number, string, string]>;
 
+/** For a request that does not exist, and for one that is for others to read. */
+export const noSuchRequest = (): Refusal => refusalOf('not_found', '');
+
 /** Throws a `Refusal` unless the vote was counted, now or before. */
 export function refuseUncounted(outcome: CastOutcome, requestId: string): void {
-  if (outcome === 'counted' || outcome === 'repeated') return;
+  if (outcome !== 'counted' && outcome !== 'repeated') throw refusalOf(outcome, requestId);
+}
+
+function refusalOf(outcome: VoteRefused, requestId: string): Refusal {
   const [status, title, nextStep] = REFUSALS[outcome];
   const link =
     outcome === 'not_found'
       ? { href: '/requests', label: 'To the open requests' }
       : { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
-  throw new Refusal(status, title, nextStep, link);
+  return new Refusal(status, title, nextStep, link);
 }

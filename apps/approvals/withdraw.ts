@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
 import { Refusal } from '../shared/http/refusal.ts';
+import { noSuchRequest } from './cast-vote.ts';
 import { oneLine } from './one-line.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { NewRevocation } from './stores/ending.ts';
@@ -36,16 +37,10 @@ export function createWithdraw(deps: { store: Pick<AccessRequestStore, 'cancel' 
         ? await store.cancel(requestId, { note: { by, reason: said } })
         : await store.revoke({ requestId, by, reason: said, via });
     log.info({ accessRequest: requestId, what, via, outcome }, 'somebody took a request or its approval back');
-    if (outcome === 'not_found') throw notFound();
+    if (outcome === 'not_found') throw noSuchRequest();
     if (outcome === 'final') throw final(what, requestId);
   };
 }
-
-const notFound = () =>
-  new Refusal(404, 'There is no such request', 'The list of requests has them all.', {
-    href: '/requests',
-    label: 'Open it',
-  });
 
 function final(what: Withdrawal, requestId: string): Refusal {
   const link = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };

@@ -19,7 +19,7 @@ export interface WebhookDecision {
 }
 
 export async function listOpenRequests(approvalsUrl: string, token: string): Promise<ListedRequest[]> {
-  const response = await fetch(`${approvalsUrl}/requests?status=pending`, {
+  const response = await fetch(`${approvalsUrl}/requests?status=pending&limit=200`, {
     headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
   });
   if (!response.ok) throw new Error(`the approvals API answered ${response.status}: ${await response.text()}`);

@@ -3,29 +3,64 @@ import { tally, type Tallied } from '../../../workflows/domain/access-request/qu
 import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
 import { Time } from '../../shared/pages/time.tsx';
+import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
-import { capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
+import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import { Decided, RefusedNotice, textFor, type Refused } from './refused.tsx';
+import { canBreakGlass, capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
+import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './words.tsx';
 
-export interface StandingProps {
+interface SeatedProps {
   readonly request: AccessRequest;
   readonly seat: Seat;
+  /** What the visitor wanted to do here and was refused. */
+  readonly refused: Refused | undefined;
+}
+
+interface StandingProps extends SeatedProps {
+  readonly broken: BrokenGlass | undefined;
 }
 
 /**
  * What stands between the visitor and a decision, if anything does: theirs, an end, or that they may not. It comes from
  * the stored request alone, never from the address.
  */
-export function Standing({ request, seat }: StandingProps) {
+export function Standing({ request, seat, broken, refused }: StandingProps) {
+  const decided = { request, broken, people: seat.people };
+  if (refused !== undefined) {
+    return (
+      <RefusedNotice {...decided} {...{ refused, outcome: outcome(request) }} isKept={isKept(refused, request, seat)} />
+    );
+  }
   const vote = ownVote(seat, request);
   if (vote !== undefined) return <Confirmation request={request} vote={vote} subject={seat.visitor.subject} />;
   const obstacle = obstacleTo(seat, request);
-  return obstacle === undefined ? null : <NotYours request={request} obstacle={obstacle} />;
+  if (obstacle === undefined) return null;
+  return obstacle === 'final' || obstacle === 'already_voted' ? (
+    <Ended {...decided} />
+  ) : (
+    <NotYours obstacle={obstacle} />
+  );
+}
+
+/** Whether the page still has the form that was refused. */
+function isKept({ typed }: Refused, request: AccessRequest, seat: Seat): boolean {
+  switch (typed.form) {
+    case 'vote':
+      return obstacleTo(seat, request) === undefined;
+    case 'withdrawal':
+      return withdrawalOf(request) !== undefined;
+    case 'break-glass':
+      return canBreakGlass(seat, request);
+    case 'review':
+      return false;
+  }
 }
 
 /** The form with which the visitor decides; nothing when they cannot. */
-export function DecisionForm({ request, seat, csrfToken }: StandingProps & { readonly csrfToken: string }) {
+export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps & { readonly csrfToken: string }) {
   const capacities = obstacleTo(seat, request) === undefined ? capacitiesOf(seat, request) : [];
   const [first] = capacities;
   if (first === undefined) return null;
@@ -37,10 +72,16 @@ export function DecisionForm({ request, seat, csrfToken }: StandingProps & { rea
         <input type="hidden" name="callDigest" value={request.callDigest} />
         <input type="hidden" name="generation" value={String(request.generation)} />
         <input type="hidden" name="stage" value={String(request.stage)} />
-        <InWhoseName capacities={capacities} />
+        <InWhoseName capacities={capacities} chosen={refused?.typed.onBehalfOf} />
         <div>
           <label for="reason">Reason</label>
-          <textarea id="reason" name="reason" maxLength={2_000} aria-describedby="reason-hint" />
+          <textarea
+            id="reason"
+            name="reason"
+            maxLength={2_000}
+            aria-describedby="reason-hint"
+            value={textFor('vote', refused)}
+          />
           <p class="hint" id="reason-hint">
             Optional. Kept on record with your name; the agent does not see it.
           </p>
@@ -63,14 +104,18 @@ export function DecisionForm({ request, seat, csrfToken }: StandingProps & { rea
 }
 
 /** Where there is a choice, or the name is not the visitor's own, it is said in whose name the vote counts. */
-function InWhoseName({ capacities }: { capacities: readonly Capacity[] }) {
+function InWhoseName({ capacities, chosen }: { capacities: readonly Capacity[]; chosen: string | undefined }) {
   if (capacities.every(({ standIn }) => standIn === undefined)) return null;
   return (
     <div>
       <label for="on-behalf-of">Your decision counts as that of</label>
       <select id="on-behalf-of" name="onBehalfOf">
         {capacities.map(({ approver, standIn }) => (
-          <option key={approver.subject} value={standIn === undefined ? '' : approver.subject}>
+          <option
+            key={approver.subject}
+            value={standIn === undefined ? '' : approver.subject}
+            selected={standIn !== undefined && approver.subject === chosen}
+          >
             {plainText(approver.subject)}
             {standIn === undefined ? ' (yourself)' : ', for whom you stand in'}
           </option>
@@ -145,19 +190,21 @@ const OBSTACLES = {
   not_eligible: 'Others decide it; who, is said under “Who decides”.',
 } as const satisfies Record<Exclude<Obstacle, 'final' | 'already_voted'>, string>;
 
-function NotYours({ request, obstacle }: { request: AccessRequest; obstacle: Obstacle }) {
-  if (obstacle !== 'final' && obstacle !== 'already_voted') {
-    return (
-      <div class="notice info" role="status">
-        <strong>You cannot decide this request.</strong>
-        <p>{OBSTACLES[obstacle]}</p>
-      </div>
-    );
-  }
+function NotYours({ obstacle }: { obstacle: keyof typeof OBSTACLES }) {
+  return (
+    <div class="notice info" role="status">
+      <strong>You cannot decide this request.</strong>
+      <p>{OBSTACLES[obstacle]}</p>
+    </div>
+  );
+}
+
+function Ended(decided: { request: AccessRequest; broken: BrokenGlass | undefined; people: Directory }) {
   return (
     <div class="notice info" role="status">
       <strong>This request has ended.</strong>
-      <p>{outcome(request)}</p>
+      <Decided {...decided} />
+      <p>{outcome(decided.request)}</p>
     </div>
   );
 }

@@ -1,24 +1,36 @@
-import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
+import { Page as Frame, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Instant } from '../../shared/pages/time.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
-import type { Delegation } from '../stores/delegation.store.ts';
+import type { Delegation, DelegationList } from '../stores/delegation.store.ts';
+import type { Page } from '../stores/keyset.ts';
+import { PageLinks } from './paging.tsx';
 import { InboxTabs } from './tabs.tsx';
 
 export interface DelegationsProps {
-  /** Those that the visitor made, the latest first. */
-  readonly made: readonly Delegation[];
+  /** Those that the visitor made and that are in force, the latest first. */
+  readonly made: Page<Delegation>;
   /** Those by which the visitor may speak for somebody now. */
-  readonly received: readonly Delegation[];
+  readonly received: Page<Delegation>;
+  /** Those that the visitor made and that are over. */
+  readonly over: Page<Delegation>;
+  /** Of the address of this page. */
+  readonly parameters: Parameters;
   readonly person: SignedIn;
-  readonly now: Date;
 }
 
+type Parameters = Readonly<Record<string, string | undefined>>;
+
+/** The parameter of the address that says where a list goes on. */
+export const CURSORS = {
+  made: 'madeCursor',
+  received: 'receivedCursor',
+  over: 'overCursor',
+} as const satisfies Record<DelegationList, string>;
+
 /** Who decides while the visitor is away, and for whom they decide. */
-export function DelegationsPage({ made, received, person, now }: DelegationsProps) {
-  const active = made.filter((one) => isActive(one, now));
-  const over = made.filter((one) => !isActive(one, now));
+export function DelegationsPage({ made, received, over, parameters, person }: DelegationsProps) {
   return (
-    <Page title="Out of office" section="Approvals" person={person}>
+    <Frame title="Out of office" section="Approvals" person={person}>
       <div class="title-row">
         <h1>Out of office</h1>
         <InboxTabs current="delegations" />
@@ -26,22 +38,23 @@ export function DelegationsPage({ made, received, person, now }: DelegationsProp
       <div class="stack">
         <section class="card" aria-labelledby="made">
           <h2 id="made">Who decides for you</h2>
-          {active.length === 0 ? (
+          {made.rows.length === 0 ? (
             <p class="soft">Nobody, at present.</p>
           ) : (
             <ul class="votes">
-              {active.map((one) => (
+              {made.rows.map((one) => (
                 <Active key={one.id} delegation={one} csrfToken={person.csrfToken} />
               ))}
             </ul>
           )}
+          <Pages page={made} list="made" of="those who decide for you" parameters={parameters} />
           <NewDelegation csrfToken={person.csrfToken} />
         </section>
-        {received.length > 0 && (
+        {received.rows.length > 0 && (
           <section class="card" aria-labelledby="received">
             <h2 id="received">For whom you decide</h2>
             <ul class="votes">
-              {received.map((one) => (
+              {received.rows.map((one) => (
                 <li key={one.id}>
                   <strong>
                     <Visible text={one.delegator.subject} />
@@ -50,16 +63,23 @@ export function DelegationsPage({ made, received, person, now }: DelegationsProp
                 </li>
               ))}
             </ul>
+            <Pages page={received} list="received" of="those for whom you decide" parameters={parameters} />
           </section>
         )}
-        {over.length > 0 && <Over delegations={over} />}
+        {over.rows.length > 0 && <Over delegations={over} parameters={parameters} />}
       </div>
-    </Page>
+    </Frame>
   );
 }
 
-const isActive = ({ until, revokedAt }: Delegation, now: Date) =>
-  revokedAt === undefined && Date.parse(until) > now.getTime();
+interface PagesProps {
+  readonly page: Page<Delegation>;
+  readonly list: DelegationList;
+  readonly of: string;
+  readonly parameters: Parameters;
+}
+
+const Pages = ({ list, ...rest }: PagesProps) => <PageLinks {...rest} path="/delegations" name={CURSORS[list]} />;
 
 function Active({ delegation, csrfToken }: { delegation: Delegation; csrfToken: string }) {
   return (
@@ -105,18 +125,19 @@ function NewDelegation({ csrfToken }: { csrfToken: string }) {
   );
 }
 
-function Over({ delegations }: { delegations: readonly Delegation[] }) {
+function Over({ delegations, parameters }: { delegations: Page<Delegation>; parameters: Parameters }) {
   return (
     <section class="card" aria-labelledby="over">
       <h2 id="over">What is over</h2>
       <ul class="votes">
-        {delegations.map(({ id, delegate, createdAt, until, revokedAt }) => (
+        {delegations.rows.map(({ id, delegate, createdAt, until, revokedAt }) => (
           <li key={id}>
             <Visible text={delegate} />, from <Instant at={createdAt} /> until <Instant at={revokedAt ?? until} />
             {revokedAt !== undefined && ' (revoked)'}
           </li>
         ))}
       </ul>
+      <Pages page={delegations} list="over" of="what is over" parameters={parameters} />
     </section>
   );
 }

@@ -8,12 +8,16 @@ import { randomText } from '../../shared/random-text.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import type { StandIns } from '../stand-ins.ts';
+import type { DelegationList } from '../stores/delegation.store.ts';
 import { visitorOf } from './authenticate.ts';
-import { DelegationsPage } from './delegations-page.tsx';
+import { CURSORS, DelegationsPage } from './delegations-page.tsx';
+import { cursorParameter, cursorsOf, given } from './paging.tsx';
 
 const DAY_MS = 86_400_000;
 /** A day less than what the database takes at most, so that the last day is in it whole. */
 const LONGEST_DAYS = 91;
+/** Delegations on one page of each list. */
+const LIST_LIMIT = 50;
 const LINK = { href: '/delegations', label: 'To your delegations' };
 const UNLISTED =
   'The directory does not list you, so it could not end the delegation when you leave. Ask the people who keep it to add you.';
@@ -33,16 +37,35 @@ export function delegationsRouter(http: DelegationsHttp): Router {
   return router;
 }
 
+const listQuery = z.object({
+  madeCursor: cursorParameter,
+  receivedCursor: cursorParameter,
+  overCursor: cursorParameter,
+});
+
 function show({ delegations }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(request, response);
-    const [made, received] = await Promise.all([
-      delegations.madeBy(visitor.subject),
-      delegations.activeTo(visitor.subject),
-    ]);
-    if (!wantsPage(request)) return void response.json({ made, received });
+    const query = listQuery.safeParse(request.query);
+    if (!query.success) throw new Refusal(400, 'There is no such page', 'Start again without a cursor.', LINK);
+    const page = (which: DelegationList) =>
+      delegations.list(which, visitor.subject, { cursor: query.data[CURSORS[which]], limit: LIST_LIMIT });
+    const [made, received, over] = await Promise.all([page('made'), page('received'), page('over')]);
+    if (!wantsPage(request)) {
+      return void response.json({
+        ...{ made: made.rows, ...cursorsOf(made, 'Made') },
+        ...{ received: received.rows, ...cursorsOf(received, 'Received') },
+        ...{ over: over.rows, ...cursorsOf(over, 'Over') },
+      });
+    }
+    const parameters = given(request, Object.values(CURSORS));
+    const emptied = Object.entries({ made, received, over }).find(
+      ([which, { rows }]) => rows.length === 0 && query.data[CURSORS[which as DelegationList]] !== undefined,
+    );
+    // What was on this page is over meanwhile.
+    if (emptied !== undefined) return response.redirect(303, '/delegations');
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<DelegationsPage made={made} received={received} person={person} now={new Date()} />));
+    response.send(renderPage(<DelegationsPage {...{ made, received, over, parameters, person }} />));
   };
 }
 

@@ -1,5 +1,4 @@
 import express, { type Request, type Response, type Router } from 'express';
-import type { Logger } from 'pino';
 import * as z from 'zod';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
@@ -8,11 +7,12 @@ import { refuseUncounted } from '../cast-vote.ts';
 import { oneLine } from '../one-line.ts';
 import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { visitorOf } from './authenticate.ts';
+import { orComeBack } from './come-back.tsx';
+import { findReadable, type ReadingHttp } from './reading.ts';
 
-export interface EmergencyHttp {
+export interface EmergencyHttp extends ReadingHttp {
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;
-  readonly log: Logger;
 }
 
 /** Granting in an emergency, and the review after it. Needs the visitor, parsed bodies and the CSRF check before it. */
@@ -29,9 +29,10 @@ const grantBody = z.object({
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
 });
 
-function grant({ breakGlass }: EmergencyHttp) {
+function grant(http: EmergencyHttp) {
   return async (request: Request, response: Response) => {
-    const { issuer, subject, name, roles, via, chain } = visitorOf(request, response);
+    const visitor = visitorOf(request, response);
+    const { issuer, subject, name, roles, via, chain } = visitor;
     const body = grantBody.safeParse(request.body);
     const requestId = String(request.params['id']);
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
@@ -46,10 +47,16 @@ function grant({ breakGlass }: EmergencyHttp) {
       via,
       chain,
     };
-    const outcome = await breakGlass.grant(ballot);
-    if (outcome === 'reason_missing') throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
-    refuseUncounted(outcome, requestId);
-    answer(request, response, requestId);
+    const typed = { form: 'break-glass', text: reason } as const;
+    await orComeBack(http, { request, response, requestId }, typed, async () => {
+      // Who may grant alone reads what is open, and is told of what has ended meanwhile.
+      if (!http.breakGlass.mayBreak(visitor)) await findReadable(http, visitor, requestId);
+      const outcome = await http.breakGlass.grant(ballot);
+      if (outcome === 'reason_missing')
+        throw new Refusal(400, 'The reason is missing', 'Say why it cannot wait.', back);
+      refuseUncounted(outcome, requestId);
+      answer(request, response, requestId);
+    });
   };
 }
 
@@ -65,20 +72,24 @@ const REFUSALS = {
   already_reviewed: [409, 'It was reviewed already', 'Open it to see by whom.'],
 } as const;
 
-function review({ brokenGlass, log }: EmergencyHttp) {
+function review(http: EmergencyHttp) {
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(request, response);
     const requestId = String(request.params['id']);
     const body = reviewBody.safeParse(request.body ?? {});
     const back = { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
     if (!body.success) throw new Refusal(400, 'This is no review', 'Send a note of 2,000 characters at most.', back);
-    const outcome = await brokenGlass.review(requestId, visitor, oneLine(body.data.note));
-    if (outcome !== 'reviewed') {
-      const [status, title, nextStep] = REFUSALS[outcome];
-      throw new Refusal(status, title, nextStep, back);
-    }
-    log.info({ accessRequest: requestId }, 'an emergency grant was reviewed');
-    answer(request, response, requestId);
+    const { note } = body.data;
+    await orComeBack(http, { request, response, requestId }, { form: 'review', text: note }, async () => {
+      await findReadable(http, visitor, requestId);
+      const outcome = await http.brokenGlass.review(requestId, visitor, oneLine(note));
+      if (outcome !== 'reviewed') {
+        const [status, title, nextStep] = REFUSALS[outcome];
+        throw new Refusal(status, title, nextStep, back);
+      }
+      http.log.info({ accessRequest: requestId }, 'an emergency grant was reviewed');
+      answer(request, response, requestId);
+    });
   };
 }
 

@@ -1,18 +1,22 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import type { Page } from '../stores/keyset.ts';
+import { PageLinks } from './paging.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 
 interface FormProps {
   readonly request: AccessRequest;
   readonly csrfToken: string;
+  /** What was typed when it was refused. */
+  readonly typed: string | undefined;
 }
 
 /** For those who may: the way past the stages, folded away, so that nobody takes it for the ordinary one. */
-export function BreakGlassForm({ request, csrfToken }: FormProps) {
+export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {
   return (
     <section class="card" aria-labelledby="emergency">
-      <details>
+      <details open={typed !== undefined}>
         <summary>
           <h2 id="emergency">Emergency</h2>
         </summary>
@@ -25,7 +29,7 @@ export function BreakGlassForm({ request, csrfToken }: FormProps) {
           </p>
           <div>
             <label for="emergency-reason">Why it cannot wait</label>
-            <textarea id="emergency-reason" name="reason" required maxLength={2_000} />
+            <textarea id="emergency-reason" name="reason" required maxLength={2_000} value={typed} />
           </div>
           <div class="decision-buttons">
             <button class="deny" type="submit">
@@ -38,8 +42,15 @@ export function BreakGlassForm({ request, csrfToken }: FormProps) {
   );
 }
 
+interface EmergencyProps {
+  readonly broken: BrokenGlass;
+  /** Undefined for those who cannot review it. */
+  readonly csrfToken: string | undefined;
+  readonly typed: string | undefined;
+}
+
 /** That a request was granted in an emergency, why, and whether somebody looked at that; and the form to say that one did. */
-export function EmergencyNotice({ broken, csrfToken }: { broken: BrokenGlass; csrfToken: string | undefined }) {
+export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
   const { grantedBy, reason, at, review } = broken;
   return (
     <div class={`notice ${review === undefined ? 'bad' : 'warn'}`} role="status">
@@ -65,7 +76,7 @@ export function EmergencyNotice({ broken, csrfToken }: { broken: BrokenGlass; cs
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <div>
             <label for="note">What you found</label>
-            <textarea id="note" name="note" maxLength={2_000} />
+            <textarea id="note" name="note" maxLength={2_000} value={typed} />
           </div>
           <div>
             <button type="submit">Mark as reviewed</button>
@@ -76,14 +87,21 @@ export function EmergencyNotice({ broken, csrfToken }: { broken: BrokenGlass; cs
   );
 }
 
-/** What was granted in an emergency and nobody has reviewed: above every list. */
-export function Unreviewed({ unreviewed }: { unreviewed: readonly BrokenGlass[] }) {
-  if (unreviewed.length === 0) return null;
+interface UnreviewedProps {
+  readonly unreviewed: Page<BrokenGlass> & { readonly count: number };
+  /** Of the address of the list below. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
+}
+
+/** What was granted in an emergency and is still to be reviewed: above every list. */
+export function Unreviewed({ unreviewed, parameters }: UnreviewedProps) {
+  const { rows, count } = unreviewed;
+  if (rows.length === 0) return null;
   return (
     <section class="notice bad" aria-labelledby="unreviewed">
-      <strong id="unreviewed">Granted in an emergency, and not reviewed yet</strong>
+      <strong id="unreviewed">Granted in an emergency, and not reviewed yet: {count.toLocaleString('en')}</strong>
       <ul>
-        {unreviewed.map(({ requestId, tool, grantedBy, at }) => (
+        {rows.map(({ requestId, tool, grantedBy, at }) => (
           <li key={requestId}>
             <a href={`/requests/${requestId}`}>
               <Code text={tool} />
@@ -92,6 +110,13 @@ export function Unreviewed({ unreviewed }: { unreviewed: readonly BrokenGlass[] 
           </li>
         ))}
       </ul>
+      <PageLinks
+        page={unreviewed}
+        of="emergency grants"
+        path="/requests"
+        parameters={parameters}
+        name="unreviewedCursor"
+      />
     </section>
   );
 }

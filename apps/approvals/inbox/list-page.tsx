@@ -1,9 +1,14 @@
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
+import type { Order } from '../../shared/http/list-cursor.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import type { ListChoice } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
+import type { Page as PageOf } from '../stores/keyset.ts';
+import type { RequestPage } from '../stores/lists.ts';
+import { addressOf, PageLinks } from './paging.tsx';
 import { Unreviewed } from './emergency.tsx';
 import type { Voter } from './authenticate.ts';
 import { namesOf } from './seat.ts';
@@ -12,53 +17,69 @@ import { stageView } from './view.ts';
 import { StatusBadge } from './words.tsx';
 
 export interface RequestListProps {
-  readonly requests: readonly AccessRequestSummary[];
-  /** Emergency grants that nobody has reviewed. */
-  readonly unreviewed: readonly BrokenGlass[];
-  readonly which: 'yours' | 'pending' | 'ended';
-  /** The most that are shown. */
-  readonly limit: number;
+  readonly page: RequestPage;
+  /** Emergency grants that are still to be reviewed. */
+  readonly unreviewed: PageOf<BrokenGlass> & { readonly count: number };
+  readonly status: ListChoice;
+  readonly order: Order;
+  /** Of the address of this page. */
+  readonly parameters: Readonly<Record<string, string | undefined>>;
   readonly person: SignedIn;
   readonly visitor: Voter;
 }
 
 const TITLES = { yours: 'Yours to decide', pending: 'Open requests', ended: 'Ended requests' } as const;
 
+const ORDER = { oldest: 'Oldest', newest: 'Newest' } as const satisfies Record<Order, string>;
+
 const EMPTY = {
   yours: ['Nothing waits for you', 'When an agent makes a call that you may decide, it appears here.'],
-  pending: ['Nothing waits', 'When an agent makes a call that needs an approval, it appears here.'],
+  pending: ['Nothing waits', 'When a call needs an approval and is for you to see, it appears here.'],
   ended: ['Nothing has ended yet', 'Requests that were approved, denied, cancelled or left to expire appear here.'],
 } as const;
 
 /** The inbox: what waits for a decision, or what came of the rest. */
-export function RequestList({ requests, unreviewed, which, limit, person, visitor }: RequestListProps) {
+export function RequestList(props: RequestListProps) {
+  const { page, unreviewed, status, person, visitor, parameters } = props;
+  const which = status === 'pending' || status === 'yours' ? status : 'ended';
   return (
     <Page title={TITLES[which]} section="Approvals" person={person}>
       <div class="title-row">
         <h1>Requests</h1>
         <InboxTabs current={which} />
       </div>
-      <Unreviewed unreviewed={unreviewed} />
-      {requests.length === 0 ? (
+      <Unreviewed unreviewed={unreviewed} parameters={parameters} />
+      {page.rows.length === 0 ? (
         <Empty which={which} />
       ) : (
-        <ul class="rows">
-          {requests.map((request) => (
-            <Row key={request.id} request={request} isOwn={partIn(request, namesOf(visitor)) === 'own_request'} />
-          ))}
-        </ul>
-      )}
-      {requests.length === limit && (
-        <p class="soft">
-          These are the first {limit}.{' '}
-          {which === 'ended' ? 'Older ones are not shown.' : 'More appear as these are decided.'}
-        </p>
+        <>
+          <Extent {...props} />
+          <ul class="rows">
+            {page.rows.map((request) => (
+              <Row key={request.id} request={request} isOwn={partIn(request, namesOf(visitor)) === 'own_request'} />
+            ))}
+          </ul>
+          <PageLinks page={page} of="requests" path="/requests" parameters={parameters} name="cursor" />
+        </>
       )}
     </Page>
   );
 }
 
-function Empty({ which }: Pick<RequestListProps, 'which'>) {
+/** How many there are, which of them come first, and the way to the other end. */
+function Extent({ page: { count }, status, order, parameters }: RequestListProps) {
+  const other = order === 'oldest' ? 'newest' : 'oldest';
+  const many = count === 1 ? '1 request' : `${count?.toLocaleString('en')} requests`;
+  return (
+    <p class="soft extent">
+      {count !== undefined && `${many} ${status === 'yours' ? 'for you to decide' : 'open'}. `}
+      {ORDER[order]} first.{' '}
+      <a href={addressOf('/requests', { ...parameters, cursor: undefined, order: other })}>{ORDER[other]} first</a>
+    </p>
+  );
+}
+
+function Empty({ which }: { which: keyof typeof EMPTY }) {
   return (
     <div class="card empty">
       <h2>{EMPTY[which][0]}</h2>

@@ -7,6 +7,7 @@ import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
+import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Seat } from './seat.ts';
 import { Fact } from './fact.tsx';
 import { callOf } from './view.ts';
@@ -20,13 +21,17 @@ export interface RequestPageProps {
   /** How it was granted, when that was in an emergency. */
   readonly broken: BrokenGlass | undefined;
   readonly person: SignedIn;
+  /** What the visitor wanted to do here and was refused. */
+  readonly refused?: Refused | undefined;
 }
 
 /** A call that is asked about in other words than these has a mapping. */
 const TOOLS_CALL = 'tools/call';
 
 /** Everything an approver needs to decide one request, the complete call first. */
-export function RequestPage({ request, seat, broken, person }: RequestPageProps) {
+export function RequestPage({ request, seat, broken, person, refused }: RequestPageProps) {
+  const { csrfToken } = person;
+  const reviewer = broken !== undefined && canReview(seat, request, broken) ? csrfToken : undefined;
   return (
     <Page title={request.tool} section="Approvals" person={person}>
       <a class="crumb" href={request.endedAt === undefined ? '/requests' : '/requests?status=ended'}>
@@ -40,18 +45,20 @@ export function RequestPage({ request, seat, broken, person }: RequestPageProps)
       </div>
       <Lead request={request} />
       {broken !== undefined && (
-        <EmergencyNotice broken={broken} csrfToken={canReview(seat, request, broken) ? person.csrfToken : undefined} />
+        <EmergencyNotice broken={broken} csrfToken={reviewer} typed={textFor('review', refused)} />
       )}
-      <Standing request={request} seat={seat} />
+      <Standing request={request} seat={seat} broken={broken} refused={refused} />
       <div class="detail">
         <Asked request={request} />
         <div class="detail-side">
           <Facts request={request} />
           <WhoDecides request={request} />
         </div>
-        <DecisionForm request={request} seat={seat} csrfToken={person.csrfToken} />
-        <WithdrawalForm request={request} csrfToken={person.csrfToken} />
-        {canBreakGlass(seat, request) && <BreakGlassForm request={request} csrfToken={person.csrfToken} />}
+        <DecisionForm request={request} seat={seat} csrfToken={csrfToken} refused={refused} />
+        <WithdrawalForm request={request} csrfToken={csrfToken} typed={textFor('withdrawal', refused)} />
+        {canBreakGlass(seat, request) && (
+          <BreakGlassForm request={request} csrfToken={csrfToken} typed={textFor('break-glass', refused)} />
+        )}
       </div>
     </Page>
   );

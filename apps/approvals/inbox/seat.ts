@@ -1,11 +1,8 @@
 import { isEnded, type Approver } from '../../../workflows/domain/access-request/access-request.ts';
-import {
-  ineligibilityOf,
-  type Ineligibility,
-  type People,
-} from '../../../workflows/domain/access-request/eligibility.ts';
+import { ineligibilityOf, type Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import { earlierVote } from '../../../workflows/domain/access-request/quorum.ts';
+import type { Directory } from '../../shared/directory/directory.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
@@ -15,7 +12,7 @@ import type { Voter } from './authenticate.ts';
 export interface Seat {
   readonly visitor: Voter;
   readonly delegations: readonly Delegation[];
-  readonly people: People;
+  readonly people: Directory;
   /** Whether the visitor may grant requests alone. */
   readonly mayBreakGlass: boolean;
 }

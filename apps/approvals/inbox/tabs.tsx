@@ -1,6 +1,6 @@
 const TABS = [
   ['yours', '/requests?status=yours', 'Yours to decide'],
-  ['pending', '/requests', 'All open'],
+  ['pending', '/requests', 'Open'],
   ['ended', '/requests?status=ended', 'Ended'],
   ['delegations', '/delegations', 'Out of office'],
 ] as const;

@@ -1,42 +1,8 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
-import * as z from 'zod';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { csrfProtection } from '../../shared/http/csrf.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
 import { Time } from '../../shared/pages/time.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
-import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { WITHDRAWALS, type Withdraw, type Withdrawal } from '../withdraw.ts';
-import { visitorOf } from './authenticate.ts';
+import type { Withdrawal } from '../withdraw.ts';
 import { wordsOf } from './words.tsx';
-
-const MAX_BODY = '16kb';
-const bodySchema = z.object({ reason: z.string().max(2_000).optional() }).optional();
-
-/** `POST /requests/{id}/cancel` and `/revoke`, for pages and programs. `approver` lets approvers through and nobody else. */
-export function withdrawalRouter({ approver, withdraw }: { approver: RequestHandler[]; withdraw: Withdraw }): Router {
-  const router = express.Router();
-  const read = [
-    express.json({ limit: MAX_BODY, inflate: false }),
-    express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
-  ];
-  for (const what of WITHDRAWALS) {
-    router.post(`/requests/:id/${what}`, approver, read, csrfProtection, handle(what, withdraw));
-  }
-  return router;
-}
-
-function handle(what: Withdrawal, withdraw: Withdraw) {
-  return async (request: Request, response: Response) => {
-    const person = visitorOf(request, response);
-    const body = bodySchema.safeParse(request.body);
-    if (!body.success) throw new Refusal(400, 'This reason cannot be kept', 'Send a text of at most 2,000 characters.');
-    const requestId = String(request.params['id']);
-    await withdraw({ requestId, person, what, reason: body.data?.reason, via: person.via });
-    if (wantsPage(request)) return response.redirect(303, `/requests/${encodeURIComponent(requestId)}`);
-    response.json({ outcome: what === 'cancel' ? 'cancelled' : 'revoked', request: { id: requestId } });
-  };
-}
 
 const WORDS = {
   cancel: {
@@ -55,13 +21,15 @@ const WORDS = {
 export function WithdrawalForm({
   request,
   csrfToken,
+  typed,
 }: {
   readonly request: AccessRequest;
   readonly csrfToken: string;
+  readonly typed: string | undefined;
 }) {
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
-  const what = possible(request);
+  const what = withdrawalOf(request);
   if (what === undefined) return null;
   const { title, button, hint } = WORDS[what];
   return (
@@ -71,7 +39,7 @@ export function WithdrawalForm({
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <div>
           <label for="withdraw-reason">Reason for that</label>
-          <textarea id="withdraw-reason" name="reason" maxLength={2_000} />
+          <textarea id="withdraw-reason" name="reason" maxLength={2_000} value={typed} />
         </div>
         <div class="decision-buttons">
           <button class="deny" type="submit">
@@ -84,7 +52,8 @@ export function WithdrawalForm({
   );
 }
 
-function possible({ status, approval }: AccessRequest): Withdrawal | undefined {
+/** What of a request can be taken back now. */
+export function withdrawalOf({ status, approval }: AccessRequest): Withdrawal | undefined {
   if (status === 'pending') return 'cancel';
   return approval !== undefined && Date.parse(approval.approvedUntil) > Date.now() ? 'revoke' : undefined;
 }

@@ -7,6 +7,7 @@ import type {
 } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
+import type { EndNote } from './ending.ts';
 import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 
 export interface AccessRequestRow {
@@ -45,6 +46,7 @@ export interface AccessRequestRow {
   readonly created_at: Date;
   readonly expires_at: Date;
   readonly ended_at: Date | null;
+  readonly end_note: Partial<EndNote> | null;
   readonly approval_id: string | null;
   readonly approved_at: Date | null;
   readonly approved_until: Date | null;
@@ -71,14 +73,13 @@ export interface AccessRequestRow {
 }
 
 /** `context` is the expression for the context: it can be megabytes, which a list does without. */
-const select = (context: string) => `
-  SELECT r.id, r.client_id, r.bundle_id, r.position,
+const columns = (context: string) => `r.id, r.client_id, r.bundle_id, r.position,
     (SELECT count(*)::int FROM approvals.access_request i WHERE i.bundle_id = r.bundle_id) AS bundle_size, r.status, r.evaluation_id, r.subject, r.action, r.resource, ${context} AS context, r.tool,
     r.template, r.policies, r.reason, r.title, r.description, r.requester_issuer, r.requester_subject, r.requester_client, r.generation,
     r.call_digest, r.binding_hash, r.binding_context_members, r.parties, approvals.delegates_of(r.parties, r.created_at) AS delegates, r.stages, r.stage, r.stage_ends_at,
     (SELECT max(n.at) FROM approvals.notice n WHERE n.access_request_id = r.id AND n.stage = r.stage AND n.event = 'reminder')
       AS reminded_at,
-    r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
+    r.separate_stages, r.created_at, r.expires_at, r.ended_at, r.end_note, r.approval_id, r.approved_at, r.approved_until, r.approval_state,
     o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
     r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
     r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
@@ -88,11 +89,12 @@ const select = (context: string) => `
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
       SELECT json_agg(json_build_object('stage', a.stage, 'resolver', a.resolver, 'verdict', a.verdict, 'reason', a.reason, 'at', a.at)
         ORDER BY a.stage)
-      FROM approvals.resolver_answer a WHERE a.access_request_id = r.id), '[]') AS answers
-  FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id`;
+      FROM approvals.resolver_answer a WHERE a.access_request_id = r.id), '[]') AS answers`;
 
-export const SELECT_WHOLE = select('r.context');
-export const SELECT_SUMMARY = select("''");
+export const FROM_ACCESS_REQUESTS =
+  'FROM approvals.access_request r LEFT JOIN approvals.revocation o ON o.access_request_id = r.id';
+export const SUMMARY_COLUMNS = columns("''");
+export const SELECT_WHOLE = `SELECT ${columns('r.context')} ${FROM_ACCESS_REQUESTS}`;
 
 /** An access request without its context. */
 export type AccessRequestSummary = Omit<AccessRequest, 'context'>;
@@ -144,6 +146,7 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
     ...(row.ended_at !== null && { endedAt: row.ended_at.toISOString() }),
+    ...cancelledFrom(row.end_note),
     ...(row.past_retention && { pastRetention: true }),
     ...approvalFrom(row),
   };
@@ -161,6 +164,13 @@ function voteFrom({ at, reason, ...vote }: AccessRequestRow['votes'][number]): V
     via,
     at: new Date(at).toISOString(),
   };
+}
+
+function cancelledFrom(note: Partial<EndNote> | null): Pick<AccessRequest, 'cancelled'> {
+  if (note?.by === undefined) return {};
+  const { by, reason } = note;
+  const who = 'client' in by ? { client: by.client } : { subject: by.subject };
+  return { cancelled: { ...who, ...(reason !== undefined && { reason }) } };
 }
 
 function approvalFrom(row: AccessRequestRow): Pick<AccessRequest, 'approval'> {

@@ -1,18 +1,12 @@
 import type { Pool } from 'pg';
-import type { AccessRequest, AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
+import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
-import {
-  accessRequestFrom,
-  SELECT_SUMMARY,
-  SELECT_WHOLE,
-  summaryFrom,
-  type AccessRequestRow,
-  type AccessRequestSummary,
-} from './access-request.row.ts';
+import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import { bundles } from './bundles.ts';
 import { callbacks } from './callbacks.ts';
 import { ending } from './ending.ts';
+import { lists } from './lists.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
 import { paced } from './paced.ts';
@@ -43,7 +37,15 @@ export function createAccessRequestStore(pool: Pool) {
   const { findBundle, ...bundling } = bundles(query);
   const { find, ...read } = reading(query);
   return {
-    ...{ ...read, ...changing(query), ...ending(query), ...proving(query), ...notices(query), ...bundling },
+    ...{
+      ...read,
+      ...lists(query),
+      ...changing(query),
+      ...ending(query),
+      ...proving(query),
+      ...notices(query),
+      ...bundling,
+    },
     ...callbacks(query, findBundle),
     ...statements(query),
     find,
@@ -88,17 +90,6 @@ function reading(query: Query) {
     async isUsed({ tokenId, evaluationId }: Pick<NewAccessRequest, 'tokenId' | 'evaluationId'>): Promise<boolean> {
       const text = 'SELECT FROM approvals.access_request WHERE token_jti = $1 OR evaluation_id = $2 LIMIT 1';
       return (await query('used', text, [tokenId, evaluationId])).length > 0;
-    },
-
-    /** Those with one of the statuses: pending ones by age, ended ones with the latest end first. */
-    async list(statuses: readonly AccessRequestStatus[], limit: number): Promise<AccessRequestSummary[]> {
-      await query('expire-due', 'SELECT approvals.expire_due(1000)');
-      const rows = await query<AccessRequestRow>(
-        'list',
-        `${SELECT_SUMMARY} WHERE r.status = ANY ($1) ORDER BY r.ended_at DESC NULLS FIRST, r.created_at LIMIT $2`,
-        [statuses, limit],
-      );
-      return rows.map(summaryFrom);
     },
   };
 }

@@ -1,4 +1,7 @@
 import type { Pool } from 'pg';
+import type { ReaderRow } from '../listing.ts';
+import { countRows, readPage, type Listing, type Page, type PageRequest } from './keyset.ts';
+import { whereReadable } from './readable.ts';
 import type { VoteOutcome } from './access-request.store.ts';
 import { voteRow, type NewVote } from './new-rows.ts';
 import { outcomeOf, queryOf } from './query.ts';
@@ -33,23 +36,37 @@ interface Row {
   readonly review_note: string | null;
 }
 
-/** Most that are listed; the oldest first, since they have waited longest. */
-const LIST_LIMIT = 100;
+const COLUMNS = 'g.*, r.tool';
+const ALL = 'FROM approvals.break_glass g JOIN approvals.access_request r ON r.id = g.access_request_id';
 
 export type BreakGlassStore = ReturnType<typeof createBreakGlassStore>;
 
 /** Requests that one person granted past their stages, and whether somebody looked at that since. */
 export function createBreakGlassStore(pool: Pool) {
   const query = queryOf(pool);
-  const read = async (name: string, rest: string, values: unknown[] = []): Promise<BrokenGlass[]> => {
-    const text = `SELECT b.*, r.tool FROM approvals.break_glass b JOIN approvals.access_request r ON r.id = b.access_request_id ${rest}`;
-    return (await query<Row>(name, text, values)).map(brokenFrom);
-  };
+  /** Those that no approver has reviewed, of requests that the reader may read; the oldest first, since they have waited longest. */
+  const unreviewedBy = (reader: ReaderRow): Listing => ({
+    name: 'unreviewed',
+    columns: COLUMNS,
+    from: `${ALL}${whereReadable('g.reviewed_at IS NULL')}`,
+    at: 'g.at',
+    id: 'g.access_request_id',
+    order: 'oldest',
+    values: [reader],
+  });
   return {
-    find: async (requestId: string): Promise<BrokenGlass | undefined> =>
-      (await read('broken-glass', 'WHERE b.access_request_id = $1', [requestId]))[0],
+    async find(requestId: string): Promise<BrokenGlass | undefined> {
+      const text = `SELECT ${COLUMNS} ${ALL} WHERE g.access_request_id = $1`;
+      const [row] = await query<Row>('broken-glass', text, [requestId]);
+      return row && brokenFrom(row);
+    },
 
-    unreviewed: () => read('unreviewed', `WHERE b.reviewed_at IS NULL ORDER BY b.at LIMIT ${LIST_LIMIT}`),
+    /** A page of those that no approver has reviewed, and how many these are. */
+    async unreviewed(reader: ReaderRow, page: PageRequest): Promise<Page<BrokenGlass> & { readonly count: number }> {
+      const listing = unreviewedBy(reader);
+      const { rows, ...rest } = await readPage<Row>(query, listing, page);
+      return { ...rest, rows: rows.map(brokenFrom), count: await countRows(query, listing) };
+    },
 
     /** Grants at once, for as long as is said; the vote says who, why and for which call. */
     breakGlass: (vote: Omit<NewVote, 'judgedStage'>, approvalTtlMs: number) =>

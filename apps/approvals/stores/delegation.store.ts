@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
+import { readPage, type Page, type PageRequest } from './keyset.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
 /** Somebody decides in another's place. Instants are RFC 3339. */
@@ -30,25 +31,35 @@ interface Row {
   readonly revoked_at: Date | null;
 }
 
-/** Longest list of one person's delegations; the latest come first. */
-const LIST_LIMIT = 100;
+const ACTIVE = 'revoked_at IS NULL AND until > clock_timestamp()';
+/** Lists of one person's delegations: those they made, what is over of these, and those by which they speak for others now. */
+const LISTS = {
+  made: `delegator_subject = $1 AND ${ACTIVE}`,
+  over: `delegator_subject = $1 AND NOT (${ACTIVE})`,
+  received: `delegate_subject = $1 AND ${ACTIVE}`,
+} as const;
+export type DelegationList = keyof typeof LISTS;
 
 export type DelegationStore = ReturnType<typeof createDelegationStore>;
 
 /** Who stands in for whom. Rows stay for ever: votes refer to them. */
 export function createDelegationStore(pool: Pool) {
   const query = queryOf(pool);
-  const list = async (name: string, where: string, subject: string): Promise<Delegation[]> => {
-    const text = `SELECT * FROM approvals.delegation WHERE ${where} ORDER BY created_at DESC LIMIT ${LIST_LIMIT}`;
-    return (await query<Row>(name, text, [subject])).map(delegationFrom);
-  };
   return {
-    /** Those by which this person may speak for somebody now, by the database's clock. */
-    activeTo: (delegate: string) =>
-      list('active-to', 'delegate_subject = $1 AND revoked_at IS NULL AND until > clock_timestamp()', delegate),
+    /** All by which this person may speak for others now, by the database's clock: one that was left out could not be used. */
+    async activeTo(delegate: string): Promise<Delegation[]> {
+      const text = `SELECT * FROM approvals.delegation WHERE ${LISTS.received} ORDER BY created_at DESC, id DESC`;
+      return (await query<Row>('active-to', text, [delegate])).map(delegationFrom);
+    },
 
-    /** Those that this person has made, also what is over. */
-    madeBy: (delegator: string) => list('made-by', 'delegator_subject = $1', delegator),
+    /** A page of one of the lists of this person, the latest first. */
+    async list(which: DelegationList, subject: string, page: PageRequest): Promise<Page<Delegation>> {
+      const from = `FROM approvals.delegation WHERE ${LISTS[which]}`;
+      const sort = { at: 'created_at', id: 'id', order: 'newest' } as const;
+      const listing = { name: `delegations-${which}`, columns: '*', from, ...sort, values: [subject] };
+      const { rows, ...rest } = await readPage<Row>(query, listing, page);
+      return { ...rest, rows: rows.map(delegationFrom) };
+    },
 
     /** `past`: the end is not in the future. At most 92 days: the database refuses what is longer. */
     add: ({ id, delegator, chain, delegate, until }: NewDelegation) => {

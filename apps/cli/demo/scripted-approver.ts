@@ -39,7 +39,7 @@ export function createScriptedApprover(options: {
     async approve(expected) {
       const digest = callDigest(expected, sha256);
       const look = async () => {
-        const { requests } = await options.inbox.get('/requests?status=pending', openRequests);
+        const { requests } = await options.inbox.get('/requests?status=pending&order=newest&limit=200', openRequests);
         return requests.find((one) => one.callDigest === digest);
       };
       const request = await until(look, { withinMs: PATIENCE_MS, everyMs: LOOK_MS });

@@ -24,6 +24,8 @@ export interface Directory {
   find(subject: string): DirectoryPerson | undefined;
   /** Subjects of the people in a group, by way of other groups too; empty for a group that does not exist. */
   membersOf(group: string): ReadonlySet<string>;
+  /** Subjects of the people whose manager this person is. */
+  reportsOf(manager: string): ReadonlySet<string>;
   readonly people: readonly DirectoryPerson[];
   readonly groups: ReadonlySet<string>;
 }
@@ -53,6 +55,7 @@ type Group = z.infer<typeof group>;
 export const EMPTY_DIRECTORY: Directory = {
   find: () => undefined,
   membersOf: () => new Set(),
+  reportsOf: () => new Set(),
   people: [],
   groups: new Set(),
 };
@@ -75,9 +78,14 @@ export function readDirectory(text: string, subjectAttribute: SubjectAttribute):
   const bySubject = new Map(people.map((one) => [one.subject, one]));
   const members = new Map(names.map((name) => [name, new Set<string>()]));
   for (const { subject, groups: own } of people) for (const name of own) members.get(name)?.add(subject);
+  const reports = new Map<string, Set<string>>();
+  for (const { subject, manager } of people) {
+    if (manager !== undefined) reports.set(manager, (reports.get(manager) ?? new Set()).add(subject));
+  }
   return {
     find: (subject) => bySubject.get(subject),
     membersOf: (name) => members.get(name) ?? new Set(),
+    reportsOf: (manager) => reports.get(manager) ?? new Set(),
     people,
     groups: new Set(names),
   };

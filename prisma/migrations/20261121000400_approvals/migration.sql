@@ -94,7 +94,8 @@ CREATE TABLE approvals.access_request (
 );
 CREATE INDEX access_request_open_by_deadline ON approvals.access_request (least(expires_at, stage_ends_at))
   WHERE status = 'pending';
-CREATE INDEX access_request_decided ON approvals.access_request (ended_at DESC) WHERE status <> 'pending';
+CREATE INDEX access_request_open_by_age ON approvals.access_request (created_at, id) WHERE status = 'pending';
+CREATE INDEX access_request_decided ON approvals.access_request (ended_at, id) WHERE ended_at IS NOT NULL;
 
 -- Whoever is away lets somebody else decide in their place, until it ends. Nothing is handed on: a vote needs a delegation by
 -- the person as whose it counts. The roles are those that this person had when they delegated; `delegator_chain` is what stood behind
@@ -169,7 +170,7 @@ CREATE TABLE approvals.break_glass (
   CONSTRAINT break_glass_review CHECK ((reviewed_by IS NULL) = (reviewed_at IS NULL)),
   CONSTRAINT break_glass_second_person CHECK (reviewed_by <> granted_by)
 );
-CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at) WHERE reviewed_at IS NULL;
+CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at, access_request_id) WHERE reviewed_at IS NULL;
 
 -- What there is to tell people of a request: a stage that opened, or took the place of one that was late (`escalated`), a
 -- reminder, the end. The primary key has each told once. `number` counts the reminders of a stage.

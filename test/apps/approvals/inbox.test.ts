@@ -106,7 +106,10 @@ describe('inbox', () => {
       const csrfToken = field(await text(alice, `/requests/${request.id}`), 'csrfToken');
       const mismatch = { csrfToken, verdict: 'approve', callDigest: `sha-256:${'0'.repeat(64)}`, generation: '1' };
       const refused = await alice.go(`/requests/${request.id}/votes`, mismatch);
-      expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining('Open the request')]);
+      expect([refused.status, await refused.text()]).toEqual([
+        409,
+        expect.stringContaining('This is not the call that was looked at.'),
+      ]);
       expect(await statusOf(request.id)).toBe('pending');
       expect((await alice.go('/nowhere')).status).toBe(404);
     });

@@ -12,7 +12,10 @@ describe('who has a part in a request', () => {
   beforeAll(() =>
     service.start({
       gateway: { coaz: { identityClaim: 'name' } },
-      approvals: { breakGlass: { enabled: true, approvers: { people: [], roles: ['approver'] } } },
+      approvals: {
+        templates: { overseen: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] } },
+        breakGlass: { enabled: true, approvers: { people: [], roles: ['approver'] } },
+      },
       identity: {
         people: [
           { name: 'alice', displayName: 'Alice of the desk', roles: ['approver'] },
@@ -42,7 +45,7 @@ describe('who has a part in a request', () => {
   const delegate = (claims: JWTPayload, to: string) =>
     post('/delegations', claims, { delegate: to, until: IN_AN_HOUR });
   /** As an enforcement point submits that tells no more than whom it asked about, and through which agent. */
-  const open = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot' });
+  const open = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot', claims: { template: 'overseen' } });
 
   /** By which a token is that of a party, or stands behind one. */
   const KINDS: readonly (readonly [string, JWTPayload])[] = [

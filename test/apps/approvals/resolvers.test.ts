@@ -49,7 +49,8 @@ describe('every resolver', () => {
       temporal: { approvalsTaskQueue: taskQueue },
       identity: {
         people: [
-          ...['alice', 'rival', 'zoe'].map((name) => ({ name, roles: ['approver'] })),
+          ...['alice', 'rival'].map((name) => ({ name, roles: ['approver'] })),
+          { name: 'zoe', roles: ['approver', 'approver-overseer'] },
           { name: 'overseer', roles: ['approver-agent'] },
         ],
       },

@@ -53,7 +53,12 @@ describe('templates of approvals', () => {
         webhookApprovers: ['carol', 'dave'],
       },
       directory: { file },
-      identity: { people: NAMES.map((name) => ({ name, roles: ['approver'] })) },
+      identity: {
+        people: [
+          ...NAMES.map((name) => ({ name, roles: ['approver'] })),
+          { name: 'olga', roles: ['approver', 'approver-overseer'] },
+        ],
+      },
     });
   });
   afterAll(async () => {
@@ -93,7 +98,10 @@ describe('templates of approvals', () => {
   it('counts nobody who is not of the stage, by any way, and says who tried [ARAP-APV-01] [ARAP-APV-02]', async () => {
     const request = await open('two_of_three');
     const refused = await service.vote('dave', request, 'approve');
-    expect([refused.status, refused.body.title]).toEqual([403, 'This is for others to decide']);
+    expect([refused.status, refused.body.title]).toEqual([404, 'There is no such request']);
+    expect(service.log).toContain('a request was kept from a visitor who may not read it');
+    const overseen = await service.vote('olga', request, 'approve');
+    expect([overseen.status, overseen.body.title]).toEqual([403, 'This is for others to decide']);
     expect((await service.voteByWebhook('dave', request, 'approve')).status).toBe(403);
     expect((await service.vote('rita', request, 'approve')).body.title).toBe('You asked for this yourself');
     expect(service.log).toContain('"outcome":"not_eligible"');
@@ -198,12 +206,13 @@ describe('templates of approvals', () => {
     expect((await service.vote('mia', vote, 'approve')).body.title).toBe('You asked for this yourself');
   });
 
-  it('lists as yours what you may decide, and everything to read', async () => {
+  it('lists as yours what you may decide, and what you may read beside it', async () => {
     const request = await open('line_then_security');
     expect(await idsOf('mia', '?status=yours')).toContain(request.id);
-    for (const name of ['alice', 'dave', 'rita']) {
+    // One whose stage comes later, one who asked, one who oversees, and one for whom it is not.
+    for (const [name, isListed] of Object.entries({ alice: true, rita: true, olga: true, dave: false })) {
       expect(await idsOf(name, '?status=yours')).not.toContain(request.id);
-      expect(await idsOf(name, '')).toContain(request.id);
+      expect((await idsOf(name, '')).includes(request.id)).toBe(isListed);
     }
     await service.vote('mia', request, 'approve');
     expect(await idsOf('mia', '?status=yours')).not.toContain(request.id);

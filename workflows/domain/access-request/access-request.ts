@@ -104,6 +104,8 @@ export interface AccessRequest {
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly endedAt?: string;
+  /** Who gave it up, a person or the client that submitted it. */
+  readonly cancelled?: { readonly subject?: string; readonly client?: string; readonly reason?: string };
   /** Its task is shown to no client any more. */
   readonly pastRetention?: true;
   readonly approval?: {

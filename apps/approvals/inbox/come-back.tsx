@@ -1,0 +1,39 @@
+import type { Request, Response } from 'express';
+import { csrfTokenOf } from '../../shared/http/csrf.ts';
+import { Refusal } from '../../shared/http/refusal.ts';
+import { renderPage } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { voterOf } from './authenticate.ts';
+import { findReadable, type ReadingHttp } from './reading.ts';
+import type { Typed } from './refused.tsx';
+import { RequestPage } from './request-page.tsx';
+
+interface Exchange {
+  readonly request: Request;
+  readonly response: Response;
+  readonly requestId: string;
+}
+
+/**
+ * Does what a form asks. Where that is refused a person gets the request as it is now, with what became of it and what they had
+ * typed; a program gets the refusal.
+ */
+export async function orComeBack(
+  http: ReadingHttp,
+  { request, response, requestId }: Exchange,
+  typed: Typed,
+  attempt: () => Promise<void>,
+): Promise<void> {
+  try {
+    await attempt();
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal) || !wantsPage(request)) throw refusal;
+    const visitor = voterOf(request, response);
+    const reading = await findReadable(http, visitor, requestId).catch(() => {
+      throw refusal;
+    });
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    const props = { ...reading, person, refused: { title: refusal.message, nextStep: refusal.nextStep, typed } };
+    response.status(refusal.status).send(renderPage(<RequestPage {...props} />));
+  }
+}

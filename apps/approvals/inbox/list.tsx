@@ -1,0 +1,81 @@
+import type { Request, Response } from 'express';
+import * as z from 'zod';
+import { csrfTokenOf } from '../../shared/http/csrf.ts';
+import { ORDERS } from '../../shared/http/list-cursor.ts';
+import { Refusal } from '../../shared/http/refusal.ts';
+import { renderPage } from '../../shared/pages/layout.tsx';
+import { wantsPage } from '../../shared/pages/refusal-page.tsx';
+import { LIST_CHOICES } from '../listing.ts';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
+import type { BreakGlassStore } from '../stores/break-glass.store.ts';
+import { voterOf } from './authenticate.ts';
+import { RequestList } from './list-page.tsx';
+import { addressOf, cursorParameter, cursorsOf, given } from './paging.tsx';
+import { readerRowOf, seatOf, type ReadingHttp } from './reading.ts';
+import { summaryView } from './view.ts';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 200;
+/** Emergency grants stand above the requests, and leave room for these. */
+const UNREVIEWED_LIMIT = 20;
+
+export interface ListHttp extends ReadingHttp {
+  readonly store: Pick<AccessRequestStore, 'find' | 'list'>;
+  readonly brokenGlass: Pick<BreakGlassStore, 'find' | 'unreviewed'>;
+}
+
+const listQuery = z.object({
+  /** `yours`: pending, and the visitor may decide it. */
+  status: z.enum(LIST_CHOICES).default('pending'),
+  /** Default: open ones that wait longest, ended ones that ended last. */
+  order: z.enum(ORDERS).optional(),
+  limit: z.coerce.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+  cursor: cursorParameter,
+  unreviewedCursor: cursorParameter,
+});
+
+/** `GET /requests`: a page of those that the visitor may read. */
+export function list(http: ListHttp) {
+  return async (request: Request, response: Response) => {
+    const { status, cursor, unreviewedCursor, limit, ...query } = readQuery(request);
+    const isOpen = status === 'pending' || status === 'yours';
+    const order = query.order ?? (isOpen ? 'oldest' : 'newest');
+    const visitor = voterOf(request, response);
+    const reader = readerRowOf(await seatOf(http, visitor));
+    const [page, unreviewed] = await Promise.all([
+      http.store.list({ choice: status, order, reader }, { cursor, limit }),
+      http.brokenGlass.unreviewed(reader, { cursor: unreviewedCursor, limit: UNREVIEWED_LIMIT }),
+    ]);
+    if (!wantsPage(request)) {
+      return void response.json({
+        requests: page.rows.map(summaryView),
+        count: page.count,
+        ...cursorsOf(page),
+        unreviewed: unreviewed.rows,
+        unreviewedCount: unreviewed.count,
+        ...cursorsOf(unreviewed, 'Unreviewed'),
+      });
+    }
+    const parameters = { ...given(request, Object.keys(listQuery.shape)), status };
+    // What was on this page has been decided meanwhile.
+    if (cursor !== undefined && page.rows.length === 0) {
+      return response.redirect(303, addressOf('/requests', { ...parameters, cursor: undefined }));
+    }
+    const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
+    response.send(renderPage(<RequestList {...{ page, unreviewed, status, order, parameters, visitor, person }} />));
+  };
+}
+
+function readQuery(request: Request): z.infer<typeof listQuery> {
+  const query = listQuery.safeParse(request.query);
+  if (query.success) return query.data;
+  const link = { href: '/requests', label: 'To the open requests' };
+  const isStatus = query.error.issues.some(({ path }) => path[0] === 'status');
+  if (isStatus) throw new Refusal(400, 'There is no such status', `Use one of: ${LIST_CHOICES.join(', ')}.`, link);
+  throw new Refusal(
+    400,
+    'There is no such page',
+    `Start again without a cursor; limit is between 1 and ${MAX_LIMIT}, order is ${ORDERS.join(' or ')}.`,
+    link,
+  );
+}

@@ -1,0 +1,39 @@
+import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/access-request.ts';
+import { OVERSEER_ROLE, voicesOf, type Reader } from '../../workflows/domain/access-request/readers.ts';
+import type { Directory } from '../shared/directory/directory.ts';
+
+/** What a list has of the requests that its reader may read: those with one of these statuses, or those they may decide now. */
+export const LIST_CHOICES = [...ACCESS_REQUEST_STATUSES, 'ended', 'yours'] as const;
+export type ListChoice = (typeof LIST_CHOICES)[number];
+
+/** A reader as the store knows them: the text of a JSON object, for the first parameter of a statement. */
+export type ReaderRow = string;
+
+/** What the directory says of a reader goes into the statement, since the database has no directory. */
+export function readerRow(reader: Reader & { readonly chain: readonly string[] }, people: Directory): ReaderRow {
+  const { self, isPerson, mayBreakGlass, chain } = reader;
+  const isThere = (subject: string) => people.find(subject)?.isActive !== false;
+  const persons = [self.subject, ...chain];
+  const voices = voicesOf(reader, people).map(({ subject, roles }) => ({
+    subject,
+    roles,
+    groups: [...(people.find(subject)?.groups ?? [])],
+    reports: [...people.reportsOf(subject)],
+  }));
+  return JSON.stringify({
+    subject: self.subject,
+    persons,
+    reads: isThere(self.subject),
+    decides: persons.every(isThere),
+    oversees: isPerson && self.roles.includes(OVERSEER_ROLE),
+    is_person: isPerson,
+    breaks_glass: isPerson && mayBreakGlass,
+    voices,
+    all: {
+      subjects: voices.map(({ subject }) => subject),
+      roles: voices.flatMap((one) => one.roles),
+      groups: voices.flatMap((one) => one.groups),
+      reports: voices.flatMap((one) => one.reports),
+    },
+  });
+}

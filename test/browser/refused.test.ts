@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { aUser, directoryText } from '../support/directory.ts';
+
+const TYPED = 'I looked at it for an hour,\nand here is what I found: <b>nothing</b>';
+const stage = (name: string, people: string[]) => ({ name, approvers: { people } });
+const templates = {
+  either: { stages: [stage('either', ['alice', 'bob', 'sam'])] },
+  in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
+};
+
+describe('a form that is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'refused-'));
+  const file = join(folder, 'people.json');
+  const service = new ApprovalsUnderTest();
+  let browser: Browser;
+  beforeAll(async () => {
+    writeFileSync(
+      file,
+      directoryText(
+        aUser('bob', { displayName: 'Bob Builder' }),
+        ...['alice', 'carol', 'sam'].map((name) => aUser(name)),
+      ),
+    );
+    await service.start({
+      directory: { file },
+      approvals: { templates, breakGlass: { enabled: true, approvers: { people: ['sam'] } } },
+      identity: { people: ['alice', 'bob', 'carol', 'sam'].map((name) => ({ name, roles: ['approver'] })) },
+    });
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const open = (template: keyof typeof templates) => service.open({ claims: { template } });
+  type Opened = Awaited<ReturnType<typeof open>>;
+  async function look(name: string, { id }: Opened): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${service.url}/requests/${id}`);
+    await page.locator(`button[value="${name}"]`).click();
+    await page.waitForURL(`**/requests/${id}`);
+    return page;
+  }
+  /** What the page says then, having the focus there. */
+  async function told(page: Page): Promise<string> {
+    const notice = page.getByRole('alert');
+    await notice.waitFor();
+    expect(await notice.evaluate((one) => one === document.activeElement)).toBe(true);
+    return notice.innerText();
+  }
+  const press = async (page: Page, name: string) => {
+    const answered = page.waitForResponse((response) => response.request().method() === 'POST');
+    const button = page.getByRole('button', { name });
+    // A button that decides is usable once it was in sight for a moment.
+    await button.scrollIntoViewIfNeeded();
+    await button.click();
+    return (await answered).status();
+  };
+
+  it('says who was first, when, and how it ended, and has what was typed', async () => {
+    const request = await open('either');
+    const page = await look('alice', request);
+    await page.getByLabel('Reason', { exact: true }).fill(TYPED);
+    await service.vote('bob', request, 'deny');
+    expect(await press(page, 'Approve')).toBe(409);
+    const notice = await told(page);
+    expect(notice).toMatch(/^This request has ended\./);
+    expect(notice).toMatch(/Bob Builder \(bob\) denied this (just now|\d+ \w+ ago)\./);
+    expect(notice).toContain('The call does not run.');
+    expect(await page.getByLabel('What you wrote, which was not recorded').inputValue()).toBe(TYPED);
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  });
+
+  it('says what is still open, and keeps what was typed where it can be sent again', async () => {
+    const request = await open('in_turn');
+    const page = await look('alice', request);
+    await page.getByLabel('Reason', { exact: true }).fill(TYPED);
+    await service.vote('bob', request, 'approve');
+    expect(await press(page, 'Approve')).toBe(409);
+    const notice = await told(page);
+    expect(notice).toMatch(/^The stage that you looked at is over\./);
+    expect(notice).toMatch(/Bob Builder \(bob\) approved this/);
+    expect(notice).toContain('It is still open: 1 more approval is needed in the stage “second”.');
+    expect(await page.getByLabel('Reason', { exact: true }).inputValue()).toBe(TYPED);
+    expect(await press(page, 'Approve')).toBe(303);
+    await page.getByText('You approved this').waitFor();
+    expect((await service.status(request.id)).body.task.status).toBe('approved');
+  });
+
+  it('does so for emergencies, for what is taken back, and for what was cancelled', async () => {
+    const request = await open('either');
+    const [sam, alice] = [await look('sam', request), await look('alice', request)];
+    await sam.getByText('Emergency').click();
+    await sam.getByLabel('Why it cannot wait').fill(TYPED);
+    await alice.getByLabel('Reason for that').fill(TYPED);
+    await service.vote('bob', request, 'approve');
+    expect(await press(sam, 'Grant without the approvers')).toBe(409);
+    expect(await told(sam)).toMatch(/Bob Builder \(bob\) approved this/);
+    expect(await sam.getByLabel('What you wrote, which was not recorded').inputValue()).toBe(TYPED);
+    expect(await press(alice, 'Cancel request')).toBe(409);
+    expect(await told(alice)).toMatch(/This request has ended/);
+    expect(await alice.getByLabel('Reason for that').inputValue()).toBe(TYPED);
+
+    const other = await open('either');
+    const page = await look('alice', other);
+    const cancel = { method: 'POST', body: JSON.stringify({ reason: 'not needed' }) };
+    await service.asPerson('bob', `/requests/${other.id}/cancel`, cancel);
+    expect(await press(page, 'Deny')).toBe(409);
+    expect(await told(page)).toMatch(/Bob Builder \(bob\) cancelled this/);
+  });
+
+  it('is a refusal with its status and no page for a program', async () => {
+    const request = await open('either');
+    await service.vote('bob', request, 'deny');
+    const { status, headers, body } = await service.vote('alice', request, 'approve');
+    expect([status, body.title, headers.get('content-type')]).toEqual([
+      409,
+      'This request has ended',
+      expect.stringContaining('application/problem+json'),
+    ]);
+  });
+});
