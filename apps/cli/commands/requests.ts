@@ -1,4 +1,4 @@
-import { Argument, Command, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { createApi, type Api } from '../api.ts';
@@ -6,6 +6,9 @@ import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, EXIT, facts, json, moment, table, visible } from '../output.ts';
 import { signIn } from '../people.ts';
+
+/** The most that one answer has. */
+const PAGE_SIZE = 200;
 
 const summary = z.looseObject({
   id: z.string(),
@@ -33,13 +36,25 @@ const detail = summary.extend({
   votes: z.array(vote),
   reason: z.string().optional(),
 });
-const listAnswer = z.object({ requests: z.array(summary) });
+const listAnswer = z.looseObject({
+  requests: z.array(summary),
+  nextCursor: z.string().optional(),
+});
 const detailAnswer = z.object({ request: detail });
 type Detail = z.infer<typeof detail>;
 
 interface Options {
   readonly as?: string;
   readonly json?: boolean;
+}
+interface ListOptions extends Options {
+  readonly status: string;
+  readonly order?: string;
+  readonly limit?: number;
+}
+interface Listed {
+  readonly requests: z.infer<typeof summary>[];
+  readonly isMore: boolean;
 }
 interface VoteOptions extends Options {
   readonly reason?: string;
@@ -64,10 +79,19 @@ export function requestsCommand(io: Io): Command {
   };
   add('list', 'list access requests')
     .addOption(
-      new Option('--status <status>', 'which').choices([...ACCESS_REQUEST_STATUSES, 'ended']).default('pending'),
+      new Option('--status <status>', 'which')
+        .choices([...ACCESS_REQUEST_STATUSES, 'ended', 'yours'])
+        .default('pending'),
     )
-    .action(async (options: Options & { status: string }, command: Command) => {
-      list(io, options, await (await api(options, command)).get(`/requests?status=${options.status}`, listAnswer));
+    .addOption(
+      new Option('--order <order>', 'which come first (default: open ones by age, ended ones by their end)').choices([
+        'oldest',
+        'newest',
+      ]),
+    )
+    .addOption(new Option('--limit <number>', 'at most so many (default: all)').argParser(aCount))
+    .action(async (options: ListOptions, command: Command) => {
+      list(io, options, await listed(await api(options, command), options));
     });
   add('show', 'show one access request, with everything that would run')
     .addArgument(new Argument('<id>', 'id of the request'))
@@ -90,10 +114,30 @@ async function find(api: Api, id: string): Promise<Detail> {
   return (await api.get(`/requests/${encodeURIComponent(id)}`, detailAnswer)).request;
 }
 
-function list(io: Io, options: Options, answer: z.infer<typeof listAnswer>): void {
-  if (options.json) return io.out(json(answer));
-  if (answer.requests.length === 0) return io.err('No request matches.');
-  const rows = answer.requests.map((one) => [
+/** All pages of a list, up to the limit. `isMore`: the limit left some out. */
+async function listed(api: Api, { status, order, limit = Infinity }: ListOptions): Promise<Listed> {
+  const requests: Listed['requests'] = [];
+  let cursor: string | undefined;
+  do {
+    const size = String(Math.min(limit - requests.length, PAGE_SIZE));
+    const page = { status, ...(order && { order }), limit: size, ...(cursor !== undefined && { cursor }) };
+    const answer = await api.get(`/requests?${new URLSearchParams(page).toString()}`, listAnswer);
+    requests.push(...answer.requests);
+    cursor = answer.nextCursor;
+  } while (cursor !== undefined && requests.length < limit);
+  return { requests, isMore: cursor !== undefined };
+}
+
+function aCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a number from 1 on.');
+  return Number(text);
+}
+
+function list(io: Io, options: ListOptions, { requests, isMore }: Listed): void {
+  if (isMore) io.err(`These are the first ${requests.length}. Leave out --limit for all, or give a higher one.`);
+  if (options.json) return io.out(json({ requests, isMore }));
+  if (requests.length === 0) return io.err('No request matches.');
+  const rows = requests.map((one) => [
     one.id,
     one.status,
     one.tool,

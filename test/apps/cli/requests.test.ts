@@ -28,6 +28,16 @@ const REQUEST = {
   ],
 };
 
+/** Of the ended requests there are 450, of all others one. */
+function page(url: string) {
+  const query = new URL(url, 'http://stub').searchParams;
+  if (query.get('status') !== 'ended') return { requests: [REQUEST], count: 1 };
+  const from = Number(query.get('cursor') ?? '0');
+  const to = Math.min(from + Number(query.get('limit') ?? '50'), 450);
+  const requests = Array.from({ length: to - from }, (_, at) => ({ ...REQUEST, id: `arq_${from + at}` }));
+  return { requests, ...(to < 450 && { nextCursor: String(to) }) };
+}
+
 interface Received {
   readonly method: string;
   readonly url: string;
@@ -45,7 +55,7 @@ async function startStub() {
       const known = url.startsWith('/requests?') || url.startsWith('/requests/arq_1');
       response.statusCode = known ? 200 : 404;
       response.setHeader('content-type', 'application/json');
-      const answer = url.startsWith('/requests?') ? { requests: [REQUEST] } : { request: REQUEST };
+      const answer = url.startsWith('/requests?') ? page(url) : { request: REQUEST };
       response.end(JSON.stringify(known ? answer : { title: 'There is no such request', detail: 'Look again.' }));
     });
   });
@@ -76,8 +86,31 @@ describe('requests', () => {
     expect(out).toContain('arq_1');
     expect(out).toContain('1/2');
     expect(stub.received).toEqual([
-      { method: 'GET', url: '/requests?status=pending', authorization: 'Bearer a-token-from-elsewhere', body: '' },
+      {
+        method: 'GET',
+        url: '/requests?status=pending&limit=200',
+        authorization: 'Bearer a-token-from-elsewhere',
+        body: '',
+      },
     ]);
+  });
+
+  it('lists everything, page after page, or as many as it is told to, and says when there are more', async () => {
+    const idsIn = (out: string) => [...out.matchAll(/^arq_\d+/gm)].map(([id]) => id);
+    const expected = Array.from({ length: 450 }, (_, at) => `arq_${at}`);
+    const all = await run(['list', '--status', 'ended']);
+    expect([idsIn(all.out), all.err]).toEqual([expected, '']);
+    expect(stub.received.map(({ url }) => url)).toEqual([
+      '/requests?status=ended&limit=200',
+      '/requests?status=ended&limit=200&cursor=200',
+      '/requests?status=ended&limit=200&cursor=400',
+    ]);
+    const some = await run(['list', '--status', 'ended', '--limit', '201', '--order', 'newest']);
+    expect([idsIn(some.out), some.err]).toEqual([expected.slice(0, 201), expect.stringContaining('the first 201')]);
+    expect(stub.received.at(-1)?.url).toBe('/requests?status=ended&order=newest&limit=1&cursor=200');
+    const { out } = await run(['list', '--status', 'ended', '--limit', '450', '--json']);
+    expect(JSON.parse(out)).toMatchObject({ isMore: false, requests: { length: 450 } });
+    for (const limit of ['0', '-1', '1.5', 'all']) expect((await run(['list', '--limit', limit])).code).toBe(2);
   });
 
   it('prints the answer as it is for --json', async () => {
