@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { createBreakGlassStore } from '../../apps/approvals/stores/break-glass.store.ts';
+import { newAccessRequest, newVote, aStage, anApprover } from '../support/access-requests.ts';
+import type { ApprovalsUnderTest } from '../support/approvals.ts';
+import type { SubmissionChanges } from '../support/submissions.ts';
+import type { Situation } from '../support/situations.ts';
+
+const DAY_MS = 86_400_000;
+const stage = (name: string, people: string[], more: object = {}) => ({ name, approvers: { people }, ...more });
+const templates = {
+  alice: { stages: [stage('alice', ['alice'])] },
+  either: { stages: [stage('either', ['alice', 'bob'])] },
+  both: { stages: [stage('both', ['alice', 'bob'], { quorum: 2 })] },
+  in_turn: { stages: [stage('first', ['alice', 'bob']), stage('second', ['alice', 'carol'])] },
+};
+
+const MAPPED = {
+  ...{ tool: 'bank__wire_transfer', arguments: { amount: 50_000 } },
+  mapped: { action: { name: 'wire_transfer' }, resource: { type: 'account', id: 'acct-991' } },
+  context: { tool: 'bank__wire_transfer', amount: 50_000 },
+  members: ['agent', 'amount', 'arguments', 'call_digest', 'tool'],
+};
+
+/** The configuration of a service in which all of the situations can be brought about. */
+export const settings = {
+  approvals: {
+    templates,
+    breakGlass: { enabled: true, approvers: { people: ['sam'] } },
+    requestTtlSeconds: 3_600,
+  },
+  identity: {
+    people: [
+      ...['alice', 'bob', 'carol', 'dora', 'rita', 'sam', 'lone'].map((name) => ({ name, roles: ['approver'] })),
+      { name: 'olga', roles: ['approver', 'approver-overseer'] },
+      { name: 'olivia', roles: ['auditor'] },
+    ],
+  },
+};
+
+/** Every page of the inbox in every state, for everybody who may see it. */
+export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
+  const open = (template: keyof typeof templates, changes: SubmissionChanges = {}) =>
+    service.open({ ...changes, claims: { template } });
+  const post = async (name: string, path: string, body: object = {}) => {
+    const answer = await service.asPerson(name, path, { method: 'POST', body: JSON.stringify(body) });
+    if (answer.status >= 300) throw new Error(`${path} was answered ${answer.status}`);
+  };
+  const at = ({ id }: { id: string }) => `/requests/${id}`;
+  const opened =
+    (template: keyof typeof templates, changes: SubmissionChanges = {}) =>
+    async () =>
+      at(await open(template, changes));
+  const voted = async (template: keyof typeof templates, votes: Record<string, 'approve' | 'deny'>) => {
+    const request = await open(template);
+    for (const [name, verdict] of Object.entries(votes))
+      await service.vote(name, request, verdict, { reason: 'so be it' });
+    return request;
+  };
+  const taken = (what: 'cancel' | 'revoke', votes: Record<string, 'approve'>) => async () => {
+    const request = await voted('alice', votes);
+    await post('alice', `${at(request)}/${what}`, { reason: 'not any more' });
+    return at(request);
+  };
+  const ended = (status: 'expired' | 'failed') => async () => {
+    const { id } = await open('alice');
+    const change =
+      status === 'expired' ? 'expires_at = clock_timestamp()' : `status = '${status}', ended_at = clock_timestamp()`;
+    await service.database.pool.query(`ALTER TABLE approvals.access_request DISABLE TRIGGER USER;
+      UPDATE approvals.access_request SET ${change} WHERE id = '${id}'; ALTER TABLE approvals.access_request ENABLE TRIGGER USER`);
+    return at({ id });
+  };
+  const granted = (reviewedBy?: string) => async () => {
+    const request = await open('alice');
+    await post('sam', `${at(request)}/break-glass`, { reason: 'the disk is full', callDigest: request.callDigest });
+    if (reviewedBy !== undefined) await post(reviewedBy, `${at(request)}/review`, { note: 'it was' });
+    return at(request);
+  };
+  const until = new Date(Date.now() + DAY_MS).toISOString();
+  const delegated = (from: string, to: string) => post(from, '/delegations', { delegate: to, until });
+  const pageTwo = async (name: string, path: string, cursor = 'Cursor') => {
+    const parameter = `${cursor.charAt(0).toLowerCase()}${cursor.slice(1)}`;
+    const { body } = await service.asPerson(name, path);
+    const joint = path.includes('?') ? '&' : '?';
+    return `${path}${joint}${parameter}=${String(body[`next${cursor}`])}`;
+  };
+  const decided = { alice: 'approve' } as const;
+  /** Another approver is first. */
+  const late = (template: 'either' | 'in_turn'): Pick<Situation, 'prepare' | 'arrive' | 'status'> => {
+    let request: Awaited<ReturnType<typeof open>>;
+    return {
+      status: 409,
+      prepare: async () => at((request = await open(template))),
+      arrive: async (page: Page) => {
+        await page.getByLabel('Reason', { exact: true }).fill('looked at it for long');
+        await service.vote('bob', request, template === 'either' ? 'deny' : 'approve');
+        await page.getByRole('button', { name: 'Approve' }).click();
+        await page.getByRole('alert').waitFor();
+      },
+    };
+  };
+  return [
+    { name: 'without a sign-in', prepare: async () => '/requests', refusals: [403] },
+    { name: 'signed out', as: 'alice', prepare: async () => '/delegations', arrive: signOut },
+    { name: 'no approver', as: 'olivia', prepare: async () => '/requests', status: 403 },
+    { name: 'no such request', as: 'alice', prepare: async () => '/requests/arq_none', status: 404 },
+    { name: 'for others to read', as: 'lone', prepare: opened('alice'), status: 404 },
+    { name: 'no such page', as: 'alice', prepare: async () => '/nowhere', status: 404 },
+    { name: 'no such status', as: 'alice', prepare: async () => '/requests?status=odd', status: 400 },
+    { name: 'an empty list', as: 'lone', prepare: async () => '/requests?status=yours' },
+    {
+      name: 'the list of what is yours',
+      as: 'alice',
+      prepare: async () => (await open('alice'), '/requests?status=yours'),
+    },
+    { name: 'the list of what is open', as: 'olga', prepare: async () => (await open('alice'), '/requests') },
+    {
+      name: 'the list of what has ended',
+      as: 'alice',
+      prepare: async () => (await voted('alice', decided), '/requests?status=ended'),
+    },
+    {
+      name: 'a page in the middle of a list',
+      as: 'alice',
+      prepare: async () => (
+        await open('alice'),
+        await open('alice'),
+        await open('alice'),
+        pageTwo('alice', '/requests?limit=1')
+      ),
+    },
+    {
+      name: 'a page in the middle of the emergency grants',
+      as: 'lone',
+      prepare: async () => (await manyGranted(service, 41), pageTwo('lone', '/requests', 'UnreviewedCursor')),
+    },
+    { name: 'a request to decide', as: 'alice', prepare: opened('alice') },
+    {
+      name: 'a request with much to read',
+      as: 'alice',
+      prepare: opened('alice', { arguments: { text: 'line\n'.repeat(2_000) } }),
+    },
+    { name: 'a request in words of its own', as: 'alice', prepare: opened('alice', MAPPED) },
+    { name: 'a request that one has decided', as: 'alice', prepare: async () => at(await voted('both', decided)) },
+    {
+      name: 'a request that another has decided for one',
+      as: 'alice',
+      prepare: async () => {
+        await delegated('alice', 'dora');
+        const request = await open('both');
+        await service.vote('dora', request, 'approve', { onBehalfOf: 'alice' });
+        return at(request);
+      },
+    },
+    {
+      name: 'the second stage, to decide',
+      as: 'carol',
+      prepare: async () => at(await voted('in_turn', { bob: 'approve' })),
+    },
+    { name: 'the first stage, for an approver of the second', as: 'carol', prepare: opened('in_turn') },
+    { name: 'one\u2019s own request', as: 'rita', prepare: opened('alice', { subject: 'rita' }) },
+    {
+      name: 'a request of whom one stands in for',
+      as: 'bob',
+      prepare: async () => (await delegated('rita', 'bob'), at(await open('either', { subject: 'rita' }))),
+    },
+    { name: 'a request to oversee', as: 'olga', prepare: opened('alice') },
+    {
+      name: 'a request to decide for another',
+      as: 'dora',
+      prepare: async () => (await delegated('alice', 'dora'), at(await open('alice'))),
+    },
+    {
+      name: 'a request to decide for oneself or another',
+      as: 'bob',
+      prepare: async () => (await delegated('alice', 'bob'), at(await open('either'))),
+    },
+    { name: 'a request to grant in an emergency', as: 'sam', prepare: opened('alice') },
+    { name: 'an emergency grant to review', as: 'lone', prepare: granted() },
+    { name: 'an emergency grant of one\u2019s own', as: 'sam', prepare: granted() },
+    { name: 'an emergency grant that was reviewed', as: 'alice', prepare: granted('bob') },
+    { name: 'an approved request', as: 'alice', prepare: async () => at(await voted('alice', decided)) },
+    { name: 'a denied request', as: 'bob', prepare: async () => at(await voted('either', { alice: 'deny' })) },
+    { name: 'a cancelled request', as: 'alice', prepare: taken('cancel', {}) },
+    { name: 'a revoked approval', as: 'alice', prepare: taken('revoke', decided) },
+    { name: 'an expired request', as: 'alice', prepare: ended('expired') },
+    { name: 'a failed request', as: 'alice', prepare: ended('failed') },
+    { name: 'a vote that came too late', as: 'alice', ...late('either') },
+    { name: 'a vote in a stage that is over', as: 'alice', ...late('in_turn') },
+    { name: 'no delegations', as: 'lone', prepare: async () => '/delegations' },
+    {
+      name: 'delegations',
+      as: 'carol',
+      prepare: async () => (await delegated('carol', 'dora'), await delegated('dora', 'carol'), '/delegations'),
+    },
+    ...(['Made', 'Received', 'Over'] as const).map((list) => ({
+      name: `a page in the middle of a list of delegations: ${list}`,
+      as: 'rita',
+      prepare: async () => (await manyDelegations(service), pageTwo('rita', '/delegations', `${list}Cursor`)),
+    })),
+  ];
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You are signed out').waitFor();
+}
+
+/** Requests that were granted in an emergency and not reviewed, straight into the store. */
+export async function manyGranted({ database }: ApprovalsUnderTest, count: number): Promise<void> {
+  const [store, grants] = [createAccessRequestStore(database.pool), createBreakGlassStore(database.pool)];
+  const approvers = { people: ['alice'] };
+  const { rows } = await database.pool.query('SELECT FROM approvals.break_glass WHERE reviewed_at IS NULL');
+  if (rows.length >= count) return;
+  for (let made = 0; made < count; made += 1) {
+    const request = newAccessRequest({ id: `arq_${randomUUID()}`, stages: [aStage({ approvers })] });
+    await store.create(request);
+    const { judgedStage: _stage, ...vote } = newVote(request, {
+      approver: anApprover('sam'),
+      reason: 'the disk is full',
+    });
+    await grants.breakGlass(vote, 600_000);
+  }
+}
+
+/** More delegations of rita, to her and of hers that are over, than two pages have of each. */
+async function manyDelegations({ database }: ApprovalsUnderTest): Promise<void> {
+  await database.pool.query(`
+    INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at, until, revoked_at)
+    SELECT 'dlg_' || list || n, 'i', CASE list WHEN 'received' THEN 'x' || n ELSE 'rita' END, '{}',
+      CASE list WHEN 'received' THEN 'rita' ELSE 'x' || n END, now() - n * interval '1 s', now() + interval '1 day',
+      CASE list WHEN 'over' THEN now() END
+    FROM generate_series(1, 150) AS n, unnest(ARRAY['made','received','over']) AS list ON CONFLICT DO NOTHING`);
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import type { Browser } from 'playwright-core';
+import { startAudit } from '../../apps/audit/main.ts';
+import type { Running } from '../../apps/shared/lifecycle.ts';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { controlSources, markSources } from '../support/control-sources.ts';
+import { ControlsUnderTest, type Pressed, type Situation } from '../support/situations.ts';
+import { SEALING_SECRETS } from '../support/gated-calls.ts';
+import { approvalsSituations, settings } from './approvals-situations.ts';
+import { auditSituations } from './audit-situations.ts';
+
+/** Of fields that do not take any text. */
+const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hmac-sha-256:${'0'.repeat(64)}` };
+const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 'apps/shared/embedded/identity'];
+
+describe('everything that can be pressed', () => {
+  const service = new ApprovalsUnderTest();
+  const pressed: Pressed[] = [];
+  let audit: Running;
+  let browser: Browser;
+  beforeAll(async () => {
+    markSources();
+    await service.start(settings);
+    const secrets = { ...service.secrets, ...SEALING_SECRETS };
+    const deps = { log: pino({ level: 'silent' }), databaseUrl: service.database.url };
+    audit = await startAudit(service.config, secrets, deps);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await audit.stop();
+    await service.stop();
+  });
+
+  const sites = [
+    { site: 'the inbox', url: () => service.config.urls.approvals, situations: approvalsSituations(service) },
+    { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
+  ];
+  const ways = sites.flatMap((one) => [
+    { ...one, way: 'with the script', javaScriptEnabled: true },
+    { ...one, way: 'without any script', javaScriptEnabled: false },
+  ]);
+
+  describe.each(ways)('in $site, $way', ({ url, situations, javaScriptEnabled }) => {
+    let controls: ControlsUnderTest;
+    beforeAll(() => {
+      controls = new ControlsUnderTest({ browser, url: url(), texts, javaScriptEnabled });
+    });
+
+    it.each(situations)('does something: $name', async (situation: Situation) => {
+      const found = await controls.pressAll(situation);
+      expect(found.length).toBeGreaterThan(0);
+      pressed.push(...found);
+    });
+  });
+
+  it('is in one of these situations, wherever a page has it', () => {
+    const covered = new Set(pressed.map(({ source }) => source));
+    const all = controlSources(PAGES);
+    expect(all.length).toBeGreaterThan(40);
+    expect(all.filter((source) => !covered.has(source))).toEqual([]);
+  });
+});

@@ -1,0 +1,132 @@
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { aStage, newAccessRequest } from '../support/access-requests.ts';
+import type { ApprovalsUnderTest } from '../support/approvals.ts';
+
+/** A list of the inbox, as alice reads it. */
+export interface List {
+  readonly name: string;
+  readonly path: string;
+  /** The member of the answer that has the rows, and that of a row which tells it from the others. */
+  readonly member: string;
+  readonly id: string;
+  /** The middle of the names of its cursors. */
+  readonly cursor: string;
+  /** Reads the whole list in its order: ids, and what a page shows of each. */
+  readonly sql: string;
+  /** Where that is on a page: an address, or a text. */
+  readonly shown: { readonly rows: string; readonly attribute?: string };
+  /** Where the links to other pages are. */
+  readonly links: string;
+  /** Adds a row. */
+  add(): Promise<unknown>;
+  /** Takes one out. */
+  end?(id: string): Promise<unknown>;
+}
+
+/** So many rows are of one instant, as after an outage, that each page ends between some of these. */
+const INSTANTS = 40;
+
+/** All lists of the inbox, and how each is filled. */
+export function longLists(service: ApprovalsUnderTest) {
+  const sql = (text: string, values: unknown[] = []) =>
+    service.database.pool.query<{ id: string; shown: string }>(text, values);
+  const open = async () => {
+    const request = newAccessRequest({ stages: [aStage({ approvers: { people: ['alice'] } })] });
+    await createAccessRequestStore(service.database.pool).create(request);
+    return request.id;
+  };
+  const end = (id: string) => sql(`SELECT approvals.cancel_access_request($1, NULL, '{}')`, [id]);
+  const grant = (id: string) =>
+    sql(
+      `INSERT INTO approvals.break_glass (access_request_id, issuer, granted_by, reason, call_digest, via)
+       VALUES ($1, 'i', 'sam', 'x', 'x', 'api')`,
+      [id],
+    );
+  const review = (id: string) =>
+    sql(`UPDATE approvals.break_glass SET reviewed_by = 'bob', reviewed_at = now() WHERE access_request_id = $1`, [id]);
+  const delegate = (from: string, to: string, isOver = false) =>
+    sql(
+      `INSERT INTO approvals.delegation (id, delegator_issuer, delegator_subject, delegator_roles, delegate_subject, created_at,
+         until, revoked_at)
+       VALUES ('dlg_' || gen_random_uuid(), 'i', $1, '{}', $2, clock_timestamp(), clock_timestamp() + interval '1 day',
+         CASE WHEN $3 THEN now() END)`,
+      [from, to, isOver],
+    );
+  const revoke = (id: string) => sql('UPDATE approvals.delegation SET revoked_at = now() WHERE id = $1', [id]);
+
+  /** Past the triggers, which let nothing be changed afterwards. */
+  const moveTogether = (table: string, column: string, id: string) =>
+    sql(`ALTER TABLE approvals.${table} DISABLE TRIGGER USER;
+      UPDATE approvals.${table} SET ${column} = now() + (hashtext(${id}) % ${INSTANTS}) * interval '1 us' WHERE ${column} IS NOT NULL;
+      ALTER TABLE approvals.${table} ENABLE TRIGGER USER`);
+
+  async function fill(rows: number): Promise<void> {
+    const ids = await Promise.all(Array.from({ length: 2 * rows }, open));
+    await Promise.all(ids.slice(0, rows).map(async (id) => (await end(id), grant(id))));
+    const names = Array.from({ length: rows }, (_, at) => `x${at}`);
+    await Promise.all(
+      names.flatMap((name) => [delegate('alice', name), delegate(name, 'alice'), delegate('alice', name, true)]),
+    );
+    await moveTogether('access_request', 'created_at', 'id');
+    await moveTogether('access_request', 'ended_at', 'id');
+    await moveTogether('break_glass', 'at', 'access_request_id');
+    await moveTogether('delegation', 'created_at', 'id');
+  }
+
+  const read = (table: string, shown: string, rest: string) =>
+    `SELECT *, ${shown} AS shown FROM approvals.${table} WHERE ${rest}`;
+  const ofRequests = {
+    ...{ member: 'requests', id: 'id', cursor: '', links: 'nav[aria-label="Pages of requests"]' },
+    shown: { rows: 'ul.rows > li a.row-title', attribute: 'href' },
+  } as const;
+  const requests = (rest: string) => ({ ...ofRequests, sql: read('access_request', `'/requests/' || id`, rest) });
+  const pending = { ...requests("status = 'pending' ORDER BY created_at, id"), add: open, end };
+  const delegations = { path: '/delegations', id: 'id', end: revoke } as const;
+  const newest = 'ORDER BY created_at DESC, id DESC';
+  const lists: List[] = [
+    { ...pending, name: 'open requests', path: '/requests' },
+    { ...pending, name: 'requests to decide', path: '/requests?status=yours' },
+    {
+      ...pending,
+      ...requests("status = 'pending' ORDER BY created_at DESC, id DESC"),
+      ...{ name: 'open requests, the newest first', path: '/requests?order=newest' },
+    },
+    {
+      ...requests("status <> 'pending' ORDER BY ended_at DESC, id DESC"),
+      ...{ name: 'ended requests', path: '/requests?status=ended', add: async () => end(await open()) },
+    },
+    {
+      ...{ name: 'emergency grants to review', path: '/requests?status=denied', member: 'unreviewed', id: 'requestId' },
+      ...{ cursor: 'Unreviewed', links: 'nav[aria-label="Pages of emergency grants"]' },
+      shown: { rows: '[aria-labelledby=unreviewed] li a', attribute: 'href' },
+      sql: `SELECT access_request_id AS id, '/requests/' || access_request_id AS shown FROM approvals.break_glass
+        WHERE reviewed_at IS NULL ORDER BY at, access_request_id`,
+      ...{ add: async () => grant(await open()), end: review },
+    },
+    {
+      ...{
+        ...delegations,
+        name: 'delegations made',
+        member: 'made',
+        cursor: 'Made',
+        links: '[aria-labelledby=made] nav',
+      },
+      shown: { rows: '[aria-labelledby=made] form.inline strong' },
+      sql: read('delegation', 'delegate_subject', `delegator_subject = 'alice' AND revoked_at IS NULL ${newest}`),
+      add: () => delegate('alice', 'new'),
+    },
+    {
+      ...{ ...delegations, name: 'delegations received', member: 'received', cursor: 'Received' },
+      ...{ links: '[aria-labelledby=received] nav', shown: { rows: '[aria-labelledby=received] li strong' } },
+      sql: read('delegation', 'delegator_subject', `delegate_subject = 'alice' AND revoked_at IS NULL ${newest}`),
+      add: () => delegate('new', 'alice'),
+    },
+    {
+      ...{ path: '/delegations', id: 'id', name: 'delegations that are over', member: 'over', cursor: 'Over' },
+      ...{ links: '[aria-labelledby=over] nav', shown: { rows: '[aria-labelledby=over] li > bdi' } },
+      sql: read('delegation', 'delegate_subject', `delegator_subject = 'alice' AND revoked_at IS NOT NULL ${newest}`),
+      add: () => delegate('alice', 'new', true),
+    },
+  ];
+  return { lists, fill, all: async (list: List) => (await sql(list.sql)).rows };
+}

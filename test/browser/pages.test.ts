@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { longLists, type List } from './long-lists.ts';
+
+/** More than one answer can have at most. */
+const ROWS = 210;
+
+describe('lists of the inbox with more rows than a page has', () => {
+  const service = new ApprovalsUnderTest();
+  const { lists, fill, all } = longLists(service);
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    await service.start();
+    await fill(ROWS);
+    browser = await launchBrowser();
+    page = await browser.newPage();
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${service.url}/sign-in?returnTo=/healthz`);
+    await page.locator('button[value="alice"]').click();
+    await page.waitForURL('**/healthz');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  const idsOf = async (list: List) => (await all(list)).map(({ id }) => id);
+  const parameterOf = ({ cursor }: List) => (cursor === '' ? 'cursor' : `${cursor.toLowerCase()}Cursor`);
+
+  /** Goes from page to page as a program does, to the end of the list on this side. */
+  async function walk(list: List, towards: 'next' | 'previous', start?: string, between = async (_page: number) => {}) {
+    const pages: string[][] = [];
+    const url = new URL(list.path, service.url);
+    for (let cursor = start; ;) {
+      if (cursor !== undefined) url.searchParams.set(parameterOf(list), cursor);
+      const { body } = await service.asPerson('alice', `${url.pathname}${url.search}`);
+      pages.push((body[list.member] as Record<string, string>[]).map((row) => row[list.id] ?? ''));
+      cursor = body[`${towards}${list.cursor}Cursor`] as string | undefined;
+      if (cursor === undefined) return { pages, opposite: body[`previous${list.cursor}Cursor`] as string | undefined };
+      await between(pages.length);
+    }
+  }
+
+  /** Goes from page to page as a person does. */
+  async function turn({ shown: { rows, attribute }, links }: List, rel: 'next' | 'prev'): Promise<string[][]> {
+    const read = (elements: HTMLElement[], name: string) =>
+      elements.map((one) => (name === '' ? one.innerText : one.getAttribute(name)));
+    const pages: string[][] = [];
+    for (;;) {
+      pages.push((await page.locator(rows).evaluateAll(read, attribute ?? '')).map(String));
+      const link = page.locator(links).locator(`a[rel=${rel}]`);
+      if ((await link.count()) === 0) return pages;
+      await link.click();
+      await page.waitForLoadState();
+    }
+  }
+
+  it('are all of those that the API answers with', async () => {
+    for (const path of ['/requests', '/delegations']) {
+      const { body } = await service.asPerson('alice', path);
+      const known = lists.filter((list) => list.path.startsWith(path)).map(({ member }) => member);
+      const arrays = Object.keys(body).filter((member) => Array.isArray(body[member]));
+      expect(arrays.toSorted()).toEqual([...new Set(known)].toSorted());
+    }
+  });
+
+  describe.each(lists)('$name', (list: List) => {
+    it('are reached once each and in order over the API, forth and back', async () => {
+      const expected = await idsOf(list);
+      expect(expected.length).toBeGreaterThanOrEqual(ROWS);
+      const forth = await walk(list, 'next');
+      expect(forth.pages.flat()).toEqual(expected);
+      const back = await walk(list, 'previous', forth.opposite);
+      expect([...back.pages.toReversed(), forth.pages.at(-1)].flat()).toEqual(expected);
+    });
+
+    it('are reached once each and in order in a browser, forth and back', async () => {
+      const expected = (await all(list)).map(({ shown }) => shown);
+      await page.goto(`${service.url}${list.path}`);
+      const forth = await turn(list, 'next');
+      expect(forth.flat()).toEqual(expected);
+      expect((await turn(list, 'prev')).toReversed()).toEqual(forth);
+    });
+
+    it('are reached once each also while others come and go', async () => {
+      const before = await idsOf(list);
+      const gone = new Set<string>();
+      const forth = await walk(list, 'next', undefined, async (pageNumber) => {
+        await list.add();
+        const victim = before[(pageNumber * 97) % before.length] ?? '';
+        if (list.end !== undefined && !gone.has(victim)) await list.end(victim).then(() => gone.add(victim));
+      });
+      const seen = forth.pages.flat();
+      const stayed = before.filter((id) => !gone.has(id));
+      expect(seen.filter((id) => new Set(stayed).has(id))).toEqual(stayed);
+      expect(new Set(seen).size).toBe(seen.length);
+    });
+  });
+
+  it('say how many are open, and lead to the newest', async () => {
+    const [list] = lists as [List, ...List[]];
+    const open = await idsOf(list);
+    const { body } = await service.asPerson('alice', '/requests?status=yours&limit=1');
+    expect([body.count, body.requests.length]).toEqual([open.length, 1]);
+    await page.goto(`${service.url}/requests`);
+    expect(await page.locator('main').innerText()).toContain(`${open.length.toLocaleString('en')} requests open`);
+    await page.getByRole('link', { name: 'Newest first' }).click();
+    await page.waitForURL('**order=newest**');
+    expect(await page.locator(list.shown.rows).first().getAttribute('href')).toBe(`/requests/${open.at(-1)}`);
+  });
+
+  it('begin anew in a browser when a page is empty by now', async () => {
+    const { body } = await service.asPerson('alice', '/requests?order=newest&limit=200&status=cancelled');
+    const past = Buffer.from(JSON.stringify(['next', '2020-01-01T00:00:00.000000Z', 'x'])).toString('base64url');
+    await page.goto(`${service.url}/requests?status=cancelled&cursor=${past}`);
+    expect(new URL(page.url()).search).toBe('?status=cancelled');
+    expect(await page.locator('ul.rows a').first().getAttribute('href')).toBe(`/requests/${body.requests[0].id}`);
+  });
+
+  it.each(['cursor=x', `cursor=${'A'.repeat(700)}`, 'limit=0', 'limit=201', 'order=odd', 'unreviewedCursor=x'])(
+    'refuse %s',
+    async (query) => {
+      const { status, body } = await service.asPerson('alice', `/requests?${query}`);
+      expect([status, body.title]).toEqual([400, 'There is no such page']);
+    },
+  );
+});

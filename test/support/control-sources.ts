@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { options, type VNode } from 'preact';
+import ts from 'typescript';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+
+/** What a person presses, opens or fills in, and what holds it together. */
+export const CONTROLS = ['a', 'button', 'form', 'input', 'select', 'summary', 'textarea'] as const;
+/** The attribute with which a control says where it stands in the sources: `file:line:column`. */
+export const SOURCE = 'data-source';
+
+type Placed = VNode<Record<string, unknown>> & {
+  readonly __source?: { readonly fileName: string; readonly lineNumber: number; readonly columnNumber: number };
+};
+
+/** From now on every control that this process renders says where it stands in the sources. */
+export function markSources(): void {
+  const before = options.vnode;
+  options.vnode = (vnode: Placed) => {
+    const { type, props, __source: source } = vnode;
+    if (source !== undefined && CONTROLS.some((tag) => tag === type)) {
+      props[SOURCE] = `${relative(packagePath(), source.fileName)}:${source.lineNumber}:${source.columnNumber}`;
+    }
+    before?.(vnode);
+  };
+}
+
+/** Where controls stand in the pages of these folders. Hidden fields are none: no person presses them. */
+export function controlSources(folders: readonly string[]): string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.tsx'))
+      .flatMap((file) => sourcesIn(join(folder, file))),
+  );
+}
+
+function sourcesIn(file: string): string[] {
+  const text = readFileSync(packagePath(file), 'utf8');
+  const parsed = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TSX);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isJsxOpeningElement(node) || ts.isJsxSelfClosingElement(node)) {
+      const isControl = CONTROLS.some((tag) => tag === node.tagName.getText());
+      if (isControl && !/type="hidden"/.test(node.attributes.getText())) {
+        const { line, character } = parsed.getLineAndCharacterOfPosition(node.getStart());
+        found.push(`${file}:${line + 1}:${character + 1}`);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(parsed);
+  return found;
+}

@@ -1,0 +1,46 @@
+import type { Page } from 'playwright-core';
+import { CONTROLS, SOURCE } from './control-sources.ts';
+
+/** Something on a page that a person presses, opens or fills in. */
+export interface Control {
+  readonly tag: (typeof CONTROLS)[number];
+  readonly source: string;
+  /** Which of the elements that one place in the sources makes, from 0. */
+  readonly at: number;
+  readonly label: string;
+  /** Of the frame that all pages have. */
+  readonly isOfFrame: boolean;
+  /** Where a link leads, or what the form of a button is made of, but for what is different each time. */
+  readonly content: string | undefined;
+}
+
+export /** What a browser holds that can be pressed: the first and the last of those that one place in the sources makes. */
+async function collect(page: Page): Promise<Control[]> {
+  const all = await page.evaluate(
+    ([tags, attribute]) =>
+      Array.from(document.querySelectorAll<HTMLElement>(tags), (element) => ({
+        tag: element.tagName.toLowerCase(),
+        source: element.getAttribute(attribute) ?? '',
+        isOfFrame: element.closest('main') === null,
+        content: (element.getAttribute('href') ?? element.closest('form')?.outerHTML)?.replace(
+          /(ar[qb]_|dlg_|out_|cursor=|Cursor=|uid=|value=")[\w:-]{9,}/g,
+          '$1…',
+        ),
+        label: `${element.tagName.toLowerCase()} “${(element.innerText || element.getAttribute('name')) ?? ''}”`.slice(
+          0,
+          80,
+        ),
+      })),
+    [CONTROLS.map((tag) => (tag === 'input' ? 'input:not([type=hidden])' : tag)).join(), SOURCE] as const,
+  );
+  const counts = new Map<string, number>();
+  const placed = all.map((one) => {
+    const at = counts.get(one.source) ?? 0;
+    counts.set(one.source, at + 1);
+    return { ...one, at } as Control;
+  });
+  return placed.filter(({ source, at }) => at === 0 || at === (counts.get(source) ?? 0) - 1);
+}
+
+/** Whether pressing it leaves the page as it is. */
+export const staysHere = ({ tag }: Control) => tag !== 'a' && tag !== 'button';

@@ -1,0 +1,111 @@
+import type { Locator, Page } from 'playwright-core';
+import { SOURCE } from './control-sources.ts';
+import type { Control } from './controls.ts';
+import { waitFor } from './wait-for.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What to fill into fields that take no other text, by their names. */
+export type Texts = Readonly<Record<string, string>>;
+
+/** Does with a control what a person does with it. Throws when nothing comes of it, or when it cannot be used. */
+export async function press(page: Page, control: Control, texts: Texts): Promise<void> {
+  const element = page.locator(`[${SOURCE}="${control.source}"]`).nth(control.at);
+  await reveal(element);
+  switch (control.tag) {
+    case 'a':
+      return follow(page, element);
+    case 'button':
+      return submit(page, element, texts);
+    case 'summary': {
+      const details = element.locator('xpath=..');
+      const before = await details.getAttribute('open');
+      await element.click();
+      await waitFor(async () => (await details.getAttribute('open')) !== before);
+      return;
+    }
+    case 'form': {
+      const { buttons, isOwn } = await element.evaluate((form: HTMLFormElement) => ({
+        buttons: form.querySelectorAll('button:not([type=button])').length,
+        isOwn: new URL(form.action).origin === location.origin,
+      }));
+      if (buttons === 0 || !isOwn) throw new Error('the form leads nowhere');
+      return;
+    }
+    case 'input':
+    case 'select':
+    case 'textarea':
+      return fill(element, texts, { isAlone: true });
+  }
+}
+
+/** A person on the keyboard gets to it first, and that has to bring it into sight. */
+async function follow(page: Page, link: Locator): Promise<void> {
+  await link.focus();
+  const navigated = page.waitForEvent('framenavigated');
+  await link.click();
+  await navigated;
+}
+
+async function submit(page: Page, button: Locator, texts: Texts): Promise<void> {
+  const form = button.locator('xpath=ancestor::form');
+  await isReady(button, form);
+  const required = form.locator(':is(input, textarea):not([type=hidden]):required');
+  if ((await required.count()) > 0) {
+    await button.click();
+    const isOnMissing = () => required.first().evaluate((field) => field === document.activeElement);
+    await waitFor(isOnMissing);
+  }
+  const fields = form.locator(':is(input, textarea, select):not([type=hidden]):not([readonly])');
+  for (const field of await fields.all()) await fill(field, texts, { isAlone: false });
+  await isReady(button, form);
+  const navigated = page.waitForEvent('framenavigated');
+  await button.click();
+  await navigated;
+}
+
+async function fill(field: Locator, texts: Texts, { isAlone }: { isAlone: boolean }): Promise<void> {
+  const { tag, type, name, readOnly, isNamed } = await field.evaluate((element: HTMLInputElement) => ({
+    tag: element.tagName,
+    type: element.type,
+    name: element.name,
+    readOnly: element.readOnly,
+    isNamed: (element.labels?.length ?? 0) > 0,
+  }));
+  if (!isNamed) throw new Error('the field has no label');
+  if (readOnly) {
+    if ((await field.inputValue()) === '') throw new Error('there is nothing in it');
+    return field.focus();
+  }
+  if (tag === 'SELECT') {
+    const values = await field
+      .locator('option')
+      .evaluateAll((all: HTMLOptionElement[]) => all.map(({ value }) => value));
+    for (const value of isAlone ? values : values.slice(0, 1)) await field.selectOption(value);
+    return;
+  }
+  const tomorrow = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10);
+  const text = type === 'date' ? tomorrow : (texts[name] ?? 'a text');
+  await field.fill(text);
+  if ((await field.inputValue()) !== text) throw new Error('it does not take what is typed');
+}
+
+/** Opens what the element is folded away in. */
+async function reveal(element: Locator): Promise<void> {
+  const folded = element.locator('xpath=ancestor::details[not(@open)]/summary');
+  const isItsOwn = await element.evaluate(({ tagName }) => tagName === 'SUMMARY');
+  if (!isItsOwn && (await folded.count()) > 0) await folded.click();
+}
+
+/** A button can be pressed after a moment in sight, or says what has to be done first, and then it can. */
+async function isReady(button: Locator, form: Locator): Promise<void> {
+  await button.scrollIntoViewIfNeeded();
+  const hint = form.locator('[data-unread]:visible');
+  await waitFor(async () => (await button.isEnabled()) || (await hint.count()) > 0);
+  if (await button.isEnabled()) return;
+  await form.page().evaluate(() => {
+    document.querySelectorAll('.json').forEach((region) => (region.scrollTop = region.scrollHeight));
+  });
+  await button.scrollIntoViewIfNeeded();
+  await waitFor(() => button.isEnabled());
+}

@@ -1,0 +1,166 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { collect, staysHere, type Control } from './controls.ts';
+import { press, type Texts } from './press.ts';
+
+/** A page in one of its states, as a visitor sees it. */
+export interface Situation {
+  readonly name: string;
+  /** Who is signed in; without it, no person is. */
+  readonly as?: string;
+  /** Brings the state about and answers the address of the page. */
+  prepare(): Promise<string>;
+  /** Goes on from there, where the page is an answer to a form. */
+  arrive?(page: Page): Promise<void>;
+  /** The status of the page; 200 unless told otherwise. */
+  readonly status?: number;
+  /** Refusals that presses on this page may be answered with. */
+  readonly refusals?: readonly number[];
+}
+
+export interface Pressed extends Control {
+  readonly situation: string;
+}
+
+/** A situation before a visitor's eyes. */
+interface Opened {
+  readonly situation: Situation;
+  readonly page: Page;
+  readonly faults: string[];
+  /** Where the situation was prepared last. */
+  address: string | undefined;
+  isArriving: boolean;
+  /** Whether something was sent that may have changed the state. */
+  hasSent: boolean;
+}
+
+export interface ControlsOptions {
+  readonly browser: Browser;
+  readonly url: string;
+  readonly texts: Texts;
+  readonly javaScriptEnabled: boolean;
+}
+
+/** Presses everything that a page holds, each time in a fresh state, and throws for what does nothing, fails, or loses the focus. */
+export class ControlsUnderTest {
+  readonly #options: ControlsOptions;
+  /** Cookies of those who are signed in. */
+  readonly #signedIn = new Map<string, Awaited<ReturnType<BrowserContext['cookies']>>>();
+  readonly #pressedBefore = new Set<string>();
+  #page: Page | undefined;
+  /** What is before the page's reader now. */
+  #opened: Opened | undefined;
+
+  constructor(options: ControlsOptions) {
+    this.#options = options;
+  }
+
+  /** Presses each control of the page, and answers all of them. What leads away is pressed in a fresh state of its own. */
+  async pressAll(situation: Situation): Promise<Pressed[]> {
+    const opened = await this.#open(situation);
+    const controls = await collect(opened.page);
+    const where = ({ label, source }: Control) => `${situation.name}: ${label} (${source})`;
+    for (const control of controls.filter(staysHere)) await this.#check(opened, control, where(control));
+    for (const control of controls.filter((one) => !staysHere(one) && this.#isNew(one))) {
+      await this.#again(opened);
+      await this.#check(opened, control, where(control));
+    }
+    return controls.map((control) => ({ ...control, situation: situation.name }));
+  }
+
+  async #check({ page, faults }: Opened, control: Control, where: string): Promise<void> {
+    try {
+      await press(page, control, this.#options.texts);
+      await page.waitForLoadState('load');
+      if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on nothing to be seen');
+    } catch (error) {
+      faults.push(String(error));
+    }
+    if (faults.length > 0) throw new Error(`${where}: ${faults.join('; ')}`);
+  }
+
+  /**
+   * Whether the state of the page matters for it. The frame of all pages and a link to the same place do the same on each of them;
+   * without a script so does a form with the same content.
+   */
+  #isNew({ source, isOfFrame, content }: Control): boolean {
+    const isLink = content?.startsWith('<') === false;
+    if (this.#options.javaScriptEnabled && !isOfFrame && !isLink) return true;
+    const key = `${source} ${content ?? ''}`;
+    const isNew = !this.#pressedBefore.has(key);
+    this.#pressedBefore.add(key);
+    return isNew;
+  }
+
+  /** All situations have one page, since a new one costs a browser as much as five loads. What a page may keep is taken from it. */
+  async #open(situation: Situation): Promise<Opened> {
+    const page = (this.#page ??= await this.#newPage());
+    await page.goto(new URL('/healthz', this.#options.url).href);
+    await page.evaluate(() => [localStorage, sessionStorage].forEach((storage) => storage.clear()));
+    const opened: Opened = { situation, page, address: undefined, faults: [], isArriving: true, hasSent: false };
+    this.#opened = opened;
+    await this.#again(opened);
+    return opened;
+  }
+
+  async #newPage(): Promise<Page> {
+    const { browser, javaScriptEnabled } = this.#options;
+    const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
+    page.setDefaultTimeout(60_000);
+    page.on('pageerror', (error) => this.#opened?.faults.push(`the page threw ${error.message}`));
+    page.on('console', (message) => {
+      // Chromium writes a line for each refusal, which are looked at by themselves.
+      const isOfStatus = message.text().startsWith('Failed to load resource');
+      if (message.type() === 'error' && !isOfStatus) this.#opened?.faults.push(`the console says ${message.text()}`);
+    });
+    page.on('request', (request) => {
+      if (this.#opened !== undefined) this.#opened.hasSent ||= request.method() !== 'GET';
+      if (new URL(request.url()).pathname === '/sign-out') this.#signedIn.clear();
+    });
+    page.on('response', (response) => {
+      if (this.#opened === undefined) return;
+      const { isArriving, faults, situation } = this.#opened;
+      const { status = 200, refusals = [] } = situation;
+      const isMeant = isArriving ? response.status() === status : refusals.includes(response.status());
+      if (response.status() >= 400 && !isMeant) faults.push(`${response.status()} for ${response.url()}`);
+    });
+    return page;
+  }
+
+  /** The same state again: only the page where nothing was sent, else everything. */
+  async #again(opened: Opened): Promise<void> {
+    const { page, faults, situation } = opened;
+    const { as, prepare, arrive, status = 200 } = situation;
+    opened.isArriving = true;
+    await page.context().clearCookies();
+    if (as !== undefined) await page.context().addCookies(await this.#signIn(as));
+    if (opened.hasSent || arrive !== undefined) opened.address = undefined;
+    opened.address ??= await prepare();
+    const answer = await page.goto(new URL(opened.address, this.#options.url).href);
+    await arrive?.(page);
+    if (arrive === undefined && answer?.status() !== status) faults.push(`the page has the status ${answer?.status()}`);
+    if (faults.length > 0) throw new Error(`the page cannot be opened: ${faults.join('; ')}`);
+    Object.assign(opened, { isArriving: false, hasSent: false });
+  }
+
+  /** By the ordinary way, once for each person and each time that they signed out. */
+  async #signIn(name: string) {
+    const known = this.#signedIn.get(name);
+    if (known !== undefined) return known;
+    const context = await this.#options.browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${this.#options.url}/sign-in?returnTo=/healthz`);
+    await page.locator(`button[value="${name}"]`).click();
+    await page.waitForURL('**/healthz');
+    const state = await context.cookies();
+    await context.close();
+    this.#signedIn.set(name, state);
+    return state;
+  }
+}
+
+/** In a browser: whether the focus is where a person can see it, or at the beginning of the page. */
+function hasSensibleFocus(): boolean {
+  const { activeElement } = document;
+  if (activeElement === null || activeElement === document.body) return true;
+  return activeElement.getClientRects().length > 0 && !activeElement.matches(':disabled');
+}
