@@ -1,11 +1,10 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Enforce } from '../enforce.ts';
 import type { ToolCall } from '../tools/tool-call.ts';
-import { accessRequestArguments } from '../wire/own-tools.ts';
+import { accessRequestArguments, readOwnArguments } from '../wire/own-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import { renderInvalidQuestion } from '../wire/render-request.ts';
+import { renderInvalidQuestion, withEmptyArguments } from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
 /**
@@ -17,13 +16,13 @@ export async function requestAccess(
   of: Omit<ToolCall, 'tool' | 'arguments' | 'rung'>,
   params: unknown,
 ): Promise<CallToolResult> {
-  const wanted = accessRequestArguments.safeParse(params);
-  if (!wanted.success)
-    return renderInvalidQuestion('the name of a tool and its arguments are needed, and nothing else');
-  const { tool, arguments: args } = wanted.data;
+  const wanted = readOwnArguments(accessRequestArguments, params);
+  if ('problem' in wanted) return renderInvalidQuestion(wanted.problem);
+  const { tool, arguments: args } = wanted.read;
   try {
-    const answer = await enforce({ ...of, tool, arguments: args as JsonObject, rung: 'reference' });
-    return renderAnswer(answer, rendering) as CallToolResult;
+    const answer = await enforce({ ...of, tool, arguments: args, rung: 'reference' });
+    const rendered = renderAnswer(answer, rendering) as CallToolResult;
+    return answer.kind === 'unfit' && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
     return renderInvalidQuestion('there is no tool of this name');

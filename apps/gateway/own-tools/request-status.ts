@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import { statusArguments } from '../wire/own-tools.ts';
+import { readOwnArguments, statusArguments } from '../wire/own-tools.ts';
 import { renderInvalidQuestion, renderRequest, renderUnknownRequest } from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
@@ -14,9 +14,8 @@ export async function requestStatus(
   caller: Principal,
   params: unknown,
 ): Promise<CallToolResult> {
-  const asked = statusArguments.safeParse(params);
-  if (!asked.success) return renderInvalidQuestion('a request reference is needed, and nothing else');
-  const taskId = gatedCalls.taskIdOf(asked.data.reference);
-  const view = await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller));
+  const asked = readOwnArguments(statusArguments, params);
+  if ('problem' in asked) return renderInvalidQuestion(asked.problem);
+  const view = await gatedCalls.findTask(gatedCalls.taskIdOf(asked.read.reference), gatedCalls.ownerOf(caller));
   return view === undefined ? renderUnknownRequest() : renderRequest(view, rendering);
 }

@@ -1,26 +1,90 @@
 import * as z from 'zod';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { unfaithful } from '../../../workflows/domain/faithful-json.ts';
+import { bodyFaultOf } from '../../shared/http/body-fault.ts';
 import { OWN_TOOLS } from './identifiers.ts';
 
 const MAX_NAME_LENGTH = 256;
 
+/** A text that names something. */
+const nameOf = (what: string) => {
+  const error = `it is ${what}: a text of 1 to ${MAX_NAME_LENGTH} characters`;
+  return z.string({ error }).min(1, { error }).max(MAX_NAME_LENGTH, { error });
+};
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The object that a JSON text is of, read as faithfully as a body is; or what is wrong with the text. */
+function readObject(text: string): JsonObject | string {
+  const fault = unfaithful(text);
+  if (fault !== undefined) return bodyFaultOf({ type: fault })?.message.replace('the body', 'its text') ?? fault;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  return 'its text is not the JSON of an object';
+}
+
+const objectOrItsText = z
+  .union([z.looseObject({}), z.string()], { error: 'it is an object, or the JSON text of one' })
+  .default({})
+  .describe('Exactly the arguments with which it is to be called: an object, or the JSON text of that object')
+  .transform((given, context) => {
+    const read = typeof given === 'string' ? readObject(given) : (given as JsonObject);
+    if (typeof read === 'object') return read;
+    context.addIssue(read);
+    return z.NEVER;
+  });
+
 /** Arguments of `request_access`: the call that is wanted. */
 export const accessRequestArguments = z.strictObject({
-  tool: z.string().min(1).max(MAX_NAME_LENGTH).describe('Name of the tool that needs an approval'),
-  arguments: z
-    .looseObject({})
-    .default({})
-    .meta({ description: 'Exactly the arguments with which it is to be called', additionalProperties: true }),
+  tool: nameOf('the name of a tool').describe('Name of the tool that needs an approval'),
+  arguments: objectOrItsText,
 });
 
 /** Arguments of `get_request_status`. */
 export const statusArguments = z.strictObject({
-  reference: z.string().min(1).max(MAX_NAME_LENGTH).describe('Request reference that was given for the request'),
+  reference: nameOf('a request reference').describe('Request reference that was given for the request'),
 });
 
-const jsonSchema = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input' });
+/**
+ * Arguments of an own tool; or what is wrong with them, for people, by the name of the member and with nothing that stands
+ * in it. A client that builds a model of a schema sends `null` for what was left out.
+ */
+export function readOwnArguments<Read>(
+  schema: z.ZodType<Read> & { readonly shape: object },
+  given: unknown,
+): { readonly read: Read } | { readonly problem: string } {
+  const present = isObject(given)
+    ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+    : (given ?? {});
+  const parsed = schema.safeParse(present);
+  if (parsed.success) return { read: parsed.data };
+  const names = Object.keys(schema.shape).join(' and ');
+  const problems = parsed.error.issues.map(({ path: [member], message }) =>
+    typeof member === 'string' ? `${member} is wrong: ${message}` : `no member but ${names} is taken`,
+  );
+  return { problem: problems.join('; ') };
+}
+
+/**
+ * An object of any members has no `properties`: from an empty list of them, a converter that builds a model makes one that
+ * drops every member.
+ */
+const jsonSchema = (schema: z.ZodType) =>
+  z.toJSONSchema(schema, {
+    io: 'input',
+    override({ jsonSchema: node }) {
+      if (node.properties !== undefined && Object.keys(node.properties).length === 0) delete node.properties;
+      if (isObject(node.additionalProperties) && Object.keys(node.additionalProperties).length === 0)
+        node.additionalProperties = true;
+    },
+  });
 
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
-
 /** Who asks by a plain tool is a model, which pays for each look. */
 export const REQUEST_POLL_MS = 60_000;
 

@@ -57,6 +57,14 @@ export function renderInvalidQuestion(problem: string): CallToolResult {
   return refusal(`The arguments are not valid: ${problem}.`);
 }
 
+/** The refusal of a call whose arguments came empty: some clients cannot send members that no schema names. */
+export function withEmptyArguments(refused: CallToolResult): CallToolResult {
+  const text =
+    'The member arguments came empty. Next step: give the arguments of the call there. If your client sends none of them, give ' +
+    'arguments as the JSON text of the object.';
+  return { ...refused, content: [...refused.content, { type: 'text', text }] };
+}
+
 /** A request reference of somebody else, one whose call is no longer kept, and one that was never given: one answer. */
 export function renderUnknownRequest(): CallToolResult {
   return refusal('There is no such request, or it is no longer kept.');

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
+import { metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
+import { MODEL_BUILDERS, type Model } from '../../support/models-of-schemas.ts';
+
+const gateway = new GatewayUnderTest();
+const { world } = gateway;
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+beforeEach(() => gateway.reset());
+
+interface Listed {
+  readonly name: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+const WANTED = { to: 'acct-1', amount: 5 };
+/** Ways in which a model writes the arguments of an own tool that mean something, and the same for every tool that is listed. */
+const WRITTEN: Readonly<Record<string, readonly Json[]>> = {
+  request_access: [
+    { tool: 'bank__transfer', arguments: WANTED },
+    { tool: 'bank__transfer', arguments: JSON.stringify(WANTED) },
+  ],
+  get_request_status: [{ reference: REQUEST_REF }],
+};
+const call = (name: string, args: unknown) =>
+  send(gateway, 'tools/call', { name, arguments: args }, { capabilities: {} });
+const listed = async () => {
+  const { result } = (await send(gateway, 'tools/list', {}, { capabilities: {} })).body;
+  return (result?.['tools'] as readonly Listed[]).filter(({ name }) => !name.startsWith('bank__'));
+};
+
+describe.each(MODEL_BUILDERS)('a client that sends what is in %s of the schema', (_name, build) => {
+  it('can call every own tool with everything that it takes', async () => {
+    const tools = await listed();
+    expect(tools.map(({ name }) => name).sort()).toEqual(Object.keys(WRITTEN).sort());
+    for (const { name, inputSchema } of tools) {
+      const model: Model = build(inputSchema);
+      for (const args of WRITTEN[name] ?? []) {
+        gateway.reset();
+        world.decision = requestable();
+        const { result } = (await call(name, model(args))).body;
+        expect([name, result?.['isError'], textOf(result)]).toEqual([
+          name,
+          undefined,
+          expect.stringMatching(/has not run/),
+        ]);
+        if (name === 'request_access')
+          expect(world.openings.map(({ binding }) => binding.arguments)).toEqual(['{"amount":5,"to":"acct-1"}']);
+        else expect(world.lookups).toEqual([expect.objectContaining({ taskId: TASK_ID })]);
+      }
+    }
+  });
+
+  it('can use the schema that a refused call shows', async () => {
+    world.decision = requestable();
+    const refused = await send(gateway, 'tools/call', transfer(), { capabilities: {} });
+    const step = metaOf(refused.body.result)['dev.countersign/next-step'] as { tool: string; requestSchema: object };
+    const model = build(step.requestSchema as never);
+    const { result } = (await call(step.tool, model({ tool: 'bank__transfer', arguments: WANTED }))).body;
+    expect(textOf(result)).toContain(REQUEST_REF);
+  });
+});
+
+describe('arguments that are wrong', () => {
+  beforeEach(() => void (world.decision = requestable()));
+
+  it.each([
+    [{}, /tool is wrong: it is the name of a tool/],
+    [{ tool: 5, arguments: WANTED }, /tool is wrong/],
+    [{ tool: 'x'.repeat(257) }, /tool is wrong.*256/],
+    [{ tool: 'bank__transfer', arguments: [] }, /arguments is wrong: it is an object, or the JSON text of one/],
+    [{ tool: 'bank__transfer', arguments: 5 }, /arguments is wrong: it is an object/],
+    [{ tool: 'bank__transfer', arguments: '' }, /arguments is wrong: its text is not the JSON of an object/],
+    [{ tool: 'bank__transfer', arguments: '[1]' }, /arguments is wrong: its text is not the JSON of an object/],
+    [{ tool: 'bank__transfer', arguments: '"{}"' }, /arguments is wrong: its text is not/],
+    [
+      { tool: 'bank__transfer', arguments: '{"to":"a","to":"canary"}' },
+      /arguments is wrong: its text gives a member twice/,
+    ],
+    [
+      { tool: 'bank__transfer', arguments: '{"amount":9007199254740993}' },
+      /arguments is wrong.*cannot|too long to be kept/,
+    ],
+    [{ tool: 'bank__transfer', arguments: '{"__proto__":1}' }, /arguments is wrong.*cannot be kept/],
+    [{ tool: 'bank__transfer', arguments: '['.repeat(300) }, /arguments is wrong.*too many levels/],
+    [{ tool: 'bank__transfer', canary: 1 }, /no member but tool and arguments is taken/],
+    [{ tool: 5, arguments: 5 }, /tool is wrong.*arguments is wrong/],
+  ])('are refused by the name of the member: %j', async (args, problem) => {
+    const { result } = (await call('request_access', args)).body;
+    expect([result?.['isError'], textOf(result)]).toEqual([true, expect.stringMatching(problem)]);
+    expect(textOf(result)).not.toContain('canary');
+    expect([world.evaluations, world.openings]).toEqual([[], []]);
+  });
+
+  it.each([
+    [{ tool: 'bank__transfer' }],
+    [{ tool: 'bank__transfer', arguments: null }],
+    [{ tool: 'bank__transfer', arguments: '{}' }],
+  ])('say how to send them where they came empty: %j', async (args) => {
+    const { result } = (await call('request_access', args)).body;
+    expect([result?.['isError'], textOf(result)]).toEqual([
+      true,
+      expect.stringMatching(/arguments came empty.*JSON text/s),
+    ]);
+  });
+});
