@@ -5,6 +5,7 @@ import {
   type PolicyJson,
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
+import { approvalProblem, approvalWarning } from './approval-condition.ts';
 import { tellsApart, type NamedParts } from './identity.ts';
 import { namedIn } from './named.ts';
 import type { PolicyFiles } from './policy-files.ts';
@@ -141,9 +142,13 @@ function readPolicy(
     if (name in annotations && !annotations[name])
       problems.push(found(`@${name} of "${id}" has no value. Write @${name}("…").`));
   }
-  const unknown = Object.keys(annotations).find((name) => !ANNOTATIONS.has(name));
-  if (unknown !== undefined)
-    warnings.push(found(`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`));
+  warnings.push(...unknownAnnotations(id, annotations).map(found));
+  const template = annotations['requestable'];
+  if (template) {
+    const requestable = { id, template, effect, conditions: parsed.json.conditions };
+    problems.push(...[approvalProblem(requestable) ?? []].flat().map(found));
+    warnings.push(...[approvalWarning(requestable) ?? []].flat().map(found));
+  }
   return {
     ...piece,
     id,
@@ -154,12 +159,19 @@ function readPolicy(
     tells: tellsApart(parsed.json),
     attributes: attributesIn(parsed.json.conditions),
     named: namedIn(parsed.json.conditions),
-    template: annotations['requestable'],
+    template,
     reason: annotations['reason'],
     obligations: annotations['obligation']?.split(/[\s,]+/).filter((one) => one !== '') ?? [],
     title: annotations['title'],
     description: annotations['description'],
   };
+}
+
+function unknownAnnotations(id: string, annotations: object): string[] {
+  const unknown = Object.keys(annotations).find((name) => !ANNOTATIONS.has(name));
+  return unknown === undefined
+    ? []
+    : [`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`];
 }
 
 function actionNames(scope: PolicyJson['action']): readonly string[] | undefined {

@@ -168,6 +168,7 @@ class WatchedPolicies implements PolicySource {
   #enforce(version: PolicyVersion): InForce {
     const { log } = this.#of;
     const { id, engine, requestSchemas, warnings, people } = version;
+    const isCorrection = this.#rejected !== undefined;
     this.#rejected = undefined;
     for (const [name, text] of requestSchemas.texts) {
       this.#schemas.delete(name);
@@ -176,7 +177,9 @@ class WatchedPolicies implements PolicySource {
     for (const name of [...this.#schemas.keys()].slice(0, -KEPT_SCHEMAS)) this.#schemas.delete(name);
     for (const warning of warnings) log.warn({ warning: describeProblem(warning) }, 'a policy has something odd');
     const facts = { policyVersion: shortVersion(id), policies: engine.policies.size, people };
-    log.info(facts, 'these policies are in force');
+    // As loud as the alarm that it ends: who reads the console has been waiting for it.
+    if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);
+    else log.info(facts, 'these policies are in force');
     return { version, since: new Date(), users: 0 };
   }
 
@@ -184,7 +187,11 @@ class WatchedPolicies implements PolicySource {
   #keep(): void {
     if (!this.#rejected) return;
     this.#rejected = undefined;
-    this.#of.log.info({ policyVersion: shortVersion(this.#current.version.id) }, 'the policies are as they were');
+    const policyVersion = shortVersion(this.#current.version.id);
+    this.#of.log.warn(
+      { policyVersion },
+      `the policies are as they were: version ${policyVersion}, which has been in force all the time`,
+    );
   }
 
   #reject(id: string, error: unknown): void {
@@ -193,18 +200,21 @@ class WatchedPolicies implements PolicySource {
     const problems = problemsOf(error, places);
     this.#rejected = { id, since: this.#rejected?.since ?? new Date() };
     const policyVersion = shortVersion(this.#current.version.id);
+    const described = problems?.map(describeProblem);
     log.error(
-      {
-        alarm: 'policies_rejected',
-        policyVersion,
-        ...(problems ? { problems: problems.map(describeProblem) } : { err: error }),
-      },
-      'the policies cannot be used, and those before stay in force: correct the files, they are read again when they change. ' +
-        'Try them with `countersign policy check`',
+      { alarm: 'policies_rejected', policyVersion, ...(described ? { problems: described } : { err: error }) },
+      `the policies cannot be used, and version ${policyVersion} stays in force: correct the files, they are read again when ` +
+        `they change. Try them with \`countersign policy check\`${firstOf(described)}`,
     );
   }
 
   #releaseUnused(inForce: InForce): void {
     if (inForce !== this.#current && inForce.users === 0) inForce.version.engine.release();
   }
+}
+
+/** What the console shows of problems: the log has them all. */
+function firstOf([first, ...more]: readonly string[] = []): string {
+  if (first === undefined) return '';
+  return `. ${first}${more.length > 0 ? ` (and ${more.length} more)` : ''}`;
 }

@@ -149,7 +149,8 @@ describe('policies that change while they are in force', () => {
   it('keep the schemas that earlier denials name', async () => {
     const schema =
       '{"type":"object","properties":{"context":{"type":"object","properties":{"why":{"type":"string"}}}}}';
-    const requestable = permitting('a').replace('\n', '\n@requestable("t")\n');
+    const approved = ' && context has approval && context.approval.template == "t" }';
+    const requestable = permitting('a').replace('\n', '\n@requestable("t")\n').replace(' }', approved);
     folder.pointTo(folder.make({ 'a.cedar': requestable, 't.request.json': schema }));
     const opened = await open();
     const name = await opened.use(({ requestSchemas }) => Promise.resolve([...requestSchemas.texts.keys()][0] ?? ''));

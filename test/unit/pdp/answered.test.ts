@@ -54,7 +54,7 @@ const POLICIES = [
   'permit (principal, action == Action::"read", resource);',
   'permit (principal, action, resource == Resource::"r|owned");',
   'permit (principal, action, resource is Resource in Team::"t");',
-  '@requestable("one") permit (principal, action, resource) when { context has approval && principal.id == "bob" };',
+  '@requestable("one") permit (principal, action, resource) when { context has approval && context.approval.template == "one" && principal.id == "bob" };',
 ];
 
 const each = <T>(...items: T[]) => items;

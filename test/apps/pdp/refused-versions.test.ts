@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { recordingLog } from '../../support/pdp.ts';
+import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+
+let folder: PolicyFolder;
+let source: PolicySource | undefined;
+let { lines, log } = recordingLog();
+beforeEach(() => {
+  folder = new PolicyFolder();
+  ({ lines, log } = recordingLog());
+});
+afterEach(async () => {
+  await source?.close();
+  folder.clear();
+});
+
+/** Reads the folder when it is told to. */
+const open = async () => {
+  const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
+  return (source = await openPolicies(places, { log, lookEveryMs: 3_600_000 }));
+};
+const mayCall = async (tool: string, opened: PolicySource) =>
+  (await decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'))).decision;
+const versionNow = () => source?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
+/** What the console of a development stack shows: `pino` counts warnings as 40. */
+const loud = () => lines.filter(({ level }) => Number(level) >= 40);
+
+describe('a policy that asks for an approval and permits without one', () => {
+  const unconditional = permitting('b').replace('\n', '\n@requestable("boss")\n');
+  const said = /a\.cedar:1:1: "permit-b" is @requestable\("boss"\) and permits without an approval\. Add/;
+
+  it('stops the start', async () => {
+    folder.write('a.cedar', unconditional);
+    await expect(open()).rejects.toThrow(said);
+  });
+
+  it('is not put in force, and the console says which version stays, and when a corrected one takes its place', async () => {
+    const opened = await open();
+    const before = versionNow();
+    folder.write('a.cedar', unconditional);
+    await opened.reload();
+    expect([await mayCall('b', opened), await mayCall('a', opened), versionNow()]).toEqual([false, true, before]);
+    expect(loud()).toMatchObject([
+      {
+        alarm: 'policies_rejected',
+        policyVersion: before,
+        problems: [expect.stringMatching(said)],
+        msg: expect.stringMatching(new RegExp(`version ${before} stays in force.*${said.source}`)),
+      },
+    ]);
+
+    folder.write('a.cedar', permitting('b'));
+    await opened.reload();
+    expect([await mayCall('b', opened), await mayCall('a', opened)]).toEqual([true, false]);
+    expect(versionNow()).not.toBe(before);
+    expect(loud().slice(1)).toMatchObject([
+      { policyVersion: versionNow(), msg: `the corrected policies are in force (version ${versionNow()})` },
+    ]);
+  });
+
+  it('is said to be gone when the edit was undone', async () => {
+    const opened = await open();
+    folder.write('a.cedar', unconditional);
+    await opened.reload();
+    folder.write('a.cedar', permitting('a'));
+    await opened.reload();
+    expect(loud().slice(1)).toMatchObject([{ msg: expect.stringMatching(`as they were: version ${versionNow()}`) }]);
+  });
+});
