@@ -25,6 +25,9 @@ export interface EnforcementDeps extends LadderDeps, ForwardingDeps {
   readonly settings: LadderDeps['settings'] & ForwardingDeps['settings'];
 }
 
+/** Our PDP's reason where no policy permits a call and none forbids it. Of another PDP's reasons no caller is told. */
+const NOT_PERMITTED = 'not_permitted';
+
 /** The policy enforcement point: nothing reaches a tool but through it. Throws `CountersignError`s, and what `checkHeaders` does; then nothing ran. */
 export type Enforce = (call: ToolCall) => Promise<ToolCallAnswer>;
 
@@ -79,7 +82,8 @@ async function decideAndAct(
       if (round?.kind === 'relayed_round') return { kind: 'not_continued' };
       return answerHeld(deps, call, { binding, decision, asked: round });
     case 'deny':
-      return decision.unmet?.stepUps ? { kind: 'step_up', stepUps: decision.unmet.stepUps } : { kind: 'denied' };
+      if (decision.unmet?.stepUps) return { kind: 'step_up', stepUps: decision.unmet.stepUps };
+      return { kind: 'denied', ...(decision.reason === NOT_PERMITTED && { why: NOT_PERMITTED }) };
     case 'retry':
       // No approval was presented that could become usable: there is nothing to wait for.
       return { kind: 'denied' };

@@ -28,6 +28,7 @@ export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
 export { describeProblem, type Problem } from './cedar/problems.ts';
 export { checkPolicies, type PolicyCheck } from './tools/check.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
+export { surveyTools, type ToolSurvey } from './tools/survey.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
 export { shortVersion, type PolicyPlaces } from './versions/version.ts';
 

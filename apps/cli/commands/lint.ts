@@ -5,14 +5,16 @@ import type { Io } from '../io.ts';
 import { CliError, json, table, visible } from '../output.ts';
 import { lintApprovers } from './lint/approvers.ts';
 import type { Finding } from './lint/finding.ts';
+import { configuredPlaces, lintPolicies } from './lint/policies.ts';
 import { lintTools } from './lint/rules.ts';
 import { HEADINGS, safetyOf, safetyRow } from './lint/safety.ts';
+import { placed } from './policy/places.ts';
 
-/** `lint`: what is known of every tool, and what is wrong with it or with who may approve. Connects to the upstreams, and calls no tool. */
+/** `lint`: what is known of every tool, and what is wrong with it, with the policies or with who may approve. Connects to the upstreams, and calls no tool. */
 export function lintCommand(io: Io): Command {
   return new Command('lint')
     .description(
-      'print what is known of the safety of every tool. Exit code 1 when something about one, or about who may approve, is wrong',
+      'print what is known of the safety of every tool. Exit code 1 when something about one, the policies or who may approve is wrong',
     )
     .option('--json', 'print the tools and the findings as JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
@@ -23,7 +25,13 @@ export function lintCommand(io: Io): Command {
       const upstreams = connectUpstreams(config, pino({ enabled: false }));
       try {
         const tools = await upstreams.tools();
-        const findings = [...lintTools(config, { tools, refused: upstreams.refused() }), ...lintApprovers(config)];
+        const offered = { tools, refused: upstreams.refused() };
+        const places = configuredPlaces(config);
+        const findings = [
+          ...lintTools(config, offered),
+          ...lintApprovers(config),
+          ...(await lintPolicies(config, offered, (problem) => placed(io, places, problem))),
+        ];
         if (options.json) io.out(json({ tools: tools.map(safetyOf), findings }));
         else print(io, tools.map(safetyRow), findings);
         const wrong = findings.filter(({ severity }) => severity === 'error').length;

@@ -16,6 +16,7 @@ import type { Running } from '../../shared/lifecycle.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../example-files.ts';
+import { reportForgottenTools } from './up-report.ts';
 
 /** Everything that has started so far, to be stopped in two rounds: who serves first, what they stand on last. */
 export interface Parts {
@@ -67,7 +68,11 @@ export function startEverything(deps: UpDeps): Starting {
     ),
     startIssuer(deps),
   ];
-  const ready = Promise.all(all).then(async () => ({ temporalAddress: await temporal }));
+  const ready = Promise.all(all).then(async () => {
+    // Upstreams take their time; nothing waits for them.
+    void reportForgottenTools({ config, upstreams, log: log.child({ part: 'pdp' }) });
+    return { temporalAddress: await temporal };
+  });
   return { ready, settled: Promise.allSettled(all) };
 }
 

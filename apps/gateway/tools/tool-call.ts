@@ -61,7 +61,8 @@ export type ToolCallAnswer =
   | { readonly kind: 'still_held'; readonly view: GatedCallView }
   /** An approval was asked for, and the call needs none. Nothing was forwarded. */
   | { readonly kind: 'not_needed' }
-  | { readonly kind: 'denied' }
+  /** `not_permitted`: no policy permits it, and none refuses it; it may have been forgotten. */
+  | { readonly kind: 'denied'; readonly why?: 'not_permitted' }
   /** Policy demands that the caller signs in otherwise, and that is all that it demands. Nothing was opened. */
   | { readonly kind: 'step_up'; readonly stepUps: readonly StepUp[] }
   | { readonly kind: 'too_many' }

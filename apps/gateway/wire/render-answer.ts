@@ -43,7 +43,7 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'not_needed':
       return renderNotNeeded();
     case 'denied':
-      return denial(renderDenial(rendering), rendering);
+      return denial(renderDenial(rendering, answer.why), rendering);
     case 'step_up':
       return denial(renderStepUp(answer.stepUps, rendering), rendering);
     case 'too_many':

@@ -15,10 +15,13 @@ export function refusal(text: string, meta: Record<string, unknown> = {}): CallT
   };
 }
 
-/** A denial that nothing can change. */
-export function renderDenial(rendering: Rendering): CallToolResult {
+/** A denial that nothing can change; or one that the operator may not have meant, since no policy is about the call. */
+export function renderDenial(rendering: Rendering, why?: 'not_permitted'): CallToolResult {
   return refusal(
-    'The tool did not run. Policy does not allow this call, and no approval can change that.',
+    why === 'not_permitted'
+      ? 'The tool did not run. Policies permit no such call, and no approval can be requested for it. Next step, for the operator ' +
+          'of this gateway: `countersign lint` names the tools that no policy permits.'
+      : 'The tool did not run. Policy does not allow this call, and no approval can change that.',
     authorizationMeta('final', rendering),
   );
 }

@@ -56,7 +56,7 @@ export interface Engine {
   /** Context members that policies may look at for this action; empty for an unknown one. */
   contextOf(action: string): ReadonlySet<string>;
   /** Policies whose scope includes this action. */
-  policiesFor(action: ActionShape): readonly Policy[];
+  policiesFor(action: Pick<ActionShape, 'name'>): readonly Policy[];
   /** Frees Cedar's memory for another engine: this one may not be asked any more. May be called once. */
   release(): void;
 }

@@ -6,7 +6,7 @@ export interface Known {
   /** Whether an approval came with it, and of which template. `any`: nothing is known of it. */
   readonly approval: 'any' | 'none' | { readonly template: string | symbol };
   /** What is called. Default: nothing is known of it. */
-  readonly resource?: { readonly type: string; readonly id: string };
+  readonly resource?: { readonly type: string; readonly id: string | symbol };
 }
 
 /** A template, or another text, that is none of those that a policy names. */
@@ -32,6 +32,13 @@ const join = (all: readonly Possible[]): Possible =>
  */
 export const couldApply = (conditions: PolicyJson['conditions'], known: Known): boolean =>
   conditions.every(({ kind, body }) => may(valuesOf(body, known), kind === 'when'));
+
+/** Whether they could be false of one, or fail. Never `false` where they can be; with `couldApply` it says whether they tell two requests apart. */
+export const couldNotApply = (conditions: PolicyJson['conditions'], known: Known): boolean =>
+  conditions.some(({ kind, body }) => {
+    const possible = valuesOf(body, known);
+    return isNothing(possible) || may(possible, kind !== 'when');
+  });
 
 type Operands = Readonly<Record<string, unknown>>;
 

@@ -6,6 +6,7 @@ import { ACTION_MEMBER } from '../cedar/schema.ts';
 import { checkDepth, readEvaluation } from '../requests.ts';
 import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
 import { outcomeOf, type Outcome } from './outcome.ts';
+import { permitsFor } from './survey.ts';
 
 /** Why a request is decided as it is. */
 export interface Explanation extends Outcome {
@@ -13,6 +14,8 @@ export interface Explanation extends Outcome {
   /** Members of the request that policies could see, and those that no declaration in the schema lets them. */
   readonly seen: readonly string[];
   readonly leftAside: readonly string[];
+  /** Of a request that nothing permits: ids of the policies that permit such a one in another case. None: no policy is about it. */
+  readonly permitsElsewhere?: readonly string[];
 }
 
 /** Throws `ERR_CONFIG_INVALID` for policies that cannot be used, and `BadRequest` for what is no request. */
@@ -21,9 +24,13 @@ export async function explainRequest(body: unknown, places: PolicyPlaces, approv
   const request = readEvaluation(body);
   const version = await loadVersion(await readPolicyTexts(places), places);
   const prepared = version.engine.prepare(request);
+  const outcome = outcomeOf(version, request, approvedFor);
+  const permitsNothing = outcome.outcome === 'deny' && outcome.policies.length === 0;
+  const elsewhere = () => permitsFor(version.engine, request.action.name, request.resource).map(({ id }) => id);
   const explanation = {
     version: version.id,
-    ...outcomeOf(version, request, approvedFor),
+    ...outcome,
+    ...(permitsNothing && { permitsElsewhere: elsewhere() }),
     ...visibility(request, prepared),
   };
   version.engine.release();

@@ -14,6 +14,7 @@ import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
+import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 import { aTool } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { Desk } from './run.ts';
@@ -30,11 +31,12 @@ const run = (config: object | string, ...args: string[]) =>
 
 const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
 const files = { command: process.execPath, args: [fileServer, folder] };
+const pdp = { policies: DEFAULT_POLICIES };
 const example = parse(readFileSync(packagePath('countersign.yaml'), 'utf8')) as { tools: object };
 
 describe('countersign lint', () => {
   it('prints the safety of every tool, and finds nothing wrong with the example [HINT-012]', async () => {
-    const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools });
+    const { code, out, err } = await run({ mcpServers: { files }, tools: example.tools, pdp });
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
     expect(lines[0]).toMatch(
@@ -43,12 +45,16 @@ describe('countersign lint', () => {
     const rowOf = (tool: string) => lines.find((line) => line.startsWith(`files__${tool} `))?.split(/ {2,}/);
     expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
     expect(rowOf('write_file')).toEqual(['files__write_file', '-', 'no', 'yes', 'no', 'yes', '-', '-', 'no', '-']);
-    expect(lines).toHaveLength(15);
+    expect(lines.slice(15)).toEqual([
+      expect.stringMatching(/^warning {2}everything__echo: .*no upstream with its prefix is configured$/),
+      expect.stringMatching(/^warning {2}everything__get-sum: .*no upstream with its prefix/),
+    ]);
   });
 
   it('fails when a tool destroys without asking [HINT-010]', async () => {
     const { code, out, err } = await run({
       mcpServers: { files },
+      pdp,
       tools: { files__edit_file: { requiresConfirmation: true } },
     });
     expect([code, err]).toEqual([1, 'countersign: 2 things are wrong']);
@@ -60,10 +66,10 @@ describe('countersign lint', () => {
 
   it('fails when a preprocessor is not one that only reads [PRE-010], and says so in JSON', async () => {
     const tools = { ...example.tools, files__create_directory: { preprocessor: true } };
-    const { code, out } = await run({ mcpServers: { files }, tools }, '--json');
-    const said = JSON.parse(out) as { tools: { tool: string }[]; findings: object[] };
+    const { code, out } = await run({ mcpServers: { files }, tools, pdp }, '--json');
+    const said = JSON.parse(out) as { tools: { tool: string }[]; findings: { severity: string }[] };
     expect(code).toBe(1);
-    expect(said.findings).toEqual([
+    expect(said.findings.filter(({ severity }) => severity === 'error')).toEqual([
       {
         severity: 'error',
         rule: 'refused',
@@ -87,6 +93,7 @@ describe('countersign lint', () => {
     ];
     const config = {
       mcpServers: { files },
+      pdp,
       tools: example.tools,
       directory: { file },
       approvals: { templates: { payment: { stages } } },
@@ -113,7 +120,7 @@ describe('countersign lint', () => {
 
   it('fails when there is no directory where the configuration says', async () => {
     const directory = { file: join(folder, 'nowhere.json') };
-    const { code, out } = await run({ mcpServers: { files }, tools: example.tools, directory });
+    const { code, out } = await run({ mcpServers: { files }, tools: example.tools, pdp, directory });
     expect(code).toBe(1);
     expect(out).toMatch(/^error {2}directory\.file: .*nowhere\.json cannot be read$/m);
   });

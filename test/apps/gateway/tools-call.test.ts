@@ -139,4 +139,18 @@ describe('a denied call', () => {
       expect([world.invocations, world.openings]).toEqual([[], []]);
     },
   );
+
+  it('for which there may only be no policy yet is told from one that policy refuses, by our own reason alone', async () => {
+    const toldFor = async (reason?: string) => {
+      world.decision = { kind: 'deny', ...(reason !== undefined && { reason }) };
+      const { result } = (await call()).body;
+      expect(metaOf(result)[AUTHORIZATION]).toMatchObject({ remediation: 'unavailable' });
+      return textOf(result);
+    };
+    const refused = await toldFor();
+    expect(refused).toMatch(/Policy does not allow this call, and no approval can change that/);
+    expect(await toldFor('not_permitted')).toMatch(/Policies permit no such call.*for the operator.*countersign lint/);
+    for (const reason of ['policy_denied', 'moving_files_is_not_allowed', 'not_permitted ', ''])
+      expect(await toldFor(reason)).toBe(refused);
+  });
 });

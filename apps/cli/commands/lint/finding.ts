@@ -7,6 +7,8 @@ export interface Finding {
     | 'asks'
     | 'contradiction'
     | 'mapping'
+    | 'no-policy'
+    | 'policy'
     | 'refused'
     | 'no-such-tool'
     | 'no-tools'

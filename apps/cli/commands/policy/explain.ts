@@ -76,7 +76,7 @@ function print(io: Io, explained: Explanation, version: string): void {
       ['left aside', leftAside.length === 0 ? undefined : `${leftAside.join(', ')} (not declared in the schema)`],
     ]),
   );
-  io.out(policies.length === 0 ? 'No policy determined this.' : 'Determined by');
+  io.out(policies.length === 0 ? undetermined(explained) : 'Determined by');
   for (const { id, effect, file, line, ...annotations } of policies) {
     io.out(`  ${visible(id)}  ${effect}  ${visible(file)}:${line}`);
     const { template: asks, reason: why, title, description, obligations: demanded } = annotations;
@@ -86,4 +86,12 @@ function print(io: Io, explained: Explanation, version: string): void {
       if (value !== undefined) io.out(`    @${name}  ${visible(value)}`);
     }
   }
+}
+
+/** A policy that was forgotten is told apart from one whose conditions do not hold. */
+function undetermined({ permitsElsewhere }: Explanation): string {
+  if (permitsElsewhere === undefined) return 'No policy determined this.';
+  return permitsElsewhere.length === 0
+    ? 'No policy permits this action on this resource in any case. Add a permit that names it.'
+    : `No policy permits this. In other cases these do: ${visible(permitsElsewhere.join(', '))}.`;
 }

@@ -1,0 +1,107 @@
+import { policyToJson, type PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
+import type { Resource } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Engine } from '../cedar/engine.ts';
+import { entityId, parseEntityId } from '../cedar/entity-id.ts';
+import type { Policy } from '../cedar/policies.ts';
+import { ANOTHER, couldApply, couldNotApply, type Known } from '../cedar/possible.ts';
+import { isObject } from '../cedar/projection.ts';
+import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
+
+/** The action and the type of resource of a call of a tool without a mapping of its own. */
+const CALL = 'tools/call';
+const TOOL = 'tool';
+
+/** What policies say of tools, for any caller and with any approval. */
+export interface ToolSurvey {
+  /** Those of the tools that no policy could ever permit, and that none forbids by name: they were forgotten. */
+  readonly forgotten: readonly string[];
+  /** Every name by which a policy means a tool, with one such policy. */
+  readonly named: readonly { readonly tool: string; readonly policy: Pick<Policy, 'id' | 'file' | 'line'> }[];
+}
+
+/** Holds tools against the policies of a folder. Throws `ERR_CONFIG_INVALID` when these cannot be used. */
+export async function surveyTools(places: PolicyPlaces, tools: readonly string[]): Promise<ToolSurvey> {
+  const { engine } = await loadVersion(await readPolicyTexts(places), places);
+  const named = namedBy(engine.policiesFor({ name: CALL }));
+  const couldBe = (tool: string) => named.has(tool) || permitsFor(engine, CALL, { type: TOOL, id: tool }).length > 0;
+  const forgotten = tools.filter((tool) => !couldBe(tool));
+  engine.release();
+  return { forgotten, named: [...named].map(([tool, policy]) => ({ tool, policy })) };
+}
+
+/** The policies that would permit such a request in some case: for some caller, with some context, with some approval. */
+export const permitsFor = (
+  engine: Engine,
+  action: string,
+  resource: Pick<Resource, 'type' | 'id'>,
+): readonly Policy[] =>
+  engine.policiesFor({ name: action }).filter((policy) => policy.effect === 'permit' && isFor(policy, resource));
+
+/** Whether a policy could apply to a request about this resource. */
+function isFor(policy: Policy, resource: Pick<Resource, 'type' | 'id'>): boolean {
+  if (policy.resource !== undefined && policy.resource !== entityId(resource)) return false;
+  return couldApply(parsed(policy)?.conditions ?? [], { approval: 'any', resource });
+}
+
+/** The tools that policies tell from others by name. A name that stands beside another type of resource is no tool's. */
+function namedBy(policies: readonly Policy[]): ReadonlyMap<string, Policy> {
+  const named = new Map<string, Policy>();
+  for (const policy of policies) {
+    const { conditions = [] } = parsed(policy) ?? {};
+    const scope = policy.resource === undefined ? [] : toolsOf([policy.resource]);
+    const ids = comparedWith(conditions, isId, textOf).filter((id) => tellsByName(policy, id));
+    const tools = toolsOf(comparedWith(conditions, isResource, entityOf));
+    for (const tool of [...scope, ...ids, ...tools]) if (!named.has(tool)) named.set(tool, policy);
+  }
+  return named;
+}
+
+const toolsOf = (entities: readonly string[]): string[] =>
+  entities.map(parseEntityId).flatMap((entity) => (entity?.type === TOOL ? [entity.id] : []));
+
+/** Whether the policy can say something else of a call of this tool than of one that it does not name. */
+function tellsByName({ resource, text }: Policy, tool: string): boolean {
+  if (resource !== undefined) return resource === entityId({ type: TOOL, id: tool });
+  const conditions = parsed({ text })?.conditions ?? [];
+  const of = (id: string | symbol): Known => ({ approval: 'any', resource: { type: TOOL, id } });
+  const said = (id: string | symbol) => [couldApply(conditions, of(id)), couldNotApply(conditions, of(id))].join();
+  return said(tool) !== said(ANOTHER);
+}
+
+function parsed({ text }: Pick<Policy, 'text'>): PolicyJson | undefined {
+  const answer = policyToJson(text);
+  return answer.type === 'failure' ? undefined : answer.json;
+}
+
+const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', 'in', 'contains']);
+
+/** Every constant that conditions compare such an expression with. */
+function comparedWith(
+  expression: unknown,
+  isMeant: (expression: unknown) => boolean,
+  read: (value: unknown) => string | undefined,
+): string[] {
+  if (Array.isArray(expression)) return expression.flatMap((part) => comparedWith(part, isMeant, read));
+  if (!isObject(expression)) return [];
+  return Object.entries(expression).flatMap(([operator, operands]) => {
+    const { left, right } = isObject(operands) && COMPARISONS.has(operator) ? operands : {};
+    const others = [...(isMeant(left) ? constantsOf(right) : []), ...(isMeant(right) ? constantsOf(left) : [])];
+    return [...others.flatMap((value) => read(value) ?? []), ...comparedWith(operands, isMeant, read)];
+  });
+}
+
+/** The constant that an expression is, or those that stand in its set. */
+function constantsOf(expression: unknown): unknown[] {
+  if (!isObject(expression)) return [];
+  const { Set: items, Value: value } = expression;
+  return Array.isArray(items) ? items.flatMap(constantsOf) : [value];
+}
+
+const isResource = (expression: unknown) => isObject(expression) && expression['Var'] === 'resource';
+const isId = (expression: unknown) => {
+  const attribute = isObject(expression) ? expression['.'] : undefined;
+  return isObject(attribute) && attribute['attr'] === 'id' && isResource(attribute['left']);
+};
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+const entityOf = (value: unknown) =>
+  isObject(value) && isObject(value['__entity']) ? textOf(value['__entity']['id']) : undefined;
