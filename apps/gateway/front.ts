@@ -9,6 +9,7 @@ import { LISTEN } from './wire/identifiers.ts';
 import { withStatusFor } from './wire/mirrored-headers.ts';
 import { tooManyRequests } from './wire/refusal.ts';
 import { countedRequest } from './wire/schemas.ts';
+import type { CompleteTaskHeader } from './wire/task-header.ts';
 
 /** Answers one request to the MCP endpoint. */
 export type Front = Pick<McpHttpHandler, 'fetch'>;
@@ -23,18 +24,20 @@ export interface FrontDeps {
   readonly calls: RateLimit;
   /** Missing where only what upstreams have is asked about. */
   readonly gate?: MethodGate;
+  readonly completeTaskHeader: CompleteTaskHeader;
 }
 
 /**
  * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
  * they name: so it checks them as every request, and what it opens is served by us.
  */
-export function createFront({ handler, subscriptions, gate, ...limits }: FrontDeps): Front {
+export function createFront({ handler, subscriptions, gate, completeTaskHeader, ...limits }: FrontDeps): Front {
   return {
     async fetch(request, options) {
       const asked: unknown = options?.parsedBody;
       const tooOften = await refusal(limits, asked, options?.authInfo);
       if (tooOften !== undefined) return tooOften;
+      completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
       const denied = await gate?.(asked, options?.authInfo);
       if (denied !== undefined) return denied;
       const answer = withStatusFor(request, await handler.fetch(request, options));

@@ -20,6 +20,7 @@ import type { Redaction } from './redaction.ts';
 import { createServer } from './server.ts';
 import type { ReadDocument } from './signature/document.ts';
 import type { Signature } from './signature/signature.ts';
+import { completesTaskHeaders } from './wire/task-header.ts';
 
 /** What the MCP endpoint is served from. */
 export interface ProtocolPorts extends Pick<
@@ -75,7 +76,11 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
-  const front: Front = createFront({ handler, subscriptions, polls, calls, ...(everyMethod && { gate }) });
+  const completeTaskHeader = completesTaskHeaders(log);
+  const front: Front = createFront({
+    ...{ handler, subscriptions, polls, calls, completeTaskHeader },
+    ...(everyMethod && { gate }),
+  });
   return {
     front,
     /** Tells those who listen that lists have changed. */

@@ -5,7 +5,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { CALLBACK_SECRET, TASK_ID } from '../../support/gateway-world.ts';
-import { post, requestOf, send, transfer } from '../../support/gateway-wire.ts';
+import { post, send, transfer } from '../../support/gateway-wire.ts';
 
 const gateway = new GatewayUnderTest({ maxBodyBytes: 4 * 1024 * 1024 });
 beforeAll(() => gateway.start());
@@ -155,13 +155,6 @@ describe('the headers that name a task', () => {
     const { status, body } = await send(gateway, 'tasks/get', { taskId: TASK_ID }, { headers });
     expect([status, body.error?.code]).toEqual([400, -32_020]);
     expect(gateway.world.lookups).toEqual([]);
-  });
-
-  it('and are missing are refused as well', async () => {
-    const { body, headers } = requestOf('tasks/get', { taskId: TASK_ID }, {});
-    const { 'mcp-name': _name, ...rest } = headers;
-    const answer = await post(gateway, body, rest);
-    expect([answer.status, answer.body.error?.code]).toEqual([400, -32_020]);
   });
 
   it('may be encoded, and have space around them', async () => {

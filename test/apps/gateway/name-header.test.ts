@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { request } from 'undici';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { TASK_ID } from '../../support/gateway-world.ts';
+import { ACCEPTS, requestOf, send, transfer, type Sent } from '../../support/gateway-wire.ts';
+
+let gateway!: GatewayUnderTest;
+beforeAll(async () => {
+  gateway = new GatewayUnderTest();
+  await gateway.start();
+});
+afterAll(() => gateway.stop());
+beforeEach(() => gateway.reset());
+
+const TASK = { taskId: TASK_ID };
+/** Every method whose header has to name something, with what is named; and some that name nothing. */
+const METHODS: readonly (readonly [method: string, params: Record<string, unknown>, named?: string])[] = [
+  ['tools/call', transfer(), 'bank__transfer'],
+  ['prompts/get', { name: 'greeting' }, 'greeting'],
+  ['resources/read', { uri: 'file:///a' }, 'file:///a'],
+  ['tasks/get', TASK, TASK_ID],
+  ['tasks/update', { ...TASK, inputResponses: {} }, TASK_ID],
+  ['tasks/cancel', TASK, TASK_ID],
+  ['tools/list', {}],
+  ['server/discover', {}],
+];
+const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
+/** What the header may hold, if it is there. Equal twice is one value that is another one: it is not known which counts. */
+const HEADERS: readonly (readonly [what: string, values: (named: string) => readonly string[], agrees: boolean])[] = [
+  ['equal', (named) => [named], true],
+  ['equal, encoded', (named) => [encoded(named)], true],
+  ['different', () => ['other'], false],
+  ['different, encoded', () => [encoded('other')], false],
+  ['different in case', (named) => [named.toUpperCase()], false],
+  ['empty', () => [''], false],
+  ['of a broken encoding', () => ['=?base64?!?='], false],
+  ['there twice, equal', (named) => [named, named], false],
+  ['there twice, different', (named) => [named, 'other'], false],
+  ['there twice, different first', (named) => ['other', named], false],
+];
+
+/** Sends the request with the header as often as there are values. */
+async function sendNamed(
+  [method, params]: (typeof METHODS)[number],
+  values: readonly string[],
+  token?: string,
+): Promise<Pick<Sent, 'status' | 'body'>> {
+  const { body, headers } = requestOf(method, params, { token });
+  const others = Object.entries({ ...ACCEPTS, ...headers }).filter(([name]) => name !== 'mcp-name');
+  const raw = [...others, ...values.map((value) => ['mcp-name', value] as const)].flat();
+  const answer = await request(gateway.mcpUrl, { method: 'POST', headers: raw, body });
+  return { status: answer.statusCode, body: (await answer.body.json()) as Sent['body'] };
+}
+const MISMATCH = [400, -32_020];
+const of = ({ status, body }: Pick<Sent, 'status' | 'body'>) => [status, body.error?.code];
+
+describe.each(METHODS)('%s', (...of_) => {
+  const [method, params, named] = of_;
+  /** What is answered when header and body agree. */
+  const agreed = async () => (await send(gateway, method, params)).body;
+
+  it.each(HEADERS)('with a header that is %s', async (_what, values, agrees) => {
+    const answer = await sendNamed(of_, values(named ?? 'anything'));
+    if (agrees || named === undefined) {
+      expect(of(answer)).not.toEqual(MISMATCH);
+      expect(answer.body).toEqual(await agreed());
+      return;
+    }
+    expect(of(answer)).toEqual(MISMATCH);
+    const { evaluations, lookups, cancelled, invocations } = gateway.world;
+    expect([evaluations, lookups, cancelled, invocations]).toEqual([[], [], [], []]);
+  });
+
+  it('without the header: served where it is about a task, or about nothing that has a name [HTTP-012]', async () => {
+    const answer = await sendNamed(of_, []);
+    const isDemanded = named !== undefined && !method.startsWith('tasks/');
+    if (isDemanded) expect(of(answer)).toEqual(MISMATCH);
+    else expect(answer.body).toEqual(await agreed());
+  });
+});
+
+describe('a client that sends no header with requests about tasks', () => {
+  const told = () =>
+    gateway.logged
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => /Mcp-Name/.test(String(msg)));
+
+  it('is logged once, by its client id, and is no nearer to the tasks of others', async () => {
+    const fresh = new GatewayUnderTest();
+    await fresh.start();
+    const before = gateway;
+    gateway = fresh;
+    try {
+      for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel'])
+        for (const token of ['token-of-alice', 'token-of-mallory'])
+          await sendNamed([method, { ...TASK, inputResponses: {} }, TASK_ID], [], token);
+      expect(told()).toMatchObject([{ level: 30, clientId: 'agent-7', method: 'tasks/get' }]);
+      expect(gateway.logged.join('')).not.toContain(TASK_ID);
+      const foreign = await sendNamed(['tasks/get', TASK], [], 'token-of-mallory');
+      expect(foreign.body).toEqual((await sendNamed(['tasks/get', { taskId: 'tsk_of_nobody' }], [])).body);
+    } finally {
+      gateway = before;
+      await fresh.stop();
+    }
+  });
+
+  it('gets an error of parameters for what is no task id', async () => {
+    for (const taskId of [undefined, 5, {}, '', 'x'.repeat(4_097)]) {
+      const answer = await sendNamed(['tasks/get', { taskId }], []);
+      expect(answer.body.error?.code).toBe(-32_602);
+    }
+  });
+});
