@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ANNOTATIONS } from '../../apps/pdp/cedar/policies.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
 const documents = ['.', 'policies', 'test'].flatMap((folder) =>
@@ -18,6 +19,21 @@ it('the documents lead to many places', () => {
 it.each(documents)('each link of %s/%s leads to something that is there', (folder, name) => {
   const dead = linksOf(folder, name).filter((path = '') => !existsSync(join(packagePath(folder), path)));
   expect(dead).toEqual([]);
+});
+
+it.each(documents)(
+  'each annotation of policies that %s/%s names is one that the decision point reads',
+  (folder, name) => {
+    const text = readFileSync(packagePath(folder, name), 'utf8');
+    // Behind `@`, packages have a slash, and addresses something before it.
+    const named = [...text.matchAll(/(?<=[`\s,])@([a-z_]+)(?![\w/-])/g)].map(([, annotation = '']) => annotation);
+    expect(named.filter((annotation) => !ANNOTATIONS.has(annotation))).toEqual([]);
+  },
+);
+
+it('the documents name every annotation of policies', () => {
+  const text = readFileSync(packagePath('policies', 'README.md'), 'utf8');
+  expect([...ANNOTATIONS].filter((annotation) => !text.includes(`@${annotation}`))).toEqual([]);
 });
 
 /** The rows of the tables below a heading of the list of faults. */

@@ -46,7 +46,14 @@ export interface Policy extends Place {
 export type Policies = ReadonlyMap<string, Policy>;
 
 /** What the host reads of a policy. Anything else behind an `@` has no effect, which is mostly a slip of the pen. */
-const ANNOTATIONS: ReadonlySet<string> = new Set(['id', 'requestable', 'reason', 'title', 'description', 'obligation']);
+export const ANNOTATIONS: ReadonlySet<string> = new Set([
+  'id',
+  'requestable',
+  'reason',
+  'title',
+  'description',
+  'obligation',
+]);
 
 /** Policies of which a step takes so many that it is over in a few milliseconds. */
 const READ_PER_STEP = 50;

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { CountersignError, ERROR_FACTS, type ErrorCode } from '../../../workflows/domain/errors.ts';
 
 const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
@@ -20,5 +23,35 @@ describe('CountersignError', () => {
       cause,
     });
     expect(error).toBeInstanceOf(Error);
+  });
+});
+
+describe('the list of codes', () => {
+  const OF_THE_LIST = ['workflows/domain/errors.ts', 'apps/gateway/wire/error-codes.ts'].map((file) =>
+    packagePath(file),
+  );
+  const sources = ['apps', 'activities', 'workflows'].flatMap((folder) =>
+    readdirSync(packagePath(folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /[.]tsx?$/.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((file) => !OF_THE_LIST.includes(file)),
+  );
+  /** Without comments, and without the places that only look at the code of an error that came. */
+  const raising = sources.map((file) =>
+    readFileSync(file, 'utf8')
+      .replace(/\/\*.*?\*\/|(?<!:)\/\/[^\n]*/gs, '')
+      .replace(/(?:[=!]==|\bcase)\s*'ERR_[A-Z_]+'/g, ''),
+  );
+
+  it.each(CODES)('has %s because there is code that raises it', (code) => {
+    expect(raising.some((text) => text.includes(`'${code}'`))).toBe(true);
+  });
+
+  it('has every code that is raised', () => {
+    const raised = raising.flatMap((text) =>
+      [...text.matchAll(/CountersignError\(\s*'(ERR_[A-Z_]+)'/g)].map(([, code]) => code),
+    );
+    expect(raised.length).toBeGreaterThan(50);
+    expect(raised.filter((code) => !CODES.includes(code as ErrorCode))).toEqual([]);
   });
 });
