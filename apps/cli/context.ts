@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../shared/config/config.ts';
-import { loadConfig } from '../shared/config/load.ts';
+import { loadConfig, type LoadedConfig } from '../shared/config/load.ts';
 import type { Io } from './io.ts';
 import { CliError } from './output.ts';
 import { findStack, type Stack } from './stack.ts';
@@ -12,7 +12,7 @@ export interface GlobalOptions {
 }
 
 /** The configuration that a command works with. Throws `ERR_CONFIG_INVALID` with one line per problem. */
-export function readConfig(io: Io, command: Command): { config: Config; file: string } {
+export function readConfig(io: Io, command: Command): LoadedConfig {
   const { config: configFile } = command.optsWithGlobals<GlobalOptions>();
   return loadConfig({ environment: io.environment, configFile, cwd: io.cwd });
 }

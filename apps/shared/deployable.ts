@@ -3,6 +3,7 @@ import type { Config } from './config/config.ts';
 import { loadDevelopmentSecrets } from './config/development-secrets.ts';
 import { readEnvironment } from './config/env.ts';
 import { loadConfig } from './config/load.ts';
+import { formatProblem } from './config/problems.ts';
 import { secretsFromEnvironment } from './config/production-secrets.ts';
 import type { Secrets } from './config/secrets.ts';
 import { refuseUnfitDatabase, ROLES } from './database/pool.ts';
@@ -30,7 +31,9 @@ export async function runDeployable<Name extends keyof Secrets>(
 ): Promise<void> {
   try {
     const environment = readEnvironment();
-    const { config } = loadConfig({ environment, cwd: process.cwd() });
+    const { config, notes } = loadConfig({ environment, cwd: process.cwd() });
+    const log = createLogger(name, { mode: config.mode, stateDir: config.stateDir, level: environment.logLevel });
+    for (const note of notes) log.warn(formatProblem(note));
     const databaseUrl = given(environment.databaseUrl, 'DATABASE_URL');
     await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production', role: ROLES[name] });
     const running = await start({
@@ -40,7 +43,7 @@ export async function runDeployable<Name extends keyof Secrets>(
           ? secretsFromEnvironment(environment.variables, secretNames)
           : (await loadDevelopmentSecrets(config.stateDir)).secrets,
       databaseUrl,
-      log: createLogger(name, { mode: config.mode, stateDir: config.stateDir, level: environment.logLevel }),
+      log,
     });
     await runUntilSignal([running]);
     process.exit(0);

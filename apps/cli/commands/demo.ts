@@ -19,7 +19,8 @@ export function demoCommand(io: Io): Command {
     .option('--auto', 'let a scripted approver decide through the signed webhook instead of waiting for you')
     .option('--json', 'print the whole outcome record of the held call as JSON on stdout, and the story on stderr')
     .action(async (options: { auto?: boolean; json?: boolean }, command: Command) => {
-      const { config, file } = readConfig(io, command);
+      const loaded = readConfig(io, command);
+      const { config } = loaded;
       const say = options.json ? (line: string) => io.err(line) : (line: string) => io.out(line);
       const show = async () => {
         // Loaded when wanted: the agent's client is a development dependency.
@@ -29,7 +30,7 @@ export function demoCommand(io: Io): Command {
       };
       if (await findStack(config.stateDir)) return show();
       io.err('Nothing is running yet, so everything is started for the demonstration and stopped after it.');
-      await runStack(io, { config, file }, async () => {
+      await runStack(io, loaded, async () => {
         await show();
         say('Start everything again with `npm start` to look at the record and its page.');
       });

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { pino } from 'pino';
+import { formatPath, type Problem } from '../../shared/config/problems.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, table, visible } from '../output.ts';
@@ -18,7 +19,7 @@ export function lintCommand(io: Io): Command {
     )
     .option('--json', 'print the tools and the findings as JSON')
     .action(async (options: { json?: boolean }, command: Command) => {
-      const { config } = readConfig(io, command);
+      const { config, notes } = readConfig(io, command);
       // Loaded only now: it brings the clients of everything with it.
       const { connectUpstreams } = await import('../../gateway/main.ts');
       // Whatever a log would say about a tool is a finding here.
@@ -28,6 +29,7 @@ export function lintCommand(io: Io): Command {
         const offered = { tools, refused: upstreams.refused() };
         const places = configuredPlaces(config);
         const findings = [
+          ...notes.map(leftAside),
           ...lintTools(config, offered),
           ...lintApprovers(config),
           ...(await lintPolicies(config, offered, (problem) => placed(io, places, problem))),
@@ -41,6 +43,14 @@ export function lintCommand(io: Io): Command {
       }
     });
 }
+
+/** A setting of an MCP host that has no effect here. */
+const leftAside = (note: Problem): Finding => ({
+  severity: 'warning',
+  rule: 'setting',
+  about: formatPath(note.path),
+  message: note.message,
+});
 
 function print(io: Io, rows: readonly (readonly string[])[], findings: readonly Finding[]): void {
   io.out(table(HEADINGS, rows));

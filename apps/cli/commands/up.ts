@@ -2,12 +2,14 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Config, Person } from '../../shared/config/config.ts';
+import type { LoadedConfig } from '../../shared/config/load.ts';
+import { formatProblem } from '../../shared/config/problems.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { withStartLock } from '../../shared/embedded/start-lock.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
-import { CliError, json } from '../output.ts';
+import { CliError, json, visible } from '../output.ts';
 import { portAdvice, portsOf, portTrouble } from '../ports.ts';
 import { findStack, removeStack, writeStack } from '../stack.ts';
 import type { Parts, Starting, UpDeps } from './up-parts.ts';
@@ -24,8 +26,9 @@ export function upCommand(io: Io): Command {
     .description('start everything in this process: gateway, worker, policy, inbox, audit and what they stand on')
     .option('--json', 'print the addresses as JSON when everything is ready')
     .action(async (options: { json?: boolean }, command: Command) => {
-      const { config, file } = readConfig(io, command);
-      await runStack(io, { config, file }, () => {
+      const loaded = readConfig(io, command);
+      const { config } = loaded;
+      await runStack(io, loaded, () => {
         const { urls } = config;
         io.out(options.json ? json({ urls, pid: process.pid }) : welcome(config));
         return new Promise<never>(() => undefined);
@@ -33,22 +36,17 @@ export function upCommand(io: Io): Command {
     });
 }
 
-export interface StackOptions {
-  readonly config: Config;
-  /** The configuration file, for people. */
-  readonly file: string;
-}
-
 /** Starts everything, has it used, and stops it when that is over or a signal comes, whichever is first. */
-export async function runStack(io: Io, options: StackOptions, use: () => Promise<void>): Promise<void> {
-  const { config } = options;
+export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<void>): Promise<void> {
+  const { config, notes } = loaded;
+  for (const note of notes) io.err(`warning  ${visible(formatProblem(note))}`);
   await refuseIfImpossible(config);
   // Two starts at the same time would take each other's servers for their own.
   const file = join(config.stateDir, 'up.lock');
   let isAlone = false;
   const run = async () => {
     isAlone = true;
-    await runAlone(io, options, use);
+    await runAlone(io, loaded, use);
   };
   await withStartLock(file, run, LOCK_MS).catch((cause: unknown) => {
     if (isAlone) throw cause;
@@ -57,7 +55,7 @@ export async function runStack(io: Io, options: StackOptions, use: () => Promise
   });
 }
 
-async function runAlone(io: Io, { config, file }: StackOptions, use: () => Promise<void>): Promise<void> {
+async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promise<void>): Promise<void> {
   const began = performance.now();
   const signal = nextSignal();
   const deps = await prepare(io, config);

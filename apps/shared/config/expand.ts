@@ -1,9 +1,9 @@
 import type { Problem } from './problems.ts';
 
-const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}` in every text value by the variable of that name, as MCP hosts do, and
+ * Replaces `${NAME}`, `${env:NAME}` and `${NAME:-default}` in every text value by the variable of that name, as MCP hosts do, and
  * reports the ones that are not set and have no default. Names of settings stay as they are.
  */
 export function expandVariables(

@@ -6,8 +6,9 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { parseConfig, type Config } from './config.ts';
 import type { Environment } from './env.ts';
 import { expandVariables } from './expand.ts';
+import { fromHost } from './host-servers.ts';
 import { packagePath } from './package-root.ts';
-import { formatPath, problemsOf, type Problem } from './problems.ts';
+import { formatProblem, problemsOf, type Problem } from './problems.ts';
 
 export interface ConfigSource {
   readonly environment: Environment;
@@ -17,24 +18,34 @@ export interface ConfigSource {
   readonly cwd: string;
 }
 
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Where it was read from. */
+  readonly file: string;
+  /** What was left aside of the settings of MCP hosts: worth a warning, and no reason to stop. */
+  readonly notes: readonly Problem[];
+}
+
 const FILE_NAME = 'countersign.yaml';
 
 /**
  * Finds, reads and checks the configuration: `--config`, else `COUNTERSIGN_CONFIG`, else `./countersign.yaml`, else
  * the example that comes with the package. Throws `ERR_CONFIG_INVALID` with one line per problem.
  */
-export function loadConfig({ environment, configFile, cwd }: ConfigSource): { config: Config; file: string } {
+export function loadConfig({ environment, configFile, cwd }: ConfigSource): LoadedConfig {
   const file = findFile({ environment, configFile, cwd });
   const stateDir = resolve(cwd, environment.stateDir ?? '.countersign');
   const label = basename(file);
-  const expanded = expandVariables(readYaml(file), { ...environment.variables, COUNTERSIGN_STATE: stateDir });
+  const written = fromHost(readYaml(file));
+  if (written.problems.length > 0) throw invalid(label, written.problems);
+  const expanded = expandVariables(written.value, { ...environment.variables, COUNTERSIGN_STATE: stateDir });
   if (expanded.problems.length > 0) throw invalid(label, expanded.problems);
   const raw = withTemporalAddress(expanded.value, environment.temporalAddress);
   try {
     const config = parseConfig(raw, { baseDir: dirname(file), stateDir });
     const missing = config.mode === 'production' ? missingInProduction(config, environment) : [];
     if (missing.length > 0) throw invalid(label, missing);
-    return { config, file };
+    return { config, file, notes: written.notes };
   } catch (error) {
     throw error instanceof ZodError ? invalid(label, problemsOf(error)) : error;
   }
@@ -88,8 +99,6 @@ function missingInProduction(config: Config, environment: Environment): Problem[
 }
 
 function invalid(label: string, problems: readonly Problem[]): CountersignError {
-  const lines = problems.map(({ path, message }) =>
-    [label, formatPath(path), message].filter((piece) => piece !== '').join(': '),
-  );
+  const lines = problems.map((problem) => `${label}: ${formatProblem(problem)}`);
   return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
 }

@@ -31,6 +31,10 @@ function messageOf(issue: core.$ZodIssue): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
+/** One line: where it is, and what. */
+export const formatProblem = ({ path, message }: Problem): string =>
+  [formatPath(path), message].filter((piece) => piece !== '').join(': ');
+
 /** `a.b[0].c` */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path

@@ -65,7 +65,6 @@ const auth = z
   });
 const httpUpstream = z.strictObject({
   ...naming,
-  type: z.enum(['http', 'streamable-http']).optional(),
   url: z.url(),
   /** Sent with every request. */
   headers: z.record(z.string(), secret).default({}),

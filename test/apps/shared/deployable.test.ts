@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -35,6 +35,20 @@ describe('a deployable as a process of its own', () => {
     const { status, stderr } = start('audit');
     expect(status).toBe(1);
     expect(stderr).toBe('audit: COUNTERSIGN_SESSION_SECRET is not set\nCOUNTERSIGN_OIDC_CLIENT_SECRET is not set\n');
+  });
+
+  it('warns of what is left aside of the block of an MCP host', () => {
+    const file = join(folder, 'countersign.yaml');
+    const before = readFileSync(file, 'utf8');
+    writeFileSync(
+      file,
+      `${before}mcpServers: { bank: { url: "https://bank.example/mcp", type: http, timeout: 60 } }\n`,
+    );
+    const { stdout } = start('audit');
+    writeFileSync(file, before);
+    expect(stdout).toMatch(
+      /"level":40.*"mcpServers\.bank\.timeout: it is left aside: gateway\.executionTimeoutSeconds/,
+    );
   });
 
   it('wants the address of Temporal when it is the worker', () => {

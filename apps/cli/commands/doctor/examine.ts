@@ -4,6 +4,7 @@ import { authorityOf } from '../../../shared/config/authority-settings.ts';
 import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
 import { runningPostgres } from '../../../shared/embedded/postgres.ts';
 import { startFailure } from '../../../shared/start-failure.ts';
+import { formatProblem } from '../../../shared/config/problems.ts';
 import { readConfig } from '../../context.ts';
 import type { Io } from '../../io.ts';
 import { findStack, type Stack } from '../../stack.ts';
@@ -25,11 +26,12 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
       fail('configuration', startFailure(error).split('\n').join('; '), 'mend the file; README.md lists every setting'),
     ];
   }
-  const { config, file } = read;
+  const { config, file, notes } = read;
   const stack = await findStack(config.stateDir);
   // What runs is what counts, wherever the file points by now.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
-  const found = [node, ok('configuration', file), checkStateFolder(config.stateDir)];
+  const leftAside = notes.map((note) => warn('configuration', formatProblem(note), 'remove it, or leave it so'));
+  const found = [node, ok('configuration', file), ...leftAside, checkStateFolder(config.stateDir)];
   found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkStanding(io, config, stack)));

@@ -10,6 +10,7 @@ export interface Finding {
     | 'no-policy'
     | 'policy'
     | 'refused'
+    | 'setting'
     | 'no-such-tool'
     | 'no-tools'
     | 'unknown-requirement'
