@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { newTrace } from '../../apps/shared/log-scope.ts';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
@@ -10,9 +9,11 @@ import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submissio
 import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { requestRefOf, taskIdOf } from './handles.ts';
+import { ifAway } from './if-away.ts';
 import { persist } from './persist.ts';
 import { answerQuestions } from './questions.ts';
 import { query, queryOne } from './query.ts';
+import { recentRequests } from './recent-requests.ts';
 import { expire } from './step-context.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
@@ -28,6 +29,8 @@ export interface GatedCallOptions {
   readonly maxOpenPerCaller: number;
   /** Through all clients of a subject. Default: as many as through one. */
   readonly maxOpenPerSubject?: number;
+  /** How long after its end a call that was carried out, and whose owner was not told how, answers an identical one. Default: not at all. */
+  readonly unreadMs?: number;
 }
 
 /** Gated calls in Postgres, as the gateway needs them. */
@@ -36,9 +39,11 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   return {
     ownerOf,
     open: (opening, signal) => open(pool, options, { ...opening, signal }),
-    findOpen: (binding) => findOpen(pool, options, binding),
+    findOpen: (binding, waitedMs) => findOpen(pool, options, { binding, waitedMs }),
     taskIdOf: (requestRef) => taskIdOf(requestRef, options.seals),
-    findTask: (taskId, owner) => findTask(pool, options, taskId, owner),
+    findTask: async (taskId, owner) => (await findTask(pool, options, taskId, owner))?.view,
+    readTask: (taskId, owner) => readTask(pool, options, taskId, owner),
+    recent: (owner, limit) => recentRequests(pool, options, owner, limit),
     async cancel(gatedCallId) {
       const row = await queryOne<{ state: GatedCallState }>(
         pool,
@@ -69,7 +74,7 @@ async function open(
   options: GatedCallOptions,
   opening: Opening & { readonly signal: AbortSignal | undefined },
 ): Promise<Opened> {
-  const { binding, decision, submission, takesInput, trace, redemption, signal } = opening;
+  const { binding, decision, submission, takesInput, trace, waitedMs, redemption, signal } = opening;
   const { seals } = options;
   // The only chance in the handles of the call: 122 random bits (APPR-202).
   const id = randomUUID();
@@ -79,6 +84,8 @@ async function open(
     ...identityOf(options, binding),
     max_open: options.maxOpenPerCaller,
     max_open_of_subject: options.maxOpenPerSubject ?? options.maxOpenPerCaller,
+    // New answers make a call of its own.
+    ...unreadOf(options, redemption === undefined, waitedMs),
     request_ttl_ms: options.requestTtlMs,
     first_look_ms: options.firstLookMs,
     retention_ms: options.retentionMs,
@@ -121,11 +128,24 @@ function identityOf({ seals, taskOwner }: GatedCallOptions, { caller, tool, call
   };
 }
 
-async function findOpen(pool: Pool, options: GatedCallOptions, binding: CallBinding) {
-  const { subject_key, owner_key, dedup_key } = identityOf(options, binding);
-  const values = [subject_key, owner_key, dedup_key];
-  const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, values);
-  return row && { gatedCallId: row.id, taskId: row.task_id };
+const unreadOf = ({ unreadMs = 0 }: GatedCallOptions, isWanted: boolean, waitedMs = 0) => ({
+  unread_ms: isWanted ? unreadMs : 0,
+  waited_ms: waitedMs,
+});
+
+async function findOpen(
+  pool: Pool,
+  options: GatedCallOptions,
+  { binding, waitedMs }: { binding: CallBinding; waitedMs: number | undefined },
+) {
+  const identity = identityOf(options, binding);
+  const keys = [identity.subject_key, identity.owner_key, identity.dedup_key];
+  const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, keys);
+  if (row !== undefined) return { kind: 'joined' as const, gatedCallId: row.id, taskId: row.task_id };
+  const text = JSON.stringify({ id: randomUUID(), ...identity, ...unreadOf(options, true, waitedMs) });
+  const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', TAKE_UNREAD, [text]);
+  const [unread] = await persist(take, OPEN_WITHIN_MS);
+  return unread && { kind: 'unread' as const, gatedCallId: unread.gated_call_id, taskId: unread.task_id };
 }
 
 /** What the database keeps of the opening without being able to read it. */
@@ -167,6 +187,7 @@ const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
 const REDEEM = 'SELECT * FROM gateway.redeem_state($1, $2, $3)';
 const FIND_OPEN =
   'SELECT id, task_id FROM gateway.gated_call WHERE subject_key = $1 AND owner_key = $2 AND dedup_key = $3 AND ended_at IS NULL';
+const TAKE_UNREAD = 'SELECT * FROM gateway.take_unread($1)';
 const FIND_OPENED = `
   SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
   FROM gateway.gated_call WHERE id = $1`;
@@ -182,20 +203,12 @@ const FIND_TASK = `
   SELECT * FROM gateway.task
   WHERE task_id = $1 AND owner_key = $2 AND state <> 'preparing' AND (ended_at IS NULL OR retain_until > clock_timestamp())`;
 
-/** Answers this instead when the database is away for a while; any other failure is thrown on. */
-const ifAway =
-  <T>(instead: T) =>
-  (error: unknown): T => {
-    if (error instanceof CountersignError && error.retryable) return instead;
-    throw error;
-  };
-
 async function findTask(
   pool: Pool,
   { seals, retentionMs }: GatedCallOptions,
   taskId: string,
   owner: string,
-): Promise<GatedCallView | undefined> {
+): Promise<{ readonly row: TaskRow; readonly view: GatedCallView } | undefined> {
   const read = async () => (await query<TaskRow>(pool, 'find-task', FIND_TASK, [taskId, seals.digest(owner)]))[0];
   let row = await read();
   if (row?.due) {
@@ -203,5 +216,18 @@ async function findTask(
     // now, the end has not happened, and the call is shown as it is.
     row = await expire({ pool, retentionMs }, row.id).then(read, ifAway(row));
   }
-  return row && taskViewOf(row, seals);
+  return row && { row, view: taskViewOf(row, seals) };
+}
+
+/** Its owner is told what is found. Where that cannot be noted now, it is told all the same: at worst it will be told once more. */
+async function readTask(
+  pool: Pool,
+  options: GatedCallOptions,
+  taskId: string,
+  owner: string,
+): Promise<GatedCallView | undefined> {
+  const found = await findTask(pool, options, taskId, owner);
+  if (found?.row.unread)
+    await query(pool, 'note-read', 'SELECT gateway.note_read($1)', [found.row.id]).catch(ifAway(undefined));
+  return found?.view;
 }

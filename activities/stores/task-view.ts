@@ -19,6 +19,8 @@ export interface TaskRow {
   readonly outcome_ref: string | null;
   /** The deadline of its state has passed, and nobody has carried that out yet. */
   readonly due: boolean;
+  /** It was carried out, and its owner has not been told how it ended. */
+  readonly unread: boolean;
   readonly questions: readonly SealedQuestion[] | null;
 }
 

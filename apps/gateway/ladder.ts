@@ -7,7 +7,7 @@ import { onAbort, type Places } from './places.ts';
 import type { Rung, ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface LadderDeps extends ApprovalRequestDeps, TaskWatchDeps {
-  readonly gatedCalls: ApprovalRequestDeps['gatedCalls'];
+  readonly gatedCalls: ApprovalRequestDeps['gatedCalls'] & TaskWatchDeps['gatedCalls'];
   readonly places: Places;
   readonly settings: ApprovalRequestDeps['settings'] & {
     /** How long a call of a client without tasks waits for its end. */
@@ -48,9 +48,9 @@ export async function answerHeld(
   if (call.rung === 'error') return { kind: 'demands_tasks' };
   const opened = await requestApproval(deps, call, denied);
   if (opened?.kind !== 'task' || call.rung === 'task') return opened;
-  if (call.rung === 'reference') return { kind: 'requested', view: opened.view };
+  if (call.rung === 'reference') return { ...opened, kind: 'requested' };
   const view = await waitForEnd(deps, opened.view, call);
-  return { kind: isTerminal(view.state) ? 'requested' : 'still_held', view };
+  return isTerminal(view.state) ? { ...opened, kind: 'requested', view } : { kind: 'still_held', view };
 }
 
 /**
@@ -80,5 +80,5 @@ async function waitForEnd(
   }
   if (isTerminal(last.state) || signal.aborted) return last;
   // A notice may have been lost: what is said of the call is how it stands now.
-  return (await deps.gatedCalls.findTask(taskId, owner)) ?? last;
+  return (await deps.gatedCalls.readTask(taskId, owner)) ?? last;
 }

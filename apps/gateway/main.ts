@@ -120,14 +120,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
       { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
       { pool, seals, obligations: config.obligations, log },
     ),
-    gatedCalls: createGatedCallStore(pool, {
-      seals,
-      requestTtlMs: gateway.requestTtlSeconds * 1_000,
-      firstLookMs: config.worker.resolutionPollMinSeconds * 1_000,
-      retentionMs,
-      ...{ taskOwner: gateway.taskOwner, maxOpenPerCaller: gateway.maxOpenPerCaller },
-      maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
-    }),
+    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config) }),
     taskChanges: createTaskChanges(deps.databaseUrl, log),
     signature: createSignature({
       pins: createPins(pool),
@@ -152,6 +145,15 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     },
   };
 }
+
+const callOptions = ({ gateway, worker }: Config) => ({
+  requestTtlMs: gateway.requestTtlSeconds * 1_000,
+  firstLookMs: worker.resolutionPollMinSeconds * 1_000,
+  taskOwner: gateway.taskOwner,
+  maxOpenPerCaller: gateway.maxOpenPerCaller,
+  maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
+  unreadMs: gateway.unreadOutcomeSeconds * 1_000,
+});
 
 /** Starts the gateway on these connections, and closes them when it stops or does not start. */
 export async function startGatewayOn(

@@ -28,7 +28,7 @@ export type Requestable = Extract<Decision, { kind: 'requestable' }>;
  */
 export async function openTask(
   deps: TaskOpeningDeps,
-  { signal, rung, acceptsForm }: Pick<ToolCall, 'signal' | 'rung' | 'acceptsForm'>,
+  { signal, rung, acceptsForm, cameAt }: Pick<ToolCall, 'signal' | 'rung' | 'acceptsForm' | 'cameAt'>,
   { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
 ): Promise<ToolCallAnswer | undefined> {
   const { evaluation, caller, input } = binding;
@@ -37,7 +37,8 @@ export async function openTask(
   // Who has no task could not be asked within it.
   const takesInput = rung === 'task' && acceptsForm;
   const { trace } = logScope();
-  const opening = { binding, decision, submission, takesInput, trace, ...(redemption !== undefined && { redemption }) };
+  const waitedMs = performance.now() - cameAt;
+  const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...(redemption && { redemption }) };
   const opened = await openWithinLimit(deps, opening, signal);
   if (opened.kind === 'gone') return undefined;
   if (opened.kind === 'too_many') return { kind: 'too_many' };
@@ -48,7 +49,18 @@ export async function openTask(
     const view = await deps.gatedCalls.findTask(opened.taskId, deps.gatedCalls.ownerOf(caller));
     if (view !== undefined) return { kind: 'task', view };
   }
+  if (opened.kind === 'unread') return earlierTask(deps, binding, opened.taskId);
   return joinTask(deps, binding, opened);
+}
+
+/** An identical call that was carried out before, for its caller, who was not told yet how it ended. */
+export async function earlierTask(
+  { gatedCalls }: Pick<TaskOpeningDeps, 'gatedCalls'>,
+  { caller }: Pick<CallBinding, 'caller'>,
+  taskId: string,
+): Promise<ToolCallAnswer | undefined> {
+  const view = await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller));
+  return view && { kind: 'task', view, isEarlier: true };
 }
 
 /** Hands the task of an open call out as soon as the access request service has given its handle. */

@@ -59,13 +59,15 @@ export function createRedaction(
     ofTask: async (task, tool, tools) => ((await isWithheld(tool, tools)) ? withheldTask(task) : task),
     ofTasks(gatedCalls, tools) {
       if (ceiling === undefined) return gatedCalls;
+      const redacted = (find: GatedCalls['findTask']) => async (taskId: string, owner: string) => {
+        const view = await find(taskId, owner);
+        if (view?.result === undefined || !(await isWithheld(view.tool, tools))) return view;
+        return { ...view, result: JSON.stringify(PLACEHOLDER) } satisfies GatedCallView;
+      };
       return {
         ...gatedCalls,
-        async findTask(taskId, owner) {
-          const view = await gatedCalls.findTask(taskId, owner);
-          if (view?.result === undefined || !(await isWithheld(view.tool, tools))) return view;
-          return { ...view, result: JSON.stringify(PLACEHOLDER) } satisfies GatedCallView;
-        },
+        findTask: redacted((taskId, owner) => gatedCalls.findTask(taskId, owner)),
+        readTask: redacted((taskId, owner) => gatedCalls.readTask(taskId, owner)),
       };
     },
   };

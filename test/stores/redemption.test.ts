@@ -79,7 +79,7 @@ describe('the open call that an identical one would join', () => {
     expect(await own.fixture.calls.findOpen(binding)).toBeUndefined();
     const call = await own.fixture.opened(opening);
     const { gatedCallId, taskId } = call;
-    expect(await own.fixture.calls.findOpen(binding)).toEqual({ gatedCallId, taskId });
+    expect(await own.fixture.calls.findOpen(binding)).toEqual({ kind: 'joined', gatedCallId, taskId });
     expect(await own.fixture.calls.findOpen({ ...binding, caller: { ...CALLER, subject: 'mallory' } })).toBeUndefined();
     expect(await own.fixture.calls.findOpen(anOpening().binding)).toBeUndefined();
     await own.fixture.calls.cancel(gatedCallId);

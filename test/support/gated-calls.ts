@@ -11,7 +11,7 @@ import { createRecordSeals, createSeals } from '../../activities/stores/seals.ts
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
-import type { Principal } from '../../workflows/domain/principal.ts';
+import type { Principal, TaskOwner } from '../../workflows/domain/principal.ts';
 import { sealingKey, sealingSecrets } from './sealing-secrets.ts';
 
 /** The sealing secrets of tests, as a deployable gets them. */
@@ -75,7 +75,14 @@ export function anApproval({ state = 'signed-state', ...of }: Partial<Approval> 
 /** The two stores over one pool, and short ways to bring a call to a state. Durations in milliseconds. */
 export function gatedCallFixture(
   pool: Pool,
-  limits: { requestTtlMs?: number; maxOpenPerCaller?: number; firstLookMs?: number; seals?: Seals } = {},
+  limits: {
+    requestTtlMs?: number;
+    maxOpenPerCaller?: number;
+    firstLookMs?: number;
+    unreadMs?: number;
+    taskOwner?: TaskOwner;
+    seals?: Seals;
+  } = {},
 ) {
   const { seals = TEST_SEALS } = limits;
   const calls = createGatedCallStore(pool, {
@@ -84,6 +91,8 @@ export function gatedCallFixture(
     firstLookMs: limits.firstLookMs ?? HOUR_MS,
     retentionMs: HOUR_MS,
     maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
+    ...(limits.unreadMs !== undefined && { unreadMs: limits.unreadMs }),
+    ...(limits.taskOwner !== undefined && { taskOwner: limits.taskOwner }),
   });
   const lifecycle = createLifecycleStore(pool, { seals, retentionMs: HOUR_MS });
 

@@ -5,6 +5,7 @@ import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
+  RecentRequest,
   GatedCalls,
   GatedCallView,
   Opening,
@@ -85,6 +86,7 @@ export class FakeWorld {
   submission: CountersignError | undefined;
   failure: Error | undefined;
   callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
+  recentRequests: readonly RecentRequest[] = [];
   readonly questions: RequirementQuestion[] = [];
   readonly evaluations: EvaluationRequest[] = [];
   readonly openings: Opening[] = [];
@@ -117,7 +119,7 @@ export class FakeWorld {
   readonly input = new FakeInput();
   readonly gatedCalls: GatedCalls = {
     ownerOf: ownerKey,
-    findOpen: async () => this.input.joined,
+    findOpen: async () => this.input.joined && { kind: 'joined', ...this.input.joined },
     open: async (opening) => {
       this.openings.push(opening);
       return this.opened;
@@ -127,6 +129,11 @@ export class FakeWorld {
       this.lookups.push({ taskId, owner });
       if (this.failure !== undefined) throw this.failure;
       return taskId === TASK_ID && owner === ownerKey(ALICE) ? this.view : undefined;
+    },
+    readTask: (taskId, owner) => this.gatedCalls.findTask(taskId, owner),
+    recent: async (owner) => {
+      this.lookups.push({ taskId: 'recent', owner });
+      return owner === ownerKey(ALICE) ? this.recentRequests : [];
     },
     cancel: async (gatedCallId) => {
       this.cancelled.push(gatedCallId);

@@ -92,6 +92,8 @@ export interface Opening {
   readonly takesInput: boolean;
   /** W3C trace id of the request that opens it. Default: one of its own. */
   readonly trace?: string | undefined;
+  /** Milliseconds since the call came. Default: it comes now. */
+  readonly waitedMs?: number;
   /** The answers that the call is opened with. They open one call, however often they are sent. */
   readonly redemption?: Redemption;
 }
@@ -104,8 +106,11 @@ export interface ToSubmit {
 }
 
 export type Opened =
-  /** `redeemed`: the call that these answers opened before, whatever became of it. */
-  | ({ readonly kind: 'opened' | 'joined' | 'redeemed'; readonly taskId: string } & ToSubmit)
+  /**
+   * `redeemed`: the call that these answers opened before, whatever became of it. `unread`: an identical one that was carried out
+   * a short while ago, whose owner has not been told how it ended. Now it is told, and the next identical call is a new one.
+   */
+  | ({ readonly kind: 'opened' | 'joined' | 'redeemed' | 'unread'; readonly taskId: string } & ToSubmit)
   | { readonly kind: 'too_many' }
   /** An identical call ended in this very moment: decide again. */
   | { readonly kind: 'gone' }
@@ -145,18 +150,30 @@ export interface TaskAnswer {
   readonly content: JsonObject | 'declined';
 }
 
+/** One of an owner's own requests, as a list shows it: without what came of it. */
+export type RecentRequest = Pick<GatedCallView, 'requestRef' | 'state' | 'tool' | 'createdAt'> & {
+  readonly ageSeconds: number;
+};
+
 /** What the gateway needs of the stored gated calls. Throws `ERR_DATABASE_UNAVAILABLE`. */
 export interface GatedCalls {
   /** Once the signal has fired, nothing is opened any more. What is committed by then stays. */
   open(opening: Opening, signal?: AbortSignal): Promise<Opened>;
-  /** The open call that an identical one would join. */
-  findOpen(binding: CallBinding): Promise<({ readonly taskId: string } & ToSubmit) | undefined>;
+  /** The open call that an identical one would join, or the one whose end it is to be told, as `open` says it. */
+  findOpen(
+    binding: CallBinding,
+    waitedMs?: number,
+  ): Promise<({ readonly kind: 'joined' | 'unread'; readonly taskId: string } & ToSubmit) | undefined>;
   /** The task behind a request reference. Of a text that is none, a task that does not exist. */
   taskIdOf(requestRef: string): string;
   /** What the gated calls of this caller belong to. */
   ownerOf(caller: Principal): string;
   /** The call behind a task, if it is this owner's and still kept. A call past a deadline is ended before it is shown. */
   findTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
+  /** The same, for its owner to be shown: how it ended counts as told from then on. */
+  readTask(taskId: string, owner: string): Promise<GatedCallView | undefined>;
+  /** The owner's newest requests that are still kept, newest first, at most this many. */
+  recent(owner: string, limit: number): Promise<readonly RecentRequest[]>;
   /** Ends the call as cancelled unless it is claimed or over. Answers the state afterwards. */
   cancel(gatedCallId: string): Promise<GatedCallState>;
   /**

@@ -6,7 +6,7 @@ import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/po
 import { additionsOf } from '../../../workflows/domain/submission-input/answers.ts';
 import type { CataloguedForm } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { randomText } from '../../shared/random-text.ts';
-import { joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
+import { earlierTask, joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type OpenedRound } from '../relay/rounds.ts';
@@ -52,7 +52,9 @@ export async function requestApproval(
   const { requestSchemaUrl: schemaUrl } = decision.offer;
   if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
   // Who repeats a call that is open already has answered before.
-  const open = asked === undefined ? await deps.gatedCalls.findOpen(binding) : undefined;
+  const waitedMs = performance.now() - call.cameAt;
+  const open = asked === undefined ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
+  if (open?.kind === 'unread') return earlierTask(deps, binding, open.taskId);
   if (open !== undefined) return joinTask(deps, binding, open);
   const form = await catalogued(deps, decision.offer);
   if (form === undefined) return { kind: 'denied' };

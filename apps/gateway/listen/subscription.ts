@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { RequestId, Result } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { openEventStream, type EventStream } from '../wire/event-stream.ts';
@@ -19,6 +20,7 @@ import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'readTask' | 'ownerOf'>;
   readonly rendering: Rendering;
   readonly log: Logger;
 }

@@ -1,4 +1,5 @@
 import { CLIENT_CAPABILITIES_META_KEY, ProtocolError, type AuthInfo } from '@modelcontextprotocol/server';
+import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import { subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../caller.ts';
 import { guard } from '../guard.ts';
@@ -19,6 +20,7 @@ const WAIT_FOR_A_PLACE_MS = 10_000;
 
 export interface SubscriptionsDeps extends SubscriptionDeps {
   readonly places: Places;
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf'>;
 }
 
 /** The open subscriptions of this process. */
@@ -73,7 +75,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
  * @see LISTEN-003, TASK-073
  */
 async function tasksOf(
-  { gatedCalls, handles }: Pick<SubscriptionDeps, 'gatedCalls' | 'handles'>,
+  { gatedCalls, handles }: Pick<SubscriptionsDeps, 'gatedCalls' | 'handles'>,
   { notifications, _meta }: ReturnType<typeof listenRequest.parse>['params'],
   caller: Principal,
 ): Promise<SubscribedTasks | undefined> {

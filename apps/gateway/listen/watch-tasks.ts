@@ -10,7 +10,7 @@ const LOOK_MS = 60_000;
 const RETRY_MS = 500;
 
 export interface TaskWatchDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>;
+  readonly gatedCalls: Pick<GatedCalls, 'readTask'>;
   readonly taskChanges: TaskChanges;
 }
 
@@ -62,12 +62,12 @@ export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, si
 
 /** Looks until the database answers, or nobody waits any more. */
 async function findPatiently(
-  gatedCalls: Pick<GatedCalls, 'findTask'>,
+  gatedCalls: Pick<GatedCalls, 'readTask'>,
   { taskId, owner, signal }: { taskId: string; owner: string; signal: AbortSignal },
 ): Promise<GatedCallView | undefined> {
   while (!signal.aborted) {
     try {
-      return await gatedCalls.findTask(taskId, owner);
+      return await gatedCalls.readTask(taskId, owner);
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);

@@ -10,10 +10,10 @@ import { ownTask, type TaskRequest } from './own-task.ts';
  * asked it: it could not be shown without its questions (MRTR-005, TASK-031).
  */
 export async function getTask(
-  deps: { gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>; rendering: Rendering },
+  deps: { gatedCalls: Pick<GatedCalls, 'readTask' | 'ownerOf'>; rendering: Rendering },
   { caller, params, acceptsForms }: TaskRequest,
 ): Promise<Result> {
-  const view = await ownTask(deps.gatedCalls, caller, params);
+  const view = await ownTask({ findTask: deps.gatedCalls.readTask, ownerOf: deps.gatedCalls.ownerOf }, caller, params);
   if (view.state === 'input_required' && !acceptsForms) throw missingFormsCapability();
   return renderTask(view, deps.rendering);
 }

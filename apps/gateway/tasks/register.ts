@@ -14,7 +14,7 @@ import { askedBy, missingTasksCapability, requestDeclaresForms, requestDeclaresT
 import type { Session } from '../session.ts';
 
 export interface TaskMethodDeps extends RelayedTaskDeps {
-  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf' | 'cancel' | 'answer'>;
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer'>;
   readonly rendering: Rendering;
   /** Missing where whose a task is decides alone, so that reading one needs no decision point to be up. */
   readonly authorize?: Authorize;

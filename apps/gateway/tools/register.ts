@@ -19,12 +19,12 @@ import type { Asked } from '../relay/conversation.ts';
 
 export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
-  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'findTask' | 'ownerOf'>;
+  readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'readTask' | 'recent' | 'ownerOf'>;
   readonly ladder: LadderSettings;
 }
 
 /** What a call has, whichever tool it is of. */
-type CommonPart = Asked & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm'>;
+type CommonPart = Asked & Pick<ToolCall, 'caller' | 'claims' | 'signal' | 'acceptsForm' | 'cameAt'>;
 
 /** `tools/list` and `tools/call`. */
 export function registerToolMethods(server: Server, deps: ToolMethodDeps, session: Session): void {
@@ -74,5 +74,5 @@ function commonOf(session: Session, ctx: ServerContext): CommonPart {
   const { caller, claims } = session;
   const asked = askedBy(session, ctx);
   const acceptsForm = asked.capabilities !== undefined && undeclared(FORMS, asked.capabilities) === undefined;
-  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm };
+  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm, cameAt: performance.now() };
 }

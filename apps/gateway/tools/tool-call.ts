@@ -36,6 +36,8 @@ export interface ToolCall extends Asked {
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
   readonly rung: Rung;
+  /** When the call came, by `performance.now()`. */
+  readonly cameAt: number;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
   /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
@@ -54,9 +56,10 @@ export interface Question {
 /** What became of a call. */
 export type ToolCallAnswer =
   | InvocationResult
-  | { readonly kind: 'task'; readonly view: GatedCallView }
+  /** `isEarlier`: an identical call that was carried out before, whose caller is told only now how it ended. Nothing was opened. */
+  | { readonly kind: 'task'; readonly view: GatedCallView; readonly isEarlier?: true }
   /** The call is on hold, or has ended by now. Whoever cannot have a task knows it by its request reference. */
-  | { readonly kind: 'requested'; readonly view: GatedCallView }
+  | { readonly kind: 'requested'; readonly view: GatedCallView; readonly isEarlier?: true }
   /** The call is on hold still, after a wait. */
   | { readonly kind: 'still_held'; readonly view: GatedCallView }
   /** An approval was asked for, and the call needs none. Nothing was forwarded. */

@@ -47,7 +47,9 @@ export const accessRequestArguments = z.strictObject({
 
 /** Arguments of `get_request_status`. */
 export const statusArguments = z.strictObject({
-  reference: nameOf('a request reference').describe('Request reference that was given for the request'),
+  reference: nameOf('a request reference')
+    .optional()
+    .describe('Request reference that was given for the request. Without one, your newest requests are listed'),
 });
 
 /**
@@ -104,8 +106,8 @@ export const OWN_TOOL_DEFINITIONS = [
     name: OWN_TOOLS.requestStatus,
     title: 'Get request status',
     description:
-      'Tells how a request for an approval stands, and gives the result of its call once that has ended. Call it no more often ' +
-      `than every ${REQUEST_POLL_MS / 1_000} seconds.`,
+      'Tells how a request for an approval stands, and gives the result of its call once that has ended. Without a reference it lists ' +
+      `your newest requests. Call it no more often than every ${REQUEST_POLL_MS / 1_000} seconds.`,
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },

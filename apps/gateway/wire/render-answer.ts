@@ -15,7 +15,7 @@ import {
   renderUnmetRequirements,
 } from './render-denial.ts';
 import { renderQuestion } from './render-question.ts';
-import { renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
+import { renderEarlier, renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { renderCreatedTask } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 import { renderRelayedCreation, renderRelayedRound } from './render-relayed.ts';
@@ -37,7 +37,7 @@ export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Resu
     case 'task':
       return renderCreatedTask(answer.view, rendering);
     case 'requested':
-      return renderRequest(answer.view, rendering);
+      return answer.isEarlier ? renderEarlier(answer.view, rendering) : renderRequest(answer.view, rendering);
     case 'still_held':
       return renderStillHeld(answer.view, rendering);
     case 'not_needed':

@@ -1,11 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
-import type { GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
 import { NEXT_STEP_META, OWN_TOOLS } from './identifiers.ts';
 import { REQUEST_POLL_MS } from './own-tools.ts';
 import { refusal } from './render-denial.ts';
-import { renderEnded, statusMessageOf } from './render-task.ts';
+import { renderEnded, statusMessageOf, statusOf } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 
 /**
@@ -20,6 +20,35 @@ export function renderRequest(view: GatedCallView, rendering: Rendering): CallTo
   return {
     content: [{ type: 'text', text: `${statusMessageOf(view.state)} ${request} ${text}` }],
     _meta: { [NEXT_STEP_META]: meta },
+  };
+}
+
+/** How an identical call ended that was made before, for a caller that was not told: it may take this for the result of a second run. */
+export function renderEarlier(view: GatedCallView, rendering: Rendering): CallToolResult {
+  const ended = renderEnded(view, rendering);
+  const { createdAt } = view;
+  const text =
+    `This is the outcome of the same call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: repeat ` +
+    'the call only if it is to run once more; that needs a new approval.';
+  return { ...ended, content: [...ended.content, { type: 'text', text }] };
+}
+
+/** A caller's own requests, newest first, each with the reference by which it is looked at. */
+export function renderRecent(requests: readonly RecentRequest[]): CallToolResult {
+  const listed = requests.map(({ requestRef: reference, tool, state, createdAt, ageSeconds }) => ({
+    ...{ reference, tool, createdAt, ageSeconds },
+    ...{ status: statusOf(state), statusMessage: statusMessageOf(state) },
+  }));
+  const lines = listed.map(
+    ({ reference, tool, ageSeconds, statusMessage }) => `${reference}  ${tool}, ${ageSeconds} s ago: ${statusMessage}`,
+  );
+  const text =
+    lines.length === 0
+      ? 'You have no request that is kept.'
+      : `Your newest requests, newest first. Next step: call ${OWN_TOOLS.requestStatus} with a reference to read what came of it.`;
+  return {
+    content: [{ type: 'text', text: [text, ...lines].join('\n') }],
+    structuredContent: { requests: listed },
   };
 }
 

@@ -80,6 +80,9 @@ export function renderEnded(view: GatedCallView, rendering: Rendering): CallTool
   return { ...result, _meta: { ...result._meta, ...outcome } } as CallToolResult;
 }
 
+/** Status of a call in this state, as that of a task. */
+export const statusOf = (state: GatedCallState): TaskStatus => STATUS[state][0];
+
 /** What a client is told of a call in this state. */
 export const statusMessageOf = (state: GatedCallState): string => STATUS[state][1];
 

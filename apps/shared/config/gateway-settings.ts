@@ -18,6 +18,11 @@ export const gatewaySettings = z
     requestTtlSeconds: seconds.default(7 * 86_400),
     /** How long a result can be read with `tasks/get` after the gated call ended. */
     resultRetentionSeconds: seconds.default(7 * 86_400),
+    /**
+     * How long after its end an approved call, whose caller was not told how it ended, answers an identical call of that caller: a client
+     * that gave up waiting and repeats its call gets the outcome. Zero: an identical call is a new one at once.
+     */
+    unreadOutcomeSeconds: z.number().int().min(0).max(86_400).default(600),
     /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
     executionTimeoutSeconds: seconds.default(60),
     /**

@@ -43,6 +43,9 @@ CREATE TABLE gateway.gated_call (
   approval_expires_at timestamptz,
   execution_deadline  timestamptz,
   ended_at            timestamptz,
+  -- When its owner was told how a call that was claimed has ended; and, if it was in answer to an identical call, the id that this one came under.
+  read_at             timestamptz,
+  read_by             uuid,
   retain_until        timestamptz NOT NULL,
   created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
   last_updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -62,13 +65,17 @@ CREATE TABLE gateway.gated_call (
   CONSTRAINT gated_call_claimed CHECK
     (state NOT IN ('claimed','executed','execution_error','outcome_unknown') OR claim_id IS NOT NULL),
   -- Nobody is asked who did not say that this can be answered.
-  CONSTRAINT gated_call_asked CHECK (state <> 'input_required' OR takes_input)
+  CONSTRAINT gated_call_asked CHECK (state <> 'input_required' OR takes_input),
+  CONSTRAINT gated_call_read CHECK (read_at IS NULL OR (claim_id IS NOT NULL AND ended_at IS NOT NULL))
 );
 -- One open gated call per owner, tool and arguments: an identical call joins it. An owner is one subject, so the subject in front changes
 -- nothing about that, and lets its open calls be counted.
 CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state = 'pending';
+-- What an identical call is answered with; and what an owner has asked for lately.
+CREATE INDEX gated_call_ended_alike ON gateway.gated_call (owner_key, dedup_key, ended_at) WHERE claim_id IS NOT NULL AND ended_at IS NOT NULL;
+CREATE INDEX gated_call_by_owner ON gateway.gated_call (owner_key, created_at);
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 
 -- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url, authenticated together with
@@ -283,6 +290,7 @@ CREATE TABLE gateway.callback_inbox (
 CREATE VIEW gateway.task AS
   SELECT g.id, g.task_id, g.owner_key, g.state, g.reason, b.tool, g.created_at, g.last_updated_at, g.retain_until, g.ended_at,
     r.sealed_result, k.call_key, o.outcome_ref, coalesce(g.due_at <= clock_timestamp(), false) AS due,
+    g.claim_id IS NOT NULL AND g.ended_at IS NOT NULL AND g.read_at IS NULL AS unread,
     CASE WHEN g.state = 'input_required' THEN
       (SELECT jsonb_agg(jsonb_build_object('key', q.key, 'sealedForm', q.sealed_form) ORDER BY q.key)
         FROM gateway.question q WHERE q.gated_call_id = g.id AND q.answered_at IS NULL) END AS questions

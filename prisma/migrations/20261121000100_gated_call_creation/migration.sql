@@ -64,6 +64,34 @@ BEGIN
   IF p_cause <> 'submitted' THEN PERFORM pg_notify('gateway_task', v_task); END IF;
 END $$;
 
+-- The newest identical call that was claimed and has ended within `unread_ms`, if its owner was not told how. Identical means the same
+-- owner, tool and arguments, as for an open call. A caller that gave up waiting and repeats its call is told then, and the tool does
+-- not run once more. From then on an identical call is a call of its own. One that has been on its way for `waited_ms` already is told
+-- as well, and so is the repetition of a lost answer.
+CREATE FUNCTION gateway.take_unread(p jsonb) RETURNS TABLE (gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE c gateway.gated_call; v_id uuid := (p ->> 'id')::uuid;
+  v_came timestamptz := clock_timestamp() - (p ->> 'waited_ms')::double precision * interval '1 ms';
+  v_since timestamptz := clock_timestamp() - (p ->> 'unread_ms')::bigint * interval '1 ms';
+BEGIN
+  IF coalesce((p ->> 'unread_ms')::bigint, 0) = 0 THEN RETURN; END IF;
+  SELECT * INTO c FROM gateway.gated_call g
+    WHERE g.owner_key = p ->> 'owner_key' AND g.dedup_key = p ->> 'dedup_key' AND g.claim_id IS NOT NULL
+      AND g.ended_at > v_since
+    ORDER BY g.ended_at DESC LIMIT 1 FOR UPDATE;
+  IF NOT FOUND OR c.forgotten_at IS NOT NULL THEN RETURN; END IF;
+  IF c.read_at < v_came AND c.read_by IS DISTINCT FROM v_id THEN RETURN; END IF;
+  UPDATE gateway.gated_call g SET read_at = coalesce(c.read_at, clock_timestamp()), read_by = coalesce(c.read_by, v_id)
+    WHERE g.id = c.id;
+  RETURN QUERY SELECT c.id, c.task_id;
+END $$;
+
+-- Its owner was told how the call has ended.
+CREATE FUNCTION gateway.note_read(p_call uuid) RETURNS void LANGUAGE sql AS $$
+  UPDATE gateway.gated_call SET read_at = clock_timestamp()
+    WHERE id = p_call AND claim_id IS NOT NULL AND ended_at IS NOT NULL AND read_at IS NULL;
+$$;
+
 -- Opens a gated call with its binding, its first decision and its submission intent, or joins the open one that the
 -- same caller has for the same tool and arguments. Nothing outside has been told yet. Whoever opens a call has the right
 -- to submit it for `lease_ms`.
@@ -79,6 +107,8 @@ BEGIN
   IF (v_of_owner >= (p ->> 'max_open')::int OR v_of_subject >= (p ->> 'max_open_of_subject')::int)
      AND NOT EXISTS (SELECT 1 FROM gateway.gated_call g
        WHERE g.subject_key = v_subject AND g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL) THEN
+    RETURN QUERY SELECT 'unread', u.gated_call_id, u.task_id FROM gateway.take_unread(p) u;
+    IF FOUND THEN RETURN; END IF;
     RETURN QUERY SELECT 'too_many', NULL::uuid, NULL::text; RETURN;
   END IF;
   v_now := clock_timestamp();
@@ -95,6 +125,12 @@ BEGIN
     IF FOUND THEN RETURN QUERY SELECT 'joined', v_found.id, v_found.task_id; RETURN; END IF;
     -- The other one ended between the two statements: the caller asks again, from the decision on.
     RETURN QUERY SELECT 'gone', NULL::uuid, NULL::text; RETURN;
+  END IF;
+  -- Only now no identical one is open, and one that has just ended is seen.
+  RETURN QUERY SELECT 'unread', u.gated_call_id, u.task_id FROM gateway.take_unread(p) u;
+  IF FOUND THEN
+    DELETE FROM gateway.gated_call WHERE id = v_id;
+    RETURN;
   END IF;
   INSERT INTO gateway.data_key VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
   INSERT INTO gateway.call_binding VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool',

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { expectInvariants } from '../../invariants/check-invariants.ts';
+import { anApproval, gatedCallFixture } from '../../support/gated-calls.ts';
+import { send, textOf, type Sent } from '../../support/gateway-wire.ts';
+import { startRealGateway } from '../../support/real-gateway.ts';
+
+let real: Awaited<ReturnType<typeof startRealGateway>>;
+let fixture: ReturnType<typeof gatedCallFixture>;
+beforeAll(async () => {
+  // A client without tasks waits for the end of its call. Only ended calls are waited for here.
+  real = await startRealGateway({ waitSeconds: 45, maxPollsPerSecond: 100_000 });
+  fixture = gatedCallFixture(real.database.pool);
+});
+afterAll(async () => {
+  try {
+    await expectInvariants(real.database.pool);
+  } finally {
+    await real.stop();
+  }
+});
+beforeEach(() => real.reset());
+
+const TOOL = 'files__pid';
+type Args = Record<string, unknown>;
+const withTasks = (args: Args, token?: string) => real.send('tools/call', { name: TOOL, arguments: args }, token);
+const plainly = async (name: string, args: Args) =>
+  send(
+    real,
+    'tools/call',
+    { name, arguments: args },
+    { capabilities: {}, token: await real.authority.token({ aud: real.mcpUrl }) },
+  );
+const requestAccess = (args: Args) => plainly('request_access', { tool: TOOL, arguments: args });
+const submissions = () => real.authority.submissions().length;
+const BOOKED = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
+
+/** Opens the call and has it carried out, and looks at nothing. Answers its task. */
+async function carriedOut(args: Args): Promise<string> {
+  const taskId = (await withTasks(args)).body.result?.['taskId'] as string;
+  const text = 'SELECT id FROM gateway.gated_call WHERE task_id = $1';
+  const gatedCallId = (await real.database.pool.query<{ id: string }>(text, [taskId])).rows[0]?.id ?? '';
+  const [claimId, invocationId] = [randomUUID(), randomUUID()];
+  await fixture.lifecycle.grant(gatedCallId, 1, anApproval());
+  await fixture.claim(gatedCallId, claimId);
+  await fixture.lifecycle.beginInvocation({ gatedCallId, claimId, invocationId, upstreamKey: randomUUID() });
+  await fixture.lifecycle.settleResult(
+    { gatedCallId, invocationId, cause: 'result' },
+    { isError: false, text: BOOKED },
+  );
+  return taskId;
+}
+const isOutcome = ({ body }: Sent) => {
+  expect(body.result?.['isError']).toBe(false);
+  expect(textOf(body.result)).toMatch(
+    /^booked\nThe tool ran once, after approval\.\nThis is the outcome of the same call, made at 20.*did not run again/,
+  );
+};
+
+describe('a client that gave up waiting and repeats its call is told how it ended, once, and no approval is asked for', () => {
+  it('by the plain tool', async () => {
+    const args = { by: 'request_access' };
+    await carriedOut(args);
+    const asked = submissions();
+    isOutcome(await requestAccess(args));
+    expect(submissions()).toBe(asked);
+    const again = await requestAccess(args);
+    expect(textOf(again.body.result)).toMatch(/has not run.*get_request_status/);
+    expect(submissions()).toBe(asked + 1);
+  });
+
+  it('by a call that waits for its end', async () => {
+    const args = { by: 'waiting' };
+    await carriedOut(args);
+    const asked = submissions();
+    isOutcome(await plainly(TOOL, args));
+    expect(submissions()).toBe(asked);
+  });
+
+  it('with the task that it had', async () => {
+    const args = { by: 'task' };
+    const taskId = await carriedOut(args);
+    const asked = submissions();
+    expect((await withTasks(args)).body.result).toMatchObject({ resultType: 'task', taskId, status: 'completed' });
+    expect((await real.send('tasks/get', { taskId })).body.result).toMatchObject({
+      status: 'completed',
+      result: { content: [{ text: 'booked' }, {}] },
+    });
+    expect(submissions()).toBe(asked);
+    const next = (await withTasks(args)).body.result;
+    expect(next).toMatchObject({ resultType: 'task', status: 'working' });
+    expect(next?.['taskId']).not.toBe(taskId);
+  });
+
+  it('also after it cancelled its task: that tells it nothing', async () => {
+    const args = { by: 'cancelled too late' };
+    const taskId = await carriedOut(args);
+    await real.send('tasks/cancel', { taskId });
+    expect((await withTasks(args)).body.result).toMatchObject({ taskId, status: 'completed' });
+  });
+});
+
+describe('an identical call is a call of its own', () => {
+  it.each([
+    ['by tasks/get', (taskId: string) => real.send('tasks/get', { taskId })],
+    [
+      'by get_request_status',
+      async () => {
+        const { result } = (await plainly('get_request_status', {})).body;
+        const [newest] = (result?.['structuredContent'] as { requests: { reference: string }[] }).requests;
+        return plainly('get_request_status', { reference: newest?.reference });
+      },
+    ],
+  ])('once its caller was told how the first one ended, %s', async (how, read) => {
+    const args = { read: how };
+    const taskId = await carriedOut(args);
+    expect((await read(taskId)).text).toContain('booked');
+    const next = (await withTasks(args)).body.result;
+    expect([next?.['status'], next?.['taskId'] === taskId]).toEqual(['working', false]);
+  });
+
+  it('for everybody else, who learn nothing of the first', async () => {
+    const args = { by: 'mallory' };
+    const taskId = await carriedOut(args);
+    const answer = await withTasks(args, await real.authority.token({ aud: real.mcpUrl, sub: 'mallory' }));
+    expect(answer.body.result).toMatchObject({ status: 'working' });
+    expect(answer.text).not.toContain(taskId);
+    expect((await withTasks(args)).body.result).toMatchObject({ taskId });
+  });
+});
+
+it('a caller without its references finds its own newest requests', async () => {
+  const sub = randomUUID();
+  const token = await real.authority.token({ aud: real.mcpUrl, sub });
+  const list = async (of = token) => {
+    const { result } = (
+      await send(real, 'tools/call', { name: 'get_request_status', arguments: {} }, { capabilities: {}, token: of })
+    ).body;
+    return (result?.['structuredContent'] as { requests: Record<string, unknown>[] }).requests;
+  };
+  expect(await list()).toEqual([]);
+  for (const n of [1, 2]) await withTasks({ list: n }, token);
+  const [second, first, ...more] = await list();
+  expect(more).toEqual([]);
+  for (const one of [first, second])
+    expect(one).toEqual({
+      reference: expect.stringMatching(/^req_[0-9a-f]{32}$/),
+      ...{ tool: TOOL, status: 'working', statusMessage: expect.stringMatching(/has not run/) },
+      ...{ createdAt: expect.any(String), ageSeconds: expect.any(Number) },
+    });
+  expect(String(second?.['createdAt']) >= String(first?.['createdAt'])).toBe(true);
+  expect(await list(await real.authority.token({ aud: real.mcpUrl, sub: randomUUID() }))).toEqual([]);
+});
