@@ -40,6 +40,8 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
     };
     const beat = setInterval(heartbeat, HEARTBEAT_MS);
     try {
+      // Reading the list of tools, where it is too old here, may take longer than the permit is good for.
+      await deps.upstreams.find(call.binding.tool).catch(() => undefined);
       if (!(await obtain(deps, permit, endsAt))) return;
       const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
       const of = { ...permit, cause: 'result', keys: call.keys } as const;

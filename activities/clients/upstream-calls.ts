@@ -77,13 +77,17 @@ export function createCalls(
   };
 }
 
-/** The tool that the call is bound to. A process that listed the tools long ago lists them again before it gives up. */
+/**
+ * The tool that the call is bound to, of a list that is not too old: the description that was decided on may have been read by
+ * another process, and a long time ago. Where it is another one, the tools are listed again before the call is given up.
+ */
 async function boundTool(
   mounted: Mounted | undefined,
   known: CallDeps['known'],
   { upstreamTool, toolDigest }: UpstreamCall,
 ): Promise<UpstreamTool | undefined> {
   const find = () => known().get(`${mounted?.start ?? ''}${upstreamTool}`);
+  await mounted?.connection.ensureGoodTools();
   if (toolDigest === undefined || find()?.digest === toolDigest) return find();
   await mounted?.connection.refresh();
   const tool = find();

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Progress } from '../../workflows/domain/upstream-ports.ts';
+import { Attempts } from './upstream-attempts.ts';
 import { connectClient, createClient } from './upstream-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { sendOnce, type SendingLimits } from './upstream-exchange.ts';
@@ -16,12 +17,6 @@ const PING_TIMEOUT_MS = 2_000;
 const LIST_PATIENCE_MS = 15_000;
 /** For all pages of a list together. */
 const LIST_TIMEOUT_MS = 15_000;
-const BACKOFF_MIN_MS = 500;
-const BACKOFF_MAX_MS = 30_000;
-/** Callers are refused at once for this long after a failed attempt, so that a broken server is not started per call. */
-const FAIL_FAST_MS = 1_000;
-/** A connection that lived this long was a good one: the next failure starts the pauses afresh. */
-const STABLE_MS = 30_000;
 /** An HTTP session that rested longer is checked before a call is trusted to it. */
 const IDLE_MS = 1_000;
 
@@ -49,11 +44,13 @@ export class UpstreamConnection {
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
-  #failures = 0;
-  #failedAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #attempts = new Attempts(() =>
+    this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable')),
+  );
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
+  /** Requests that wait for their answers, those for lists not counted. */
+  #underWay = 0;
   readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
   readonly #progress = new ProgressNotices();
   readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
@@ -65,7 +62,8 @@ export class UpstreamConnection {
     this.#log = log;
     this.#onChanged = onChanged;
     const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what));
-    const tools = new GatheredChanges(() => this.#readAgain());
+    const notRead = (err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read');
+    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead));
     this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
@@ -99,16 +97,33 @@ export class UpstreamConnection {
     if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
-      if (performance.now() - this.#failedAt < FAIL_FAST_MS) throw unavailable('its last connection attempt failed');
+      if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
       this.#connectingSince = performance.now();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }
     return this.#connecting;
   }
 
+  /**
+   * Has the list of tools read anew if it is older than it may be. Throws `ERR_UPSTREAM_UNAVAILABLE` or
+   * `ERR_UPSTREAM_UNCHECKED`: then nothing may be sent on the strength of the last list.
+   */
+  ensureGoodTools(): Promise<void> {
+    return this.#tools.ensureGood(async () => {
+      // A connection that is new has just listed them.
+      const client = await this.connect();
+      if (!this.#tools.isGood) await this.#list(client);
+    });
+  }
+
   /** Asks the upstream for its tools now, and keeps the answer. */
   async refresh(): Promise<readonly JsonObject[]> {
     return this.#list(await this.connect());
+  }
+
+  /** The last list of tools is not good any more: the next caller reads another. */
+  outdate(): void {
+    this.#tools.changed();
   }
 
   /** Asks the upstream for its tools before long, as if it had said that they changed. */
@@ -117,7 +132,12 @@ export class UpstreamConnection {
   }
 
   /** Sends one request and hands back the result as it came. Never repeats. */
-  async request(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
+  request(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
+    this.#underWay += 1;
+    return this.#send(client, method, params, limits).finally(() => (this.#underWay -= 1));
+  }
+
+  async #send(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
     const { asking, forget } = this.#progress.expect(params, limits.onProgress);
     try {
       const result = await sendOnce(client, { method, params: asking }, limits);
@@ -142,7 +162,7 @@ export class UpstreamConnection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#attempts.stop();
     for (const changes of Object.values(this.#changes)) changes.close();
     const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
     this.#live = undefined;
@@ -150,7 +170,7 @@ export class UpstreamConnection {
   }
 
   async #open(): Promise<Client> {
-    clearTimeout(this.#timer);
+    this.#attempts.stop();
     const client = createClient(this.#log);
     this.#progress.hear(client);
     try {
@@ -169,10 +189,9 @@ export class UpstreamConnection {
     } catch (cause) {
       this.#live = undefined;
       this.#prior = undefined;
-      this.#failedAt = performance.now();
-      if (this.#failures === 0) this.#log.warn({ err: cause }, 'upstream cannot be connected; it is tried again');
+      if (this.#attempts.failed()) this.#log.warn({ err: cause }, 'upstream cannot be connected; it is tried again');
       await client.close().catch(() => undefined);
-      this.#reconnectLater();
+      if (!this.#closed) this.#attempts.later();
       throw unavailable('it cannot be connected', cause);
     }
     if (this.#closed) await client.close();
@@ -183,24 +202,23 @@ export class UpstreamConnection {
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
     const until = performance.now() + LIST_TIMEOUT_MS;
     const ask = (method: string, params: JsonObject) =>
-      this.request(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
+      this.#send(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
     const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
     return list.read(has ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
     const began = performance.now();
-    const { items, isNewest } = await this.read(client, this.#tools).catch((cause: unknown) => {
-      this.discard(client);
-      throw unavailable('it does not list its tools', cause);
+    const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
+      // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
+      if (this.#underWay > 0) this.doubt(client);
+      else this.discard(client);
+      throw new CountersignError('ERR_UPSTREAM_UNCHECKED', 'the upstream server does not list its tools', { cause });
     });
-    if (isNewest) this.#onChanged('tools');
+    // What a connection that is new lists can be used again, though it is the same.
+    if (isNews || this.#live?.client !== client) this.#onChanged('tools');
     this.#changes.tools.rest(performance.now() - began);
     return items;
-  }
-
-  async #readAgain(): Promise<void> {
-    await this.refresh().catch((err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read'));
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */
@@ -221,21 +239,8 @@ export class UpstreamConnection {
     if (this.#live !== live || this.#closed) return;
     this.#live = undefined;
     this.#log.warn('upstream connection lost');
-    if (performance.now() - live.since > STABLE_MS) this.#failures = 0;
-    this.#reconnectLater();
-  }
-
-  #reconnectLater(): void {
-    if (this.#closed) return;
-    const pauseMs = Math.min(
-      BACKOFF_MAX_MS,
-      Math.max(FAIL_FAST_MS, BACKOFF_MIN_MS * 2 ** Math.min(this.#failures, 10)),
-    );
-    this.#failures += 1;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable'));
-    }, pauseMs).unref();
+    this.#attempts.lost(live.since);
+    this.#attempts.later();
   }
 }
 

@@ -58,13 +58,13 @@ export class JoinedItems implements UpstreamItems {
   async find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined> {
     const named = kind === 'prompt' ? candidatesFor(name, this.#upstreams) : this.#upstreams;
     const candidates = [...named].map(([upstream]) => upstream);
-    return this.#soleOwner(await this.#gather(kind, (known) => known === name, candidates));
+    return this.#soleOwner(await this.#gatherGood(kind, (known) => known === name, candidates));
   }
 
   async findResource(uri: string): Promise<readonly UpstreamItem[]> {
     const [listed, made] = await Promise.all([
-      this.#gather('resource', (known) => known === uri),
-      this.#gather('resource_template', (template) => mayBecome(template, uri)),
+      this.#gatherGood('resource', (known) => known === uri),
+      this.#gatherGood('resource_template', (template) => mayBecome(template, uri)),
     ]);
     const first = this.#soleOwner([...listed, ...made]);
     if (first === undefined) return [];
@@ -87,6 +87,11 @@ export class JoinedItems implements UpstreamItems {
     const listings = this.#listings.get(upstream);
     if (what === 'prompts') listings?.prompt.changed();
     else [listings?.resource, listings?.resource_template].forEach((listing) => listing?.changed());
+  }
+
+  /** What any of them lists may be something else. */
+  outdate(): void {
+    for (const listings of this.#listings.values()) Object.values(listings).forEach((listing) => listing.changed());
   }
 
   /** Described once for each list that was read, however often the list is asked for; undefined when it has no digest. */
@@ -112,16 +117,28 @@ export class JoinedItems implements UpstreamItems {
     fits: (name: string) => boolean,
     of: readonly string[] = [...this.#listings.keys()],
   ): Promise<UpstreamItem[]> {
-    const lists = of.map(async (upstream) => {
-      const items = (await this.#listings.get(upstream)?.[kind].items()) ?? [];
+    await Promise.all(of.map(async (upstream) => this.#listings.get(upstream)?.[kind].items()));
+    return this.#known(kind, fits, of);
+  }
+
+  /** The same for a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_UNCHECKED`. */
+  async #gatherGood(kind: ItemKind, fits: (name: string) => boolean, of?: readonly string[]): Promise<UpstreamItem[]> {
+    const from = new Set((await this.#gather(kind, fits, of)).map(({ upstream }) => upstream));
+    await Promise.all([...from].map(async (upstream) => this.#listings.get(upstream)?.[kind].ensureGood()));
+    return this.#known(kind, fits, [...from]);
+  }
+
+  /** The same of what was listed last, whatever its age. */
+  #known(kind: ItemKind, fits: (name: string) => boolean, of: readonly string[]): UpstreamItem[] {
+    const { key } = LISTINGS[kind];
+    return of.flatMap((upstream) => {
       // An address means what it means wherever it is written, so it has no prefix.
       const start = kind === 'prompt' ? (this.#upstreams.get(upstream)?.start ?? '') : '';
-      const { key } = LISTINGS[kind];
+      const items = this.#listings.get(upstream)?.[kind].known ?? [];
       return items
         .filter((definition) => fits(`${start}${definition[key] as string}`))
         .flatMap((definition) => this.#describe({ kind, upstream, start }, definition) ?? []);
     });
-    return (await Promise.all(lists)).flat();
   }
 
   /**

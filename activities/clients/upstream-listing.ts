@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 import { atMost } from './patience.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 import { UpstreamList, type Listed } from './upstream-list.ts';
 
-/** How long a list is good whose upstream does not say when it changes. */
-const UNANNOUNCED_MS = 5_000;
+/** How long an upstream is left alone that did not list what it was asked for. */
 const RETRY_MS = 5_000;
 
 /** The three kinds of things that an upstream may list beside tools. */
@@ -26,9 +26,6 @@ export class UpstreamListing {
   readonly #log: Logger;
   readonly #list: UpstreamList;
   readonly #capability: Listed['capability'];
-  #reading: Promise<void> | undefined;
-  #isStale = true;
-  #goodUntil = Number.NEGATIVE_INFINITY;
   #failedAt: number | undefined;
 
   constructor(connection: UpstreamConnection, kind: keyof typeof LISTINGS, log: Logger) {
@@ -40,7 +37,12 @@ export class UpstreamListing {
 
   /** The list may be another one. */
   changed(): void {
-    this.#isStale = true;
+    this.#list.changed();
+  }
+
+  /** The last list, whatever its age. */
+  get known(): readonly JsonObject[] {
+    return this.#list.items ?? [];
   }
 
   /**
@@ -48,31 +50,41 @@ export class UpstreamListing {
    * to list it, and for no other: an upstream that hangs keeps nobody who reads from another waiting, but once.
    */
   async items(): Promise<readonly JsonObject[]> {
-    const now = performance.now();
-    const isGood = !this.#isStale && now < this.#goodUntil;
-    const hasJustFailed = this.#failedAt !== undefined && now - this.#failedAt < RETRY_MS;
-    if (!isGood && !hasJustFailed) {
-      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-      if (this.#failedAt === undefined) {
-        await atMost(this.#reading, this.#connection.patienceMs);
-      }
+    if (!this.#hasJustFailed()) {
+      const isWaitedFor = this.#failedAt === undefined;
+      await atMost(this.#ensureGood(), isWaitedFor ? this.#connection.patienceMs : 0);
     }
-    return this.#list.items ?? [];
+    return this.known;
+  }
+
+  /** Throws `ERR_UPSTREAM_UNCHECKED` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
+  async ensureGood(): Promise<void> {
+    let isGood = this.#list.isGood;
+    if (!isGood && !this.#hasJustFailed()) {
+      const reading = this.#ensureGood().then(() => (isGood = true));
+      await atMost(reading, this.#connection.patienceMs);
+    }
+    if (!isGood) {
+      throw new CountersignError('ERR_UPSTREAM_UNCHECKED', `the upstream server does not list its ${this.#capability}`);
+    }
+  }
+
+  #hasJustFailed(): boolean {
+    return this.#failedAt !== undefined && performance.now() - this.#failedAt < RETRY_MS;
+  }
+
+  #ensureGood(): Promise<void> {
+    return this.#list.ensureGood(() => this.#read());
   }
 
   async #read(): Promise<void> {
-    this.#isStale = false;
     try {
-      const client = await this.#connection.connect();
-      await this.#connection.read(client, this.#list);
-      const announced = this.#list.announcedBy(client.getServerCapabilities());
-      const isAnnounced = announced === undefined || announced.listChanged === true;
-      this.#goodUntil = isAnnounced ? Number.POSITIVE_INFINITY : performance.now() + UNANNOUNCED_MS;
+      await this.#connection.read(await this.#connection.connect(), this.#list);
       this.#failedAt = undefined;
     } catch (err) {
-      this.#isStale = true;
       if (this.#failedAt === undefined) this.#log.warn({ err }, `the upstream does not list its ${this.#capability}`);
       this.#failedAt = performance.now();
+      throw err;
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Client, SubscriptionFilter } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import { REST } from './upstream-list.ts';
 
 /** What an upstream says of that it has changed. */
 export type Changed = 'tools' | 'prompts' | 'resources';
@@ -16,8 +17,6 @@ const REFUSED_MS = 30_000;
 const LISTEN_TIMEOUT_MS = 10_000;
 /** Changes that are announced within this time, in milliseconds, are carried out together. */
 const TOGETHER_MS = 50;
-/** A list is left alone for so many times as long as reading it took: no upstream makes us read its list for more than a fifth of the time. */
-const REST = 4;
 
 /**
  * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present

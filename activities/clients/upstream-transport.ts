@@ -14,6 +14,8 @@ export interface UpstreamLimits {
   readonly maxMessageBytes: number;
   /** Tools that it may list; likewise prompts, resources and resource templates. */
   readonly maxListItems: number;
+  /** Seconds after which one of its lists is read anew before it is used. Zero: before each use. */
+  readonly maxListAgeSeconds: number;
   /** Messages read in a second. */
   readonly maxMessagesPerSecond: number;
 }

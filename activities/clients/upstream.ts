@@ -11,7 +11,7 @@ import { JoinedItems } from './upstream-items.ts';
 import type { Changed } from './upstream-notices.ts';
 import type { UpstreamServer } from './upstream-transport.ts';
 
-/** How long a call waits for the first list of tools of the upstream it names. */
+/** How long a call waits for the list of tools of the upstream it names. */
 const FIND_PATIENCE_MS = 15_000;
 
 /** An upstream as the configuration names it. */
@@ -28,6 +28,8 @@ export interface UpstreamPool extends Upstreams, UpstreamRelay {
   refused(): readonly RefusedTool[];
   /** Calls back whenever the tools, the prompts, or the resources and their templates may have changed. Answers how to stop that. */
   onChange(listener: (what: Changed) => void): () => void;
+  /** Has everything that the upstreams list read anew before it is used again. */
+  outdate(): void;
   close(): Promise<void>;
 }
 
@@ -44,18 +46,12 @@ export function createUpstreams(
   { settings, fitsOutput }: ToolKnowledge,
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
-  const mounted = new Map<string, Mounted>();
   let offered: OfferedTools = { known: new Map(), refused: [] };
-  const onChanged = (upstream: string, what: Changed) => {
+  const mounted = mount(servers, log, (upstream, what) => {
     if (what === 'tools') offered = sortOut(mounted, settings, log);
     else items.changed(upstream, what);
     for (const listener of listeners) listener(what);
-  };
-  for (const [upstream, { prefix = upstream, ...server }] of Object.entries(servers)) {
-    const onChange = (what: Changed) => onChanged(upstream, what);
-    const connection = new UpstreamConnection(server, log.child({ upstream }), onChange);
-    mounted.set(upstream, { connection, start: startOf(prefix) });
-  }
+  });
   const items = new JoinedItems(mounted, log);
   const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
@@ -64,13 +60,16 @@ export function createUpstreams(
     items,
 
     async tools() {
-      await Promise.all(connections().map((connection) => atMost(connection.connect(), connection.patienceMs)));
+      await Promise.all(connections().map((connection) => atMost(connection.ensureGoodTools(), connection.patienceMs)));
       return [...offered.known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
     },
 
     async find(name, options) {
-      const candidates = candidatesFor(name, mounted).map(([, { connection }]) => connection);
-      await lookAt(candidates, { live: options?.live, isKnown: offered.known.has(name) });
+      const known = offered.known.get(name);
+      // A call of a tool that is known waits for no other upstream than its own.
+      const owner = options?.live ? undefined : known && mounted.get(known.upstream);
+      const candidates = owner ? [owner] : candidatesFor(name, mounted).map(([, candidate]) => candidate);
+      await Promise.all(candidates.map(({ connection }) => lookAt(connection, options?.live)));
       return offered.known.get(name);
     },
 
@@ -81,26 +80,44 @@ export function createUpstreams(
       return () => void listeners.delete(listener);
     },
 
+    outdate() {
+      for (const connection of connections()) connection.outdate();
+      items.outdate();
+    },
+
     async close() {
       await Promise.all(connections().map((connection) => connection.close()));
     },
   };
 }
 
-/** Connects an upstream that never listed its tools. Throws `ERR_UPSTREAM_UNAVAILABLE` when that takes too long. */
-async function firstAnswer(connection: UpstreamConnection): Promise<void> {
-  await atMost(connection.connect(), FIND_PATIENCE_MS);
-  if (connection.tools !== undefined) return;
-  throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
+/** Nothing is connected, and `onChanged` is not called, before something is asked for. */
+function mount(
+  servers: Readonly<Record<string, ConfiguredUpstream>>,
+  log: Logger,
+  onChanged: (upstream: string, what: Changed) => void,
+): ReadonlyMap<string, Mounted> {
+  return new Map(
+    Object.entries(servers).map(([upstream, { prefix = upstream, ...server }]) => {
+      const onChange = (what: Changed) => onChanged(upstream, what);
+      const connection = new UpstreamConnection(server, log.child({ upstream }), onChange);
+      return [upstream, { connection, start: startOf(prefix) }];
+    }),
+  );
 }
 
-/** Looks whether one of these upstreams has a tool: with `live` now, else only at those that never listed theirs. */
-async function lookAt(
-  candidates: readonly UpstreamConnection[],
-  { live, isKnown }: { live: boolean | undefined; isKnown: boolean },
-): Promise<void> {
-  if (live) await Promise.all(candidates.map((connection) => connection.refresh()));
-  if (live || isKnown) return;
-  const unread = candidates.filter((connection) => connection.tools === undefined);
-  await Promise.all(unread.map((connection) => firstAnswer(connection)));
+/**
+ * Has the upstream's list of tools read when it is too old; with `live`, in any case. Throws `ERR_UPSTREAM_UNAVAILABLE` or
+ * `ERR_UPSTREAM_UNCHECKED` when that fails or takes too long.
+ */
+async function lookAt(connection: UpstreamConnection, live = false): Promise<void> {
+  if (live) return void (await connection.refresh());
+  let isGood = false;
+  const reading = connection.ensureGoodTools().then(() => (isGood = true));
+  await atMost(reading, FIND_PATIENCE_MS);
+  if (isGood) return;
+  const isFirst = connection.tools === undefined;
+  if (isFirst)
+    throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
+  throw new CountersignError('ERR_UPSTREAM_UNCHECKED', 'the upstream server does not list its tools now');
 }

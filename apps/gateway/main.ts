@@ -211,7 +211,11 @@ export async function serveGateway(
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
-    signature.onChange((what) => protocol.notify[`${what}Changed`]()),
+    signature.onChange((what) => {
+      // What was accepted just now was read just now, too, and may be newer than what is known here.
+      upstreams.outdate();
+      protocol.notify[`${what}Changed`]();
+    }),
   ];
   const app = createGatewayApp({
     config,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { CountersignError } from '../../workflows/domain/errors.ts';
+import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { GatedCalls, GatedCallView } from '../../workflows/domain/ports.ts';
 import type { InvocationResult, Upstreams } from '../../workflows/domain/upstream-ports.ts';
@@ -96,6 +96,7 @@ function withheldTask({ result, error, inputRequests, ...task }: UpstreamTask): 
 }
 
 function unlessUnreachable(error: unknown): undefined {
-  if (error instanceof CountersignError && error.code === 'ERR_UPSTREAM_UNAVAILABLE') return undefined;
+  const codes: readonly ErrorCode[] = ['ERR_UPSTREAM_UNAVAILABLE', 'ERR_UPSTREAM_UNCHECKED'];
+  if (error instanceof CountersignError && codes.includes(error.code)) return undefined;
   throw error;
 }

@@ -102,7 +102,9 @@ it('a list whose pages are empty is given up after a thousand of them', async ()
   const list = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
   let pages = 0;
   const ask = async () => ((pages += 1), { tools: [], nextCursor: 'again' });
-  await expect(list.read(ask, { maxMessageBytes: 1_000_000, maxListItems: 10 })).rejects.toThrow('1000 pages');
+  await expect(list.read(ask, { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 })).rejects.toThrow(
+    '1000 pages',
+  );
   expect([pages, list.items]).toEqual([1_000, undefined]);
 });
 

@@ -48,6 +48,7 @@ describe('an upstream of the present revision', () => {
     await untilFound(upstreams, 'up__bank__transfer');
     let changes = 0;
     upstreams.onChange((what) => void (changes += what === 'tools' ? 1 : 0));
+    gateway.world.listed = gateway.world.listed.slice(0, 1);
     await waitFor(() => {
       for (const listener of gateway.world.changeListeners) listener('tools');
       return changes > 0;

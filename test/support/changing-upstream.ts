@@ -38,8 +38,22 @@ export const RESOURCE = 'desk://1';
 export const TEMPLATE = 'desk://drawers/{drawer}';
 export const FROM_TEMPLATE = 'desk://drawers/7';
 
+/**
+ * How the server tells of changes: on a stream that it is asked for; in the same words, but it refuses each such stream; or it
+ * does not claim to. The last one speaks earlier revisions only, without sessions, and answers GET with 405.
+ */
+export const NOTICES = ['told', 'refused', 'none', 'stateless'] as const;
+export type Notices = (typeof NOTICES)[number];
+
+/** What the server of a kind that sends no notices answers in place of the official package. `undefined`: nothing. */
+function refusalOf(notices: Notices, method: string | undefined): number | undefined {
+  if (method === 'subscriptions/listen' && notices !== 'told') return -32_601;
+  return method === 'server/discover' && notices === 'stateless' ? -32_601 : undefined;
+}
+
 /** A server on the official package with a tool, `pay`, and more, whose descriptions a test changes while it runs. */
-export async function startChangingUpstream(original: Description) {
+export async function startChangingUpstream(original: Description, notices: Notices = 'told') {
+  const listChanged = notices !== 'none';
   const upstream = {
     described: original as Description | undefined,
     calls: 0,
@@ -49,14 +63,18 @@ export async function startChangingUpstream(original: Description) {
     reads: 0,
     /** When it resolves, the tool is listed. */
     onList: (): Promise<void> => Promise.resolve(),
+    /** When it resolves, the tool answers. */
+    onCall: (): Promise<void> => Promise.resolve(),
+    /** How often the tools were listed. */
+    lists: 0,
   };
   const handler = createMcpHandler(() => {
     const server = new McpServer(
       { name: 'changing', version: '1.0.0' },
       {
         capabilities: {
-          tools: { listChanged: true },
-          ...(upstream.described?.items && { prompts: { listChanged: true }, resources: { listChanged: true } }),
+          tools: { listChanged },
+          ...(upstream.described?.items && { prompts: { listChanged }, resources: { listChanged } }),
         },
       },
     );
@@ -65,6 +83,7 @@ export async function startChangingUpstream(original: Description) {
     const inputSchema = fromJsonSchema({ type: 'object', properties });
     server.registerTool('pay', { description, inputSchema, annotations }, async () => {
       upstream.calls += 1;
+      await upstream.onCall();
       return { content: [{ type: 'text', text: 'paid' }] };
     });
     if (items !== undefined) addItems(server, items, () => (upstream.reads += 1));
@@ -75,8 +94,15 @@ export async function startChangingUpstream(original: Description) {
   const node = toNodeHandler(handler);
   const streams = new Set<Response>();
   app.all('/mcp', async (request, response) => {
-    const { method } = (request.body ?? {}) as { method?: string };
-    if (method === 'tools/list') await upstream.onList();
+    const { method, id } = (request.body ?? {}) as { method?: string; id?: unknown };
+    const code = refusalOf(notices, method);
+    if (code !== undefined)
+      return void response.json({ jsonrpc: '2.0', id, error: { code, message: 'no such method' } });
+    if (request.method === 'GET' && notices !== 'told') return void response.status(405).end();
+    if (method === 'tools/list') {
+      upstream.lists += 1;
+      await upstream.onList();
+    }
     if (method === 'tools/call') upstream.headers.push(request.headers);
     if (method === 'subscriptions/listen') streams.add(response);
     await node(request, response, request.body);

@@ -192,6 +192,7 @@ export class FakeWorld {
       findResource: async () => [],
       ask: async () => ({ kind: 'not_sent', cause: 'there is nothing to ask for' }),
     },
+    outdate: () => undefined,
     onChange: (listener) => {
       this.changeListeners.add(listener);
       return () => void this.changeListeners.delete(listener);

@@ -61,10 +61,11 @@ export interface UpstreamItems {
   mayHave(capability: 'prompts' | 'resources' | 'completions'): boolean;
   /** Everything of this kind that can be reached, sorted by name. */
   list(kind: ItemKind): Promise<readonly UpstreamItem[]>;
+  /** From a list that is not older than the limit of its upstream. Throws `ERR_UPSTREAM_UNCHECKED`: then nothing may be sent. */
   find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined>;
   /**
    * What one upstream lists under this address; else every template of it from which the address may have been made. Nothing
-   * when none has it, or several do.
+   * when none has it, or several do. Throws as `find` does.
    */
   findResource(uri: string): Promise<readonly UpstreamItem[]>;
   /** Sends once, and never repeats. */
@@ -103,8 +104,8 @@ export interface Upstreams {
   /** Every tool of every upstream that can be reached, under its public name. */
   tools(): Promise<readonly UpstreamTool[]>;
   /**
-   * The tool with this public name, from the last answer its upstream gave. With `live`, from an upstream that is
-   * reached now: throws `ERR_UPSTREAM_UNAVAILABLE` when it is not.
+   * The tool with this public name, from a list that is not older than the limit of its upstream; with `live`, from one that is
+   * read now. Throws `ERR_UPSTREAM_UNAVAILABLE` or `ERR_UPSTREAM_UNCHECKED` when there is none: then nothing may be sent.
    */
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**

@@ -29,6 +29,11 @@ const limits = z
       .default(10 * 1024 * 1024),
     /** Tools it may list, over all pages; likewise prompts, resources and resource templates. A longer list is refused whole. */
     maxListItems: z.number().int().positive().default(5_000),
+    /**
+     * Seconds after which one of its lists is read anew, before a call or a list needs it. Sooner where the server says so by
+     * `ttlMs` (SEP-2549), though not sooner than after a second. Zero: before each call.
+     */
+    maxListAgeSeconds: z.number().int().nonnegative().default(30),
     /** Messages (lines) of a program or a stream that are read in a second; a large one counts as several. The rest waits. */
     maxMessagesPerSecond: z.number().int().positive().default(2_000),
   })
