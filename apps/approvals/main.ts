@@ -9,6 +9,7 @@ import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
+import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
@@ -104,7 +105,7 @@ export async function startApprovals(
     });
     const { urls, keyUrls } = config;
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
-    const server = await listen(app, { host: config.host, port: config.approvals.port, urls: addresses });
+    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, log));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
     const temporal = { ...config.temporal, address: temporalAddress };

@@ -8,6 +8,7 @@ import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { openDirectory } from '../shared/directory/source.ts';
+import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { auditAssets } from './assets.ts';
@@ -59,7 +60,7 @@ export async function startAudit(
     log,
   });
   try {
-    const server = await listen(app, { host: config.host, port: config.audit.port, urls: [url] });
+    const server = await listen(app, openTo(config, { port: config.audit.port, urls: [url] }, log));
     log.info({ url }, 'the audit application is listening');
     return { name: 'audit', stop: () => server.close().finally(release) };
   } catch (error) {

@@ -12,6 +12,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { scopesFor } from '../shared/auth/resources.ts';
 import type { Config } from '../shared/config/config.ts';
+import { senderIsKnown } from '../shared/http/address-limit.ts';
 import { bearerVerifier, type TokenVerifier } from './caller.ts';
 import { INTERNAL_ERROR, OWN_TOOLS } from './wire/identifiers.ts';
 
@@ -49,6 +50,7 @@ export function authenticate({ config, verifier, log }: AuthenticationDeps): Req
         log.info(MISSING_SCOPE, 'an access token is refused: it lacks a scope');
       return challenge(response, error, options);
     }
+    senderIsKnown(response);
     next();
   };
 }

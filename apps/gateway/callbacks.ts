@@ -1,7 +1,10 @@
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import type * as z from 'zod';
 import type { GatedCalls } from '../../workflows/domain/ports.ts';
+import { bodyFaultOf } from '../shared/http/body-fault.ts';
+import { parseFaithful } from '../shared/http/faithful-json.ts';
 import { readSignedMessage } from '../shared/http/webhook-signature.ts';
 import { sha256 } from '../shared/sha256.ts';
 import { callbackBody } from './wire/schemas.ts';
@@ -24,15 +27,15 @@ export function receiveCallback(deps: {
       response.status(401).json({ error: 'the signature is not valid' });
       return;
     }
-    const body = callbackBody.safeParse(parseJson(message.text));
-    if (!body.success) {
-      response.status(400).json({ error: 'the body names no task' });
+    const body = read(message.text);
+    if (typeof body === 'string') {
+      response.status(400).json({ error: body });
       return;
     }
     const verdict = await deps.gatedCalls.acceptCallback({
       webhookId: message.webhookId,
       bodyDigest: `sha-256:${sha256(message.text)}`,
-      accessRequestId: body.data.task.id,
+      accessRequestId: body.task.id,
     });
     if (verdict === 'conflict') {
       deps.log.warn('a callback repeated the id of another one with a different body');
@@ -44,10 +47,12 @@ export function receiveCallback(deps: {
   };
 }
 
-function parseJson(text: string): unknown {
+/** What the body says, or what is wrong with it. */
+function read(text: string): z.infer<typeof callbackBody> | string {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    const body = callbackBody.safeParse(parseFaithful(text));
+    return body.success ? body.data : 'the body names no task';
+  } catch (error) {
+    return bodyFaultOf(error)?.message ?? 'the body cannot be read';
   }
 }

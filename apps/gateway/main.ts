@@ -19,6 +19,7 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
+import { openTo } from '../shared/http/address-limit.ts';
 import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
@@ -226,7 +227,7 @@ export async function serveGateway(
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     log,
   });
-  const http = await listen(app, { host: config.host, port: config.gateway.port });
+  const http = await listen(app, openTo(config, config.gateway, log));
   log.info({ url: config.urls.mcp }, 'the gateway is listening');
   return {
     name: 'gateway',

@@ -12,8 +12,8 @@ import { isDatabaseAway } from '../../workflows/domain/errors.ts';
 import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bearerAmong, bearerHolderOf } from '../shared/http/bearer.ts';
 import { bodyFaultOf } from '../shared/http/body-fault.ts';
+import { refuseUnfaithfulOfService } from '../shared/http/faithful-json.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
-import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { traced } from '../shared/http/traced.ts';
 import { decideBatch } from './batch.ts';
 import type { WithPolicies } from './decide-in-force.ts';
@@ -94,7 +94,7 @@ function createApi(http: PdpHttp): express.Router {
     authenticate(http),
     limits.admit,
     requireJson,
-    express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
+    express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithfulOfService }),
   ];
   const api = express.Router();
   const post = (path: string, answer: (body: unknown, requester: string) => Promise<object>) =>

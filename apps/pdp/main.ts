@@ -6,6 +6,7 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
+import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
@@ -130,7 +131,7 @@ export async function startPdp(
   try {
     const app = await createApp(config, secrets, { parts, log });
     const addresses = [config.urls.pdp, config.keyUrls.pdp];
-    const server = await listen(app, { host: config.host, port: config.pdp.port, urls: addresses });
+    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, log));
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();

@@ -9,6 +9,7 @@ interface Settings extends Partial<Config['gateway']> {
   readonly tools?: Readonly<Record<string, object>>;
   readonly mcpServers?: Readonly<Record<string, object>>;
   readonly identity?: object;
+  readonly addresses?: object;
 }
 
 /** The real gateway on a free port, over fake ports. */
@@ -31,9 +32,9 @@ export class GatewayUnderTest {
     return this.#urls?.mcp ?? 'not started';
   }
   async start(): Promise<void> {
-    const { tools = {}, mcpServers = {}, identity = {}, ...settings } = this.#settings;
+    const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
-    const config = parseConfig({ gateway, tools, mcpServers, identity }, { baseDir: '/', stateDir: '/' });
+    const config = parseConfig({ gateway, tools, mcpServers, identity, addresses }, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(
       config,

@@ -91,6 +91,7 @@ export async function startTestPdp(
     limits?: Partial<Parameters<typeof createLimits>[0]>;
     enforcementPoints?: readonly EnforcementPoint[];
     signMetadata?: boolean;
+    maxBodyBytes?: number;
   } = {},
 ) {
   const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
@@ -137,7 +138,7 @@ export async function startTestPdp(
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
     limits,
     maxBatchEntries: 256,
-    maxBodyBytes: 100_000,
+    maxBodyBytes: of.maxBodyBytes ?? 100_000,
     log,
   });
   const server = await serve(app);

@@ -1,59 +1,101 @@
-/** Why a JSON text would be read as something else than it says. Names that `bodyFaultOf` knows. */
-export type Unfaithful = 'body.member_twice' | 'body.member_lost' | 'body.number_inexact' | 'body.too_deep';
+/** Why a JSON text would be read as something else than it says, or not be read at all. Names that `bodyFaultOf` knows. */
+export type Unfaithful =
+  | 'body.marked'
+  | 'body.member_twice'
+  | 'body.member_lost'
+  | 'body.number_inexact'
+  | 'body.character_broken'
+  | 'body.too_deep'
+  | 'body.too_many';
 
-/** Levels of objects and lists in one another. Whoever walks through far deeper ones by calling itself runs out of stack. */
-const MAX_DEPTH = 200;
+/** Levels of objects and lists in one another. A function that walks through far deeper ones by calling itself runs out of stack. */
+export const MAX_LEVELS = 200;
 
 /**
- * The next thing of a JSON text that matters here: a string and whether it names a member, a number, or a bracket. A string
- * that is never closed goes to the end of the text: were it passed over, each quote in it would be tried anew, and a text of
+ * Members of objects and elements of lists, all of one text together. What is done with a text grows with them and not with its
+ * bytes, and nothing else is done in a process meanwhile: a third of a million of them cost seconds.
+ */
+export const MAX_MEMBERS = {
+  /** Of what anybody sends: calls, votes, callbacks, signed messages. */
+  message: 10_000,
+  /** Of what services say to one another: a batch of questions, each with the arguments of a call; their answers. */
+  service: 50_000,
+} as const;
+
+/**
+ * The next thing of a JSON text that matters here: a string and whether it names a member, a number, a bracket, or a word. A
+ * string that is never closed goes to the end of the text: were it passed over, each quote in it would be tried anew, and a text of
  * quotes take quadratic time.
  */
-const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}[\]]/gs;
+const TOKEN = /"((?:[^"\\]|\\.)*)(?:"(\s*:)?|\\?$)|-?\d[\d.eE+-]*|[{}[\]]|[a-z]+/gs;
 
 /**
  * What is approved is what was asked for only if nothing is lost in reading it. `JSON.parse` keeps the last of two
  * members with one name, and the nearest double of a whole number that is too long, and says so in neither case
- * (RFC 7493 sections 2.2 and 2.3 forbid both). A member called `__proto__` is lost as soon as somebody copies its object. A text that is no JSON at all is the parser's to refuse.
+ * (RFC 7493 sections 2.1 to 2.3 forbid both, and half a character). A member called `__proto__` is lost as soon as its object is
+ * copied. A text that is no JSON at all is the parser's to refuse.
+ *
+ * @param maxMembers Of `MAX_MEMBERS`.
  */
-export function unfaithful(text: string): Unfaithful | undefined {
-  const [first] = faultsIn(text);
+export function unfaithful(text: string, maxMembers: number = MAX_MEMBERS.message): Unfaithful | undefined {
+  const [first] = faultsIn(text, maxMembers);
   return first;
 }
 
-/** Whether a JSON text says two things at once: an object in it has two members of one name, and readers differ in which one counts. */
+const SAYS_TWO_THINGS: readonly Unfaithful[] = ['body.member_twice', 'body.too_deep', 'body.too_many'];
+
+/**
+ * Whether a JSON text of another service cannot be used: an object in it has two members of one name, of which each reader takes
+ * another, or it is too deep or too long to be looked through.
+ */
 export function isAmbiguous(text: string): boolean {
-  for (const fault of faultsIn(text)) if (fault === 'body.member_twice' || fault === 'body.too_deep') return true;
+  for (const fault of faultsIn(text, MAX_MEMBERS.service)) if (SAYS_TWO_THINGS.includes(fault)) return true;
   return false;
 }
 
-/** Every fault, in the order of the text. Nothing is looked at below what is too deep. */
-function* faultsIn(text: string): Generator<Unfaithful, void> {
+/** Every fault, in the order of the text. Nothing is looked at behind what is too much, or behind the end. */
+function* faultsIn(text: string, maxMembers: number): Generator<Unfaithful, void> {
+  // Parsers differ in whether it is a part of the text. @see RFC 8259, section 8.1
+  if (text.startsWith('\uFEFF')) yield 'body.marked';
   /** The names in each object that is open, and nothing for a list. */
   const levels: (Set<string> | undefined)[] = [];
+  let [names, values] = [0, 0];
   for (const [token, content, colon] of text.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') {
+      if (levels.pop() === undefined && levels.length === 0 && values === 0) return;
+      continue;
+    }
+    if (colon === undefined) values += 1;
+    else names += 1;
+    // What holds everything is in nothing.
+    if (Math.max(names, values - 1) > maxMembers) {
+      yield 'body.too_many';
+      return;
+    }
     if (token === '{' || token === '[') {
       levels.push(token === '{' ? new Set() : undefined);
-      if (levels.length <= MAX_DEPTH) continue;
+      if (levels.length <= MAX_LEVELS) continue;
       yield 'body.too_deep';
       return;
-    } else if (token === '}' || token === ']') levels.pop();
-    else if (content === undefined) {
-      if (!isKept(token)) yield 'body.number_inexact';
-    } else if (colon !== undefined) {
-      const name = content.includes('\\') ? decoded(content) : content;
-      if (name === '__proto__') yield 'body.member_lost';
-      if (!addTo(levels.at(-1), name)) yield 'body.member_twice';
-    }
+    } else if (content !== undefined) yield* faultsOfString(content, colon === undefined ? undefined : levels.at(-1));
+    else if (!isKept(token)) yield 'body.number_inexact';
   }
 }
 
-/** Whether the name is new to the object. */
-function addTo(members: Set<string> | undefined, name: string | undefined): boolean {
-  if (members === undefined || name === undefined) return true;
-  if (members.has(name)) return false;
-  members.add(name);
-  return true;
+/** A surrogate without the other one: in UTF-8 there is no such thing. */
+const HALF_A_CHARACTER = /\p{Surrogate}/u;
+
+/** @param members Of the object in which the string names one. */
+function* faultsOfString(content: string, members: Set<string> | undefined): Generator<Unfaithful, void> {
+  const isEscaped = content.includes('\\');
+  if (members === undefined && !isEscaped) return;
+  const said = isEscaped ? decoded(content) : content;
+  if (said === undefined) return;
+  if (isEscaped && HALF_A_CHARACTER.test(said)) yield 'body.character_broken';
+  if (members === undefined) return;
+  if (said === '__proto__') yield 'body.member_lost';
+  if (members.has(said)) yield 'body.member_twice';
+  members.add(said);
 }
 
 /** Escapes may hide that two names are one. */

@@ -12,7 +12,8 @@ import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts'
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import type { ClientRight } from '../../shared/config/access-request-settings.ts';
 import { bearerAmong, bearerHolderOf } from '../../shared/http/bearer.ts';
-import { bodyFaultOf, type BodyFault } from '../../shared/http/body-fault.ts';
+import { bodyFaultOf, NOT_JSON, type BodyFault } from '../../shared/http/body-fault.ts';
+import { refuseUnfaithfulOfService } from '../../shared/http/faithful-json.ts';
 import { noStore } from '../../shared/http/page-headers.ts';
 import type { RateLimit } from '../../shared/http/rate-limit.ts';
 import { CATALOGS_PATH } from '../catalogs/endpoint.ts';
@@ -62,7 +63,10 @@ export function accessRequestRouter(http: AccessRequestHttp): Router {
     response.type(REVOCATIONS_TYPE).send(await http.revocations());
   });
   router.use(['/requests', '/catalogs'], authenticate(http), noStore, limitRate(http));
-  const body = (limit: number | string) => [requireJson, express.json({ limit, inflate: false })];
+  const body = (limit: number | string) => [
+    requireJson,
+    express.json({ limit, inflate: false, verify: refuseUnfaithfulOfService }),
+  ];
   router.post(api.base, mayDo('submit'), body(http.maxBodyBytes), submit(http));
   router.get(api.one, mayDo('status'), show(http));
   router.get(api.resolution, mayDo('resolution'), showResolution(http));
@@ -184,7 +188,7 @@ const requireJson: RequestHandler = (request, _response, next) => {
 
 /** Where the title says it all there is no detail. */
 function problemOf({ kind, status, message }: BodyFault): Problem {
-  if (kind === 'malformed') return new Problem(400, 'the body is not a JSON object');
+  if (kind === 'malformed') return new Problem(400, message === NOT_JSON ? 'the body is not a JSON object' : message);
   return status === 400 ? new Problem(400, message) : new Problem(status);
 }
 

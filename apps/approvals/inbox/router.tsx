@@ -1,6 +1,7 @@
 import express, { type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
+import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import type { BreakGlass } from '../break-glass.ts';
@@ -40,7 +41,7 @@ export function inboxRouter(http: InboxHttp): Router {
   router.get('/requests', voter, list(http));
   router.get('/requests/:id', voter, show(http));
   const parsed = [
-    express.json({ limit: MAX_BODY, inflate: false }),
+    express.json({ limit: MAX_BODY, inflate: false, verify: refuseUnfaithful }),
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
     csrfProtection,
   ];

@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import * as z from 'zod';
 import { csrfProtection } from '../../shared/http/csrf.ts';
+import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { WITHDRAWALS, type Withdraw, type Withdrawal } from '../withdraw.ts';
@@ -20,7 +21,7 @@ const bodySchema = z.object({ reason: z.string().max(2_000).optional() }).option
 export function withdrawalRouter(http: WithdrawalHttp, approver: RequestHandler[]): Router {
   const router = express.Router();
   const read = [
-    express.json({ limit: MAX_BODY, inflate: false }),
+    express.json({ limit: MAX_BODY, inflate: false, verify: refuseUnfaithful }),
     express.urlencoded({ limit: MAX_BODY, extended: false, inflate: false }),
   ];
   for (const what of WITHDRAWALS) {

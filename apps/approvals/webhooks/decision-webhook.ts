@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { bodyFaultOf } from '../../shared/http/body-fault.ts';
+import { parseFaithful } from '../../shared/http/faithful-json.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
@@ -71,10 +73,15 @@ export function decisionWebhookRouter({ store, castVote, findApprover, secret, l
 
 function readDecision(text: string): z.infer<typeof decisionSchema> {
   try {
-    return decisionSchema.parse(JSON.parse(text));
+    return decisionSchema.parse(parseFaithful(text));
   } catch (error) {
     const faults =
       error instanceof z.ZodError ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`) : [];
-    throw new Refusal(400, 'This is not a decision', faults.join('; ') || 'Send JSON.');
+    const fault = bodyFaultOf(error);
+    throw new Refusal(
+      400,
+      'This is not a decision',
+      faults.join('; ') || `Send JSON that is read as it is written: ${fault?.message}.`,
+    );
   }
 }

@@ -4,6 +4,7 @@ import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signatur
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings } from './access-request-settings.ts';
 import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';
+import { addressSettings } from './address-settings.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
 import { catalogSettings, withAbsoluteCatalogs } from './catalog-settings.ts';
 import { withAbsoluteCertificate } from './engine-settings.ts';
@@ -88,6 +89,7 @@ export const configSchema = z.strictObject({
     })
     .superRefine(checkResolvers)
     .prefault({}),
+  addresses: addressSettings,
   audit: z
     .strictObject({
       port: port.default(4103),

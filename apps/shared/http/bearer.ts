@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { senderIsKnown } from './address-limit.ts';
 import { Refusal } from './refusal.ts';
 
 /** The bearer token of a request; undefined when it has none, or a credential of another kind. @see RFC 6750 */
@@ -44,6 +45,7 @@ export function bearerAmong<Holder extends { readonly token: string }>(
     const [known] = expected.filter((one) => timingSafeEqual(digest, one.digest));
     if (given !== undefined && known !== undefined) {
       response.locals['bearerHolder'] = known.holder;
+      senderIsKnown(response);
       return next();
     }
     challenge(response, realm, given === undefined ? undefined : 'invalid_token');

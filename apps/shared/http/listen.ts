@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { serverOptionsFor } from './express-classes.ts';
 import { forHosts, hostsOf } from './known-hosts.ts';
@@ -15,6 +15,9 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** Looks at a request before anything else does: has it served, or answers it. */
+export type Admit = (request: IncomingMessage, response: ServerResponse, serve: () => void) => void;
+
 const GRACE_MS = 3_000;
 /**
  * In milliseconds. How long a connection on which nothing is asked stays open: longer than agents pause between two polls, and
@@ -22,18 +25,20 @@ const GRACE_MS = 3_000;
  */
 const KEPT_OPEN_MS = 75_000;
 
-interface ListenOptions {
+/** Where a server listens, and what becomes of its requests. */
+export interface Listening {
   readonly host: string;
   readonly port: number;
   readonly graceMs?: number;
   /** Addresses that lead here. Requests that name another host are refused. Default: they are not looked at. */
   readonly urls?: readonly string[];
+  readonly admit?: Admit;
 }
 
 /** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
 export async function listen(
   app: RequestListener,
-  { host, port, urls, graceMs = GRACE_MS }: ListenOptions,
+  { host, port, urls, graceMs = GRACE_MS, admit = (_request, _response, serve) => serve() }: Listening,
 ): Promise<HttpServer> {
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
@@ -54,7 +59,8 @@ export async function listen(
       if (closing) setImmediate(() => server.closeIdleConnections());
     });
   });
-  server.on('request', urls === undefined ? app : forHosts(hostsOf(host, urls), app));
+  const serve = urls === undefined ? app : forHosts(hostsOf(host, urls), app);
+  server.on('request', (request, response) => admit(request, response, () => void serve(request, response)));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
-import { bodyFaultOf, type BodyFault } from '../http/body-fault.ts';
+import { bodyFaultOf, NOT_JSON, type BodyFault } from '../http/body-fault.ts';
 import { Refusal } from '../http/refusal.ts';
 import { Page, renderPage } from './layout.tsx';
 
@@ -44,7 +44,10 @@ function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error;
   if (isDatabaseAway(error)) return away();
   const fault = bodyFaultOf(error);
-  return fault && BODY_REFUSALS[fault.kind];
+  if (fault === undefined) return undefined;
+  const refusal = BODY_REFUSALS[fault.kind];
+  if (fault.kind !== 'malformed' || fault.message === NOT_JSON) return refusal;
+  return new Refusal(refusal.status, refusal.message, `Send it otherwise: ${fault.message}.`);
 }
 
 const away = () =>

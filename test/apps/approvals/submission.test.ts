@@ -173,7 +173,7 @@ describe('submission of an access request [ARAP-BND-01, ARAP-BND-04, ARAP-BND-13
     ['callback.endpoint: not registered', { callback: { endpoint: 'http://169.254.169.254/latest' } }],
     ['client.actor.id:', { client: { actor: { issuer: 'x' } } }],
     ['resource.id: no control', { resource: { type: 'tool', id: 'a\u0000b' } }],
-    ['invalid string', { note: '\ud800' }],
+    ['half a character', { note: '\ud800' }],
   ])('answers a malformed request with what is wrong with it: %s', async (detail, change) => {
     const changed = { ...(await service.submission()), ...(change as object) };
     const answer = await service.submit(changed);

@@ -39,9 +39,13 @@ describe('a broken request', () => {
     [
       'half a character in an id',
       { ...small(), subject: { type: 'identity', id: '\ud800' } },
-      'subject.id: is not well-formed Unicode',
+      'the body has half a character (a surrogate without the other one)',
     ],
-    ['a thousand levels', `{"context":${'['.repeat(1_000)}${']'.repeat(1_000)}}`, 'the body has too many levels'],
+    [
+      'a thousand levels',
+      `{"context":${'['.repeat(1_000)}${']'.repeat(1_000)}}`,
+      'the body has more than 200 levels of objects and lists: send it with fewer',
+    ],
   ])(
     'is answered with 400 and a message: %s [AZ-IM-01, AZ-IM-02, AZ-IM-03, AZ-EV-02, AZ-TR-05, AZ-TR-06, AZ-TR-09, AZ-BX-09]',
     async (_name, body, message) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isAmbiguous, unfaithful } from '../../../workflows/domain/faithful-json.ts';
+import { isAmbiguous, MAX_MEMBERS, unfaithful } from '../../../workflows/domain/faithful-json.ts';
 
 describe('a text that is read as it is written', () => {
   it.each([
@@ -13,6 +13,7 @@ describe('a text that is read as it is written', () => {
     '{"a":0.1000000000000000055,"b":-0,"c":5e-324,"d":3.141592653589793238,"e":0.0}',
     '{"a" : 1 ,\n "A":1}',
     '{"constructor":2,"prototype":"__proto__"}',
+    '{"a":"\\ud83d\\ude00","b":"\\\\ud800"}',
     // No JSON: the parser says so.
     '{"a":-}',
     '{"a',
@@ -39,6 +40,10 @@ describe('a text that is not', () => {
     ['12345678901234567890', 'body.number_inexact'],
     ['{"a":1e400}', 'body.number_inexact'],
     ['[-1e309]', 'body.number_inexact'],
+    ['\uFEFF{}', 'body.marked'],
+    ['"\\ud800"', 'body.character_broken'],
+    ['{"a\\udc00":1}', 'body.character_broken'],
+    ['["\\ude00\\ud83d"]', 'body.character_broken'],
   ])('%s', (text, why) => {
     expect(unfaithful(text)).toBe(why);
   });
@@ -56,13 +61,39 @@ it('has two hundred levels at most, whatever they are of', () => {
   expect(unfaithful(`["${'['.repeat(201)}"${',[]'.repeat(201)}]`)).toBeUndefined();
 });
 
+describe('has ten thousand members and elements at most', () => {
+  const list = (one: string, count: number) => `[${Array.from({ length: count }, () => one).join()}]`;
+  const object = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":null`).join()}}`;
+  it.each<[what: string, of: (count: number) => string]>([
+    ['null', (count) => list('null', count)],
+    ['numbers', (count) => list('1', count)],
+    ['strings', (count) => list('"a"', count)],
+    ['empty lists', (count) => list('[]', count)],
+    ['members', object],
+    ['objects with a member', (count) => list('{"a":1}', count / 2)],
+    ['members of an object in a list', (count) => `[${object(count - 1)}]`],
+  ])('%s', (_what, of) => {
+    expect([unfaithful(of(10_000)), unfaithful(of(10_002))]).toEqual([undefined, 'body.too_many']);
+  });
+
+  it('and of a service more', () => {
+    expect(unfaithful(list('1', 50_000), MAX_MEMBERS.service)).toBeUndefined();
+    expect([isAmbiguous(list('1', 50_000)), isAmbiguous(list('1', 50_001))]).toEqual([false, true]);
+  });
+
+  it.each(['"a":', '1 ', ']', '}', 'null '])('though the text is no JSON: %s', (one) => {
+    const text = one.repeat(1_000_000);
+    expect(unfaithful(text)).toBe(/[\]}]/.test(one) ? undefined : 'body.too_many');
+  });
+});
+
 it('takes no longer than its text is long', () => {
   const text = `{${Array.from({ length: 200_000 }, (_, index) => `"k${index}":${index}`).join(',')}}`;
   // What counts is the work, not how long a busy machine takes for it.
   const work = () => {
     const began = process.cpuUsage();
-    expect(unfaithful(text)).toBeUndefined();
-    expect(unfaithful('"'.repeat(1_000_000))).toBeUndefined();
+    expect(unfaithful(text, 1_000_000)).toBeUndefined();
+    expect(unfaithful('"'.repeat(1_000_000), 1_000_000)).toBeUndefined();
     expect(unfaithful(`"${'\\'.repeat(1_000_001)}`)).toBeUndefined();
     expect(unfaithful(`"${'\\"'.repeat(200_000)}`)).toBeUndefined();
     expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();

@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { Logger } from 'pino';
+import proxyAddr from 'proxy-addr';
+import type { AddressSettings } from '../config/address-settings.ts';
+import type { Admit, Listening } from './listen.ts';
+import { createRateLimit } from './rate-limit.ts';
+
+const TOO_MANY = 429;
+const UNAUTHORIZED = 401;
+/** A sender with one address of IPv6 commonly has all that begin with these bytes. Addresses of IPv4 have fewer. */
+const NETWORK_BYTES = 8;
+
+/** What is taken back when the sender of a request has proven who it is. */
+const counted = new WeakMap<object, () => void>();
+
+/** Tells that the sender of the request is known: from here on the limits of callers count. */
+export function senderIsKnown(response: object): void {
+  counted.get(response)?.();
+}
+
+/**
+ * Counts requests by the address that they come from, before anything of them is verified or read: a sender without a good
+ * credential cannot make the process check one after the other. What turns out to have one, or to need none, is not counted.
+ */
+export function limitByAddress(settings: AddressSettings, log: Logger): Admit {
+  const limit = createRateLimit({ count: settings.maxUnknownPerSecond, seconds: 1 });
+  const addressOf = createAddressOf(settings, log);
+  return (request, response, serve) => {
+    const key = addressOf(request);
+    void limit.take(key).then((waitMs) => {
+      if (waitMs !== undefined) return refuse(response, waitMs);
+      const giveBack = () => {
+        if (counted.delete(response)) void limit.giveBack(key);
+      };
+      counted.set(response, giveBack);
+      response.once('close', () => {
+        if (response.statusCode !== UNAUTHORIZED) giveBack();
+      });
+      serve();
+    });
+  };
+}
+
+/** How a deployable of this configuration listens on its port, at its addresses. */
+export const openTo = (
+  { host, addresses }: { readonly host: string; readonly addresses: AddressSettings },
+  { port, urls }: { readonly port: number; readonly urls?: readonly string[] },
+  log: Logger,
+): Listening => ({ host, port, ...(urls && { urls }), admit: limitByAddress(addresses, log) });
+
+function refuse(response: ServerResponse, waitMs: number): void {
+  const text = 'Too many requests from this address bring no good credential. Come again later.\n';
+  response.statusCode = TOO_MANY;
+  response.setHeader('retry-after', Math.max(1, Math.ceil(waitMs / 1_000)));
+  response.setHeader('content-type', 'text/plain; charset=utf-8');
+  // What has not been read of the request would be taken for the next one.
+  response.setHeader('connection', 'close');
+  response.end(text);
+}
+
+/** The address of the sender: what a trusted proxy says, and else the other end of the connection. */
+function createAddressOf({ trustedProxies }: AddressSettings, log: Logger): (request: IncomingMessage) => string {
+  const isTrusted = proxyAddr.compile([...trustedProxies]);
+  let isReported = false;
+  return (request) => {
+    const { remoteAddress = '' } = request.socket;
+    if (!isReported && request.headers['x-forwarded-for'] !== undefined && !isTrusted(remoteAddress, 0)) {
+      isReported = true;
+      log.warn(
+        { remoteAddress },
+        'requests come through a proxy that is not in addresses.trustedProxies: all its clients count as one address',
+      );
+    }
+    return networkOf(proxyAddr(request, isTrusted));
+  };
+}
+
+function networkOf(address: string): string {
+  // A trusted proxy may write anything.
+  if (isIP(address) === 0) return address;
+  const bytes = ipaddr.process(address).toByteArray();
+  return bytes.slice(0, NETWORK_BYTES).join('.');
+}

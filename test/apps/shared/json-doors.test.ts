@@ -1,0 +1,244 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
+import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { GatewayUnderTest } from '../../support/gateway.ts';
+import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
+import { FAULTS } from '../../support/json-faults.ts';
+import { aTransfer, startTestPdp, post } from '../../support/pdp.ts';
+
+/** What a door answered, and whether it found fault with how the text is written. */
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+type Knock = (text: string) => Promise<Answer>;
+const answerOf = async (response: Response): Promise<Answer> => ({
+  status: response.status,
+  text: await response.text(),
+});
+
+const service = new ApprovalsUnderTest();
+const gateway = new GatewayUnderTest();
+let pdp!: Awaited<ReturnType<typeof startTestPdp>>;
+let request!: Awaited<ReturnType<ApprovalsUnderTest['open']>>;
+beforeAll(async () => {
+  await service.start({
+    approvals: { webhookApprovers: ['carol'], breakGlass: { enabled: true, approvers: { people: ['bob'] } } },
+  });
+  await gateway.start();
+  pdp = await startTestPdp({ maxBodyBytes: 4_000_000 });
+  request = await service.open();
+});
+afterAll(async () => {
+  await pdp.stop();
+  await gateway.stop();
+  await service.stop();
+});
+
+const asClient: (path: string, method?: string) => Knock =
+  (path, method = 'POST') =>
+  async (text) => {
+    const authorization = `Bearer ${service.secrets.accessRequestToken}`;
+    const headers = { authorization, 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() };
+    return answerOf(await fetch(new URL(path, service.url), { method, headers, body: text }));
+  };
+const asApprover: (path: () => string) => Knock = (path) => async (text) => {
+  const authorization = `Bearer ${await service.token('bob')}`;
+  const headers = { authorization, 'content-type': 'application/json' };
+  return answerOf(await fetch(new URL(path(), service.url), { method: 'POST', headers, body: text }));
+};
+const signed: (url: () => string, secret: () => string) => Knock = (url, secret) => async (text) => {
+  const headers = signedHeaders(new Webhook(secret()), { id: `msg_${crypto.randomUUID()}`, body: text });
+  return answerOf(await fetch(url(), { method: 'POST', headers, body: text }));
+};
+const toPdp =
+  (path: string): Knock =>
+  (text) =>
+    post(pdp.origin, text, { path });
+const toGateway: Knock = async (text) => {
+  const headers = {
+    authorization: 'Bearer token-of-alice',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  };
+  return answerOf(await fetch(gateway.mcpUrl, { method: 'POST', headers, body: text }));
+};
+
+const submission = async () => JSON.stringify(await service.submission());
+const ballot = () => JSON.stringify({ verdict: 'approve', callDigest: request.callDigest });
+const call = () =>
+  JSON.stringify({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'bank__transfer', arguments: { to: 'a', amount: 1 } },
+  });
+
+/** A way by which JSON comes in, by the place in the source that opens it, with a text that is good there. */
+interface Door {
+  readonly name: string;
+  readonly opened: string;
+  readonly knock: Knock;
+  readonly good: () => string | Promise<string>;
+  /** Members and elements that it takes. */
+  readonly most?: number;
+}
+const DOORS: readonly Door[] = [
+  { name: 'gateway: MCP', opened: 'gateway/http.ts app.all(MCP_PATH', knock: toGateway, good: call },
+  {
+    name: 'gateway: callbacks',
+    opened: 'gateway/http.ts app.post(CALLBACK_PATH',
+    knock: signed(
+      () => `${gateway.url}/callbacks/access-requests`,
+      () => CALLBACK_SECRET,
+    ),
+    good: () => '{"task":{"id":"a"}}',
+  },
+  ...['evaluation', 'evaluations', 'search/subject', 'search/resource', 'search/action'].map((path) => ({
+    name: `pdp: ${path}`,
+    opened: 'pdp/http.ts api.post(path',
+    knock: toPdp(`/access/v1/${path}`),
+    good: () => JSON.stringify(aTransfer()),
+    most: MAX_MEMBERS.service,
+  })),
+  {
+    name: 'approvals: submissions',
+    opened: 'approvals/access-requests/router.ts router.post(api.base',
+    knock: asClient('/access/v1/requests'),
+    good: submission,
+    most: MAX_MEMBERS.service,
+  },
+  ...(['POST', 'DELETE'] as const).map((method) => ({
+    name: `approvals: cancellations by ${method}`,
+    opened: `approvals/access-requests/router.ts router.${method.toLowerCase()}(api.cancel`,
+    knock: asClient('/access/v1/requests/unknown/cancel', method),
+    good: () => '{"reason":"over"}',
+  })),
+  {
+    name: 'approvals: decisions',
+    opened: 'approvals/webhooks/decision-webhook.ts router.post("/webhooks/decisions"',
+    knock: signed(
+      () => `${service.url}/webhooks/decisions`,
+      () => service.secrets.decisionWebhookSecret,
+    ),
+    good: () =>
+      JSON.stringify({
+        ...{ requestId: request.id, generation: 1, callDigest: request.callDigest },
+        ...{ approver: { subject: 'carol' }, verdict: 'approve' },
+      }),
+  },
+  {
+    name: 'approvals: votes',
+    opened: 'approvals/inbox/router.tsx router.post("/requests/:id/votes"',
+    knock: asApprover(() => `/requests/${request.id}/votes`),
+    good: ballot,
+  },
+  ...(['break-glass', 'review'] as const).map((what) => ({
+    name: `approvals: ${what}`,
+    opened: `approvals/inbox/emergency-router.tsx router.post("/requests/:id/${what}"`,
+    knock: asApprover(() => `/requests/${request.id}/${what}`),
+    good: () => JSON.stringify({ reason: 'fire', callDigest: request.callDigest, note: 'seen' }),
+  })),
+  ...(['cancel', 'revoke'] as const).map((what) => ({
+    name: `approvals: ${what}`,
+    opened: 'approvals/inbox/withdrawal.tsx router.post(`/requests/:id/${what}`',
+    knock: asApprover(() => `/requests/${request.id}/${what}`),
+    good: () => '{"reason":"over"}',
+  })),
+  {
+    name: 'approvals: delegations',
+    opened: 'approvals/inbox/delegations-router.tsx router.post("/"',
+    knock: asApprover(() => '/delegations'),
+    good: () => '{"delegate":"alice","until":"2126-01-01"}',
+  },
+  {
+    name: 'approvals: the end of a delegation',
+    opened: 'approvals/inbox/delegations-router.tsx router.post("/:id/revoke"',
+    knock: asApprover(() => `/delegations/${crypto.randomUUID()}/revoke`),
+    good: () => '{}',
+  },
+];
+
+/** In the sources, but no door for JSON. */
+const OTHERS = [
+  'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel]',
+  // Says that another method is to be used.
+  'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
+  // Only parses what the routes behind it take.
+  'approvals/inbox/router.tsx router.post(["/requests/:id/break-glass", "/requests/:id/review"]',
+];
+
+const APPS = packagePath('apps');
+const sources = readdirSync(APPS, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => /^(gateway|pdp|approvals|audit|shared)\/.*\.tsx?$/.test(file) && !file.startsWith('shared/embedded'),
+);
+const textOf = (file: string) => readFileSync(join(APPS, file), 'utf8').replace(/'/g, '"');
+
+describe('the sources', () => {
+  it('open no other door', () => {
+    // What browsers send to sign in and out is forms.
+    const found = sources.flatMap((file) => {
+      if (file.startsWith('shared/auth/')) return [];
+      const text = textOf(file).replace(/\(\s+/g, '(');
+      const routes = text.matchAll(/\b(?:router|api|app)\.(?:post|put|patch|delete|all)\((?:\[[^\]]*\]|[^,\s)]+)/g);
+      return [...routes].map(([route]) => `${file} ${route}`);
+    });
+    const known = [...DOORS.map(({ opened }) => opened), ...OTHERS];
+    const sorted = (list: readonly string[]) => [...new Set(list)].sort();
+    expect(sorted(found.filter((one) => !known.includes(one)))).toEqual([]);
+    expect(sorted(DOORS.map(({ opened }) => opened)).filter((one) => !found.includes(one))).toEqual([]);
+  });
+
+  it('have every body looked at before it is parsed', () => {
+    const parsers = sources.flatMap((file) =>
+      [...textOf(file).matchAll(/express\.json\([^)]*\)/g)].map(([parser]) => ({ file, parser })),
+    );
+    expect(parsers.length).toBeGreaterThan(3);
+    expect(parsers.filter(({ parser }) => !/verify: refuseUnfaithful/.test(parser))).toEqual([]);
+  });
+});
+
+const faulty = async ({ knock, good, most = MAX_MEMBERS.message }: Door, fault: string) =>
+  knock(FAULTS[fault]?.(await good(), most) ?? '');
+
+describe.each(DOORS)('$name', (door) => {
+  it.each(Object.keys(FAULTS))('takes no body that has %s', async (fault) => {
+    const { status, text } = await faulty(door, fault);
+    // The gateway may answer an error with 200, as JSON-RPC has it.
+    if (status === 200) expect(JSON.parse(text)).toMatchObject({ error: { code: expect.any(Number) } });
+    else expect([400, ...(/many|thousand/.test(fault) ? [413] : [])]).toContain(status);
+  });
+});
+
+it('nobody has voted, granted, cancelled or delegated, and no call was forwarded', async () => {
+  const votes = await service.database.pool.query('SELECT 1 FROM approvals.vote');
+  const delegations = await service.database.pool.query('SELECT 1 FROM approvals.delegation');
+  const requests = await service.database.pool.query('SELECT status FROM approvals.access_request');
+  expect([votes.rowCount, delegations.rowCount, requests.rows]).toEqual([0, 0, [{ status: 'pending' }]]);
+  expect([gateway.world.invocations, gateway.world.callbacks]).toEqual([[], []]);
+});
+
+describe('a body without fault', () => {
+  it.each(DOORS)('is read by $name', async ({ knock, good }) => {
+    const { text } = await knock(await good());
+    expect(text).not.toMatch(/body (is|has|gives|begins|cannot)|well-formed/i);
+  });
+});
+
+describe('a refusal says what is wrong, and the limit', () => {
+  const LIMITS = [
+    ['too many levels', /200 levels/],
+    ['too many elements', /10000.*50000|10,000.*50,000/],
+    ['a member twice', /member twice/],
+    ['half a character', /half a character/],
+  ] as const;
+  it.each(DOORS)('$name', async (door) => {
+    for (const [fault, words] of LIMITS) {
+      const { status, text } = await faulty(door, fault);
+      if (status !== 413) expect(text).toMatch(words);
+    }
+  });
+});
