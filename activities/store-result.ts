@@ -27,8 +27,11 @@ function storedResult(result: Extract<InvocationResult, { kind: 'result' | 'erro
   text: string;
 } {
   if (result.kind === 'result') return { isError: result.isError, text: JSON.stringify(result.result) };
-  const content = [
-    { type: 'text', text: `The upstream server answered with an error (${result.code}): ${result.message}` },
-  ];
+  const { code, message, isOurs } = result;
+  // Said apart: a text of the upstream in a sentence of ours would pass for our word.
+  const texts = isOurs
+    ? [message]
+    : [`The upstream server answered with an error (${code}). The next text is its own:`, message];
+  const content = texts.map((text) => ({ type: 'text', text }));
   return { isError: true, text: canonicalJson({ content, isError: true }) };
 }

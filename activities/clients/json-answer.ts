@@ -10,6 +10,11 @@ const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i;
 export function jsonOf(answer: Pick<HttpAnswer, 'header' | 'text'>): unknown {
   if (!JSON_TYPE.test(answer.header('content-type') ?? ''))
     throw new SyntaxError('the answer does not call itself JSON');
-  if (isAmbiguous(answer.text)) throw new SyntaxError('the answer has two members of one name');
-  return JSON.parse(answer.text);
+  return parseAnswer(answer.text);
+}
+
+/** The same of a text that may call itself what it likes. */
+export function parseAnswer(text: string): unknown {
+  if (isAmbiguous(text)) throw new SyntaxError('the answer has a member twice, too many of them, or too many levels');
+  return JSON.parse(text);
 }

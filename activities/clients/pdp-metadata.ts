@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { cachingHttp, KEPT_DOCUMENT, sendHttp, type HttpAnswer } from './http.ts';
 import type { IsTrusted } from './trusted-origins.ts';
+import { parseAnswer } from './json-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 const WELL_KNOWN = '/.well-known/authzen-configuration';
@@ -95,7 +96,7 @@ async function fetchMetadata(url: string, via: Dispatcher): Promise<HttpAnswer> 
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseAnswer(text);
   } catch {
     throw unusable('is no JSON', 'mend the policy decision point, or set pdp.metadata to "ignored"');
   }

@@ -5,6 +5,7 @@ import type { RequestForms } from '../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import type { HttpAnswer } from './http.ts';
 import { fetchRequestDocument, MAX_DOCUMENT_LENGTH } from './request-document.ts';
+import { parseAnswer } from './json-answer.ts';
 
 const REMEMBERED_FORMS = 100;
 const REMEMBER_MS = 60_000;
@@ -36,7 +37,7 @@ function readForm({ status, text }: HttpAnswer): RequestForm | { readonly proble
   if (status !== 200) return { problem: `the schema was answered with ${status}` };
   if (text.length > MAX_DOCUMENT_LENGTH) return { problem: 'the schema is too large' };
   try {
-    return requestForm(JSON.parse(text) as Json);
+    return requestForm(parseAnswer(text) as Json);
   } catch (error) {
     if (error instanceof SyntaxError) return { problem: 'the schema is no JSON' };
     throw error;

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts'
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
+import { parseAnswer } from './json-answer.ts';
 
 /** Short, because a decision that was got meanwhile gets old. */
 const TIMEOUT_MS = 2_000;
@@ -90,5 +91,5 @@ async function askService(
     timeoutMs: TIMEOUT_MS,
   });
   if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
-  return serviceAnswer.parse(JSON.parse(answer.text)).met;
+  return serviceAnswer.parse(parseAnswer(answer.text)).met;
 }

@@ -7,11 +7,12 @@ import type {
   Unanswered,
   UpstreamAnswer,
 } from '../../workflows/domain/upstream-ports.ts';
+import { UnreadableMessage } from './message-shape.ts';
 import { isConnectFailure } from './upstream-transport.ts';
 
 /** Names the software that answered. It would pass for ours in a result that we hand on. */
 const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
-const INTERNAL_ERROR = -32_603;
+export const INTERNAL_ERROR = -32_603;
 
 const toolResult = z.looseObject({
   resultType: z.literal('complete').optional(),
@@ -36,6 +37,7 @@ export const NOT_A_RESULT = {
   kind: 'error',
   code: INTERNAL_ERROR,
   message: 'The upstream server answered with something that is not a result.',
+  isOurs: true,
 } as const;
 
 /** A tool result with every member kept, save the upstream's name for itself. What is not one is an upstream's error. */
@@ -59,8 +61,10 @@ function withoutServerInfo({ _meta, ...rest }: Record<string, unknown>): JsonObj
 
 /** What a request that failed after it was handed to the transport proves. In doubt it may have arrived. */
 export function readFailure(error: unknown): Unanswered {
+  if (error instanceof UnreadableMessage) return unreadable(error);
   if (error instanceof ProtocolError) {
     const { code, message, data } = error;
+    if (data instanceof UnreadableMessage) return unreadable(data);
     return { kind: 'error', code, message, ...(data !== undefined && { data: data as Json }) };
   }
   if (error instanceof SdkHttpError && isRefusal(error.status)) {
@@ -68,6 +72,7 @@ export function readFailure(error: unknown): Unanswered {
       kind: 'error',
       code: INTERNAL_ERROR,
       message: `The tool's server refused the call (HTTP ${error.status}).`,
+      isOurs: true,
     };
   }
   if (error instanceof SdkError) {
@@ -80,5 +85,15 @@ export function readFailure(error: unknown): Unanswered {
   if (isConnectFailure(error)) return { kind: 'not_sent', cause: 'no connection' };
   return { kind: 'no_answer', cause: error instanceof Error ? error.name : 'unknown' };
 }
+
+/** Something arrived, so what was asked for was most likely done. */
+const unreadable = ({ message: why }: UnreadableMessage): Unanswered => ({
+  kind: 'error',
+  code: INTERNAL_ERROR,
+  message:
+    `The upstream server answered, but its answer ${why}, and cannot be handed on. The tool may have run, and may have changed ` +
+    'something: look before you try again. The operator of this server can raise the limit; a smaller question may do as well.',
+  isOurs: true,
+});
 
 const isRefusal = (status: number | undefined) => status !== undefined && status >= 400 && status < 500;

@@ -34,6 +34,7 @@ export class Exchange {
   readonly onLog: ((message: LogMessage) => void) | undefined;
   readonly #over = new AbortController();
   #body: Readable | undefined;
+  #failure: Error | undefined;
   #isTaken = false;
 
   constructor({ headers, onLog }: Pick<SendingLimits, 'headers' | 'onLog'>) {
@@ -77,6 +78,17 @@ export class Exchange {
   /** Gives the request up, and closes its connection. */
   end(): void {
     this.#over.abort();
+  }
+
+  /** The same, for this reason. */
+  fail(why: Error): void {
+    this.#failure ??= why;
+    this.end();
+  }
+
+  /** Why it failed, if that is known better than by what ended it. */
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   /** The answer was read. Whoever goes on sending after it loses the connection, or would hold one for every call. */
@@ -129,7 +141,7 @@ export async function sendOnce(
   } catch (error) {
     // An answer that never ends would hold a connection for each call.
     exchange.end();
-    throw error;
+    throw exchange.failure ?? error;
   } finally {
     signal?.removeEventListener('abort', leave);
   }

@@ -7,7 +7,8 @@ import {
   type StdioServerParameters,
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
-import { keepPace, LINE_END } from './reading-pace.ts';
+import { MessageLines } from './message-lines.ts';
+import { keepPace } from './reading-pace.ts';
 import type { Reading } from './upstream-response.ts';
 
 const MAX_LOGGED_CHARS = 2_000;
@@ -20,7 +21,7 @@ export interface UpstreamProgram {
   readonly cwd?: string | undefined;
 }
 
-/** A transport that starts the program when it is connected. A line that is too large ends the program. */
+/** A transport that starts the program when it is connected. */
 export function createProgramTransport(program: UpstreamProgram, reading: Reading, log: Logger): Transport {
   const transport = paced(
     {
@@ -28,7 +29,6 @@ export function createProgramTransport(program: UpstreamProgram, reading: Readin
       args: [...program.args],
       env: { ...getDefaultEnvironment(), ...program.env },
       stderr: 'pipe',
-      maxBufferSize: reading.maxMessageBytes,
       ...(program.cwd !== undefined && { cwd: program.cwd }),
     },
     reading,
@@ -57,11 +57,11 @@ function paced(parameters: StdioServerParameters, reading: Reading): StdioClient
   };
   return Object.assign(transport, {
     constructor: another,
+    _readBuffer: new MessageLines(reading),
     async start() {
       await start();
       const { _process: child } = transport as unknown as { readonly _process?: ChildProcess };
       if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
-      noteLargeLines(child.stdout, reading);
       input = child.stdin;
       const letGo = keepPace(child.stdout, reading.pace);
       // What is left in the pipe of a program that has ended would keep its end from being noticed.
@@ -75,18 +75,4 @@ function paced(parameters: StdioServerParameters, reading: Reading): StdioClient
       await send(message);
     },
   });
-}
-
-/** The SDK ends the connection over such a line; here it only gets its own line in the log. */
-function noteLargeLines(output: Readable, { maxMessageBytes, onTooLarge }: Reading): void {
-  let open = 0;
-  const note = (chunk: Buffer) => {
-    const total = open + chunk.length;
-    const end = chunk.lastIndexOf(LINE_END);
-    open = end === -1 ? total : chunk.length - end - 1;
-    if (total <= maxMessageBytes) return;
-    output.off('data', note);
-    onTooLarge();
-  };
-  output.on('data', note);
 }

@@ -1,8 +1,9 @@
 import { StringDecoder } from 'node:string_decoder';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createParser } from 'eventsource-parser';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import { MessageShape, tooLarge, type MessageLimits, type UnreadableMessage } from './message-shape.ts';
 import type { ReadingPace } from './reading-pace.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -11,18 +12,16 @@ const EVENT_ENDS = ['\n\n', '\r\n\r\n', '\r\r'];
 const LONGEST_END = 4;
 
 /** What an upstream's answers are read with. */
-export interface Reading {
-  /** Bytes that one message may have. */
-  readonly maxMessageBytes: number;
+export interface Reading extends MessageLimits {
   readonly pace: ReadingPace;
-  /** Called when a message has more. */
-  readonly onTooLarge: () => void;
+  /** Called when a message is not read. */
+  readonly onUnreadable: (why: UnreadableMessage) => void;
 }
 
 /**
  * An upstream's answer in the form that the SDK reads. A stream of events whose first message is the answer itself, which
  * is how most servers answer, is handed on as that message: the SDK's own reading of streams costs more than the call.
- * Rejects when the answer is too large.
+ * Rejects when the answer cannot be read.
  */
 export async function toResponse(
   { statusCode: status, headers: received, body }: Dispatcher.ResponseData,
@@ -48,10 +47,10 @@ export async function toResponse(
 
 async function readText(body: Readable, reading: Reading): Promise<string> {
   const chunks: Buffer[] = [];
-  let bytes = 0;
+  const shape = new MessageShape(reading);
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > reading.maxMessageBytes) throw tooLarge(reading);
+    shape.feed(chunk);
+    refuse(shape, reading);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -68,7 +67,7 @@ function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]
     const parser = createParser({ onEvent: (event) => (first ??= event.data === '' ? undefined : event) });
     const stop = () => {
       body.off('data', take).off('end', stop).off('error', stop).pause();
-      const answer = first && (first.event ?? 'message') === 'message' ? answerIn(first.data) : undefined;
+      const answer = first && (first.event ?? 'message') === 'message' ? answerIn(first.data, reading) : undefined;
       // What comes after the answer is read and dropped, so that the connection can be used again.
       if (answer !== undefined) body.resume();
       resolve({ chunks, answer });
@@ -85,8 +84,9 @@ function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]
   });
 }
 
-/** A JSON-RPC answer; undefined for a request, a notice, and what is neither. */
-function answerIn(data: string): unknown {
+/** A JSON-RPC answer; undefined for a request, a notice, what is neither, and what is left for a second look. */
+function answerIn(data: string, limits: MessageLimits): unknown {
+  if (shapeOf(data, limits).fault !== undefined) return undefined;
   try {
     const message: unknown = JSON.parse(data);
     const isAnswer = typeof message === 'object' && message !== null && ('result' in message || 'error' in message);
@@ -96,28 +96,57 @@ function answerIn(data: string): unknown {
   }
 }
 
-/** What has arrived, and what arrives, no faster than its pace and than it is read. Throws at an event that is too large. */
+/**
+ * The events that have arrived, and those that arrive, no faster than their pace and than they are read. Throws at one that cannot
+ * be read.
+ */
 async function* events(chunks: readonly Buffer[], body: Readable, reading: Reading): AsyncGenerator<Buffer> {
   let open = 0;
   let seen = Buffer.alloc(0);
+  const decoder = new StringDecoder('utf8');
+  const arrived: string[] = [];
+  const parser = createParser({
+    onEvent(event) {
+      refuse(shapeOf(event.data, reading), reading);
+      arrived.push(asText(event));
+    },
+    onRetry: (ms) => arrived.push(`retry: ${ms}\n\n`),
+  });
   for await (const chunk of both(chunks, body)) {
     // An end may be cut in two by its chunks.
     seen = Buffer.concat([seen.subarray(-LONGEST_END), chunk]);
     const end = Math.max(...EVENT_ENDS.map((bytes) => seen.lastIndexOf(bytes)));
     open = end === -1 ? open + chunk.length : seen.length - end;
-    if (open > reading.maxMessageBytes) throw tooLarge(reading);
-    yield chunk;
+    if (open > reading.maxMessageBytes) refuse({ fault: tooLarge(reading) }, reading);
+    parser.feed(decoder.write(chunk));
+    if (arrived.length > 0) yield Buffer.from(arrived.splice(0).join(''));
     const pauseMs = reading.pace.pauseAfter(chunk);
     if (pauseMs > 0) await pause(pauseMs, undefined, { ref: false });
   }
 }
+
+/** An event as it is sent. @see HTML, server-sent events */
+const asText = ({ id, event, data }: EventSourceMessage): string =>
+  [
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...(event === undefined ? [] : [`event: ${event}`]),
+    ...data.split('\n').map((line) => `data: ${line}`),
+    '\n',
+  ].join('\n');
 
 async function* both(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
   yield* chunks;
   yield* body as AsyncIterable<Buffer>;
 }
 
-function tooLarge({ maxMessageBytes, onTooLarge }: Reading): Error {
-  onTooLarge();
-  return new Error(`the upstream sent a message of more than ${maxMessageBytes} bytes`);
+function shapeOf(text: string, limits: MessageLimits): MessageShape {
+  const shape = new MessageShape(limits);
+  shape.feed(Buffer.from(text));
+  return shape;
+}
+
+function refuse({ fault }: Pick<MessageShape, 'fault'>, { onUnreadable }: Reading): void {
+  if (fault === undefined) return;
+  onUnreadable(fault);
+  throw fault;
 }

@@ -2,6 +2,7 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import { Agent, request, type Dispatcher } from 'undici';
+import type { UnreadableMessage } from './message-shape.ts';
 import { ReadingPace } from './reading-pace.ts';
 import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
 import { Asides, Exchange } from './upstream-exchange.ts';
@@ -12,6 +13,8 @@ import { toResponse, type Reading } from './upstream-response.ts';
 export interface UpstreamLimits {
   /** Bytes of one message: a line, an event, an answer, a whole list. */
   readonly maxMessageBytes: number;
+  /** Members of objects and elements of lists in one message. */
+  readonly maxMessageMembers: number;
   /** Tools that it may list; likewise prompts, resources and resource templates. */
   readonly maxListItems: number;
   /** Seconds after which one of its lists is read anew before it is used. Zero: before each use. */
@@ -26,16 +29,16 @@ type UpstreamAddress = UpstreamProgram | HttpUpstream;
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
 export function createTransport(server: UpstreamServer, credentials: Credentials, log: Logger): Transport {
-  const { maxMessageBytes, maxMessagesPerSecond } = server.limits;
+  const { maxMessageBytes, maxMessageMembers, maxMessagesPerSecond } = server.limits;
   const pace = new ReadingPace(maxMessagesPerSecond, () =>
     log.warn(
       { maxMessagesPerSecond },
       'the upstream sends more messages than limits.maxMessagesPerSecond; it has to wait',
     ),
   );
-  const onTooLarge = () =>
-    log.warn({ maxMessageBytes }, 'the upstream sent a message larger than limits.maxMessageBytes; it is not read');
-  const reading: Reading = { maxMessageBytes, pace, onTooLarge };
+  const onUnreadable = ({ message: why }: UnreadableMessage) =>
+    log.warn({ why }, 'the upstream sent a message that cannot be read; the call that it may have been about fails');
+  const reading: Reading = { maxMessageBytes, maxMessageMembers, pace, onUnreadable };
   if (!('url' in server)) return createProgramTransport(server, reading, log);
   const asides = new Asides();
   return new StreamableHTTPClientTransport(new URL(server.url), {
@@ -82,11 +85,11 @@ async function fetchOnce(
     throw new TypeError('the upstream server redirects, which is not followed');
   }
   exchange?.begins(answer.body);
-  const onTooLarge = () => {
-    reading.onTooLarge();
-    exchange?.end();
+  const onUnreadable = (why: UnreadableMessage) => {
+    reading.onUnreadable(why);
+    exchange?.fail(why);
   };
-  return toResponse(answer, { ...reading, onTooLarge });
+  return toResponse(answer, { ...reading, onUnreadable });
 }
 
 /**

@@ -87,14 +87,55 @@ const again = (signal = new AbortController().signal) =>
   pool.call({ upstream: 'web', upstreamTool: 'act', arguments: {} }, { signal });
 const result = (said: string) => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
 
+/** An answer to a call whose text of JSON is too much, and why. */
+const EXCESSES: Readonly<Record<string, { readonly text: (id: number | undefined) => string; readonly why: RegExp }>> =
+  {
+    'too large': {
+      text: (id) => JSON.stringify(answer(id, 'x'.repeat(2 * MAX))),
+      why: /larger than 100000 bytes \(limits\.maxMessageBytes\)/,
+    },
+    'too deep': {
+      text: (id) =>
+        `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}}`,
+      why: /more than 200 levels deep/,
+    },
+    'too many members': {
+      text: (id) => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"x":[${'1,'.repeat(2_000)}1]}}`,
+      why: /more than 1000 members and elements \(limits\.maxMessageMembers\)/,
+    },
+  };
+const ofText = (data: string) => `event: message\nid: 7\ndata: ${data}\n\n`;
+/** How it arrives. */
+const WAYS: Readonly<Record<string, (response: ServerResponse, text: string) => void>> = {
+  'in one body': (response, data) => void response.writeHead(200, { 'content-type': 'application/json' }).end(data),
+  'in one event': (response, data) => void stream(response).end(ofText(data)),
+  'in an event after another': (response, data) => void stream(response).end(notice + ofText(data)),
+  'in an event of many lines': (response, data) =>
+    void stream(response).end(notice + ofText(data.replaceAll(',', ',\ndata: '))),
+};
+const LIMITS = { maxMessageBytes: MAX, maxMessageMembers: 1_000 };
+
 describe('a server that answers a call with too much', () => {
   const large = 'x'.repeat(2 * MAX);
+  const cases = Object.keys(EXCESSES).flatMap((excess) => Object.keys(WAYS).map((way) => [excess, way] as const));
+  it.each(cases)('%s %s fails this call alone, and says why', async (excess, way) => {
+    const { text: textFor = () => '', why = /x/ } = EXCESSES[excess] ?? {};
+    let release: (() => void) | undefined;
+    onCall = (response, id) => void (release = () => json(response, answer(id, 'beside')));
+    const beside = act(LIMITS);
+    const held = await waitFor(() => release);
+    onCall = (response, id) => WAYS[way]?.(response, textFor(id));
+    const failed = await again();
+    expect(failed).toMatchObject({ kind: 'error', isOurs: true, message: expect.stringMatching(why) });
+    expect(failed).toMatchObject({ message: expect.stringContaining('The tool may have run') });
+    expect(logged.join()).toMatch(why);
+    held();
+    expect(await beside).toMatchObject(result('beside'));
+  });
+
   it.each<[string, typeof onCall]>([
-    ['in one body', (response, id) => json(response, answer(id, large))],
-    ['in one event', (response, id) => void stream(response).end(event(answer(id, large)))],
-    ['in an event after another', (response, id) => void stream(response).end(notice + event(answer(id, large)))],
     [
-      'in an event that never ends',
+      'in an event',
       (response) => {
         stream(response).write(`${notice}data: `);
         const more = setInterval(() => response.write(large), 1);
@@ -102,17 +143,17 @@ describe('a server that answers a call with too much', () => {
       },
     ],
     [
-      'in a body that never ends',
+      'in a body',
       (response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const more = setInterval(() => response.write(large), 1);
         response.once('close', () => clearInterval(more));
       },
     ],
-  ])('%s leaves it unanswered, loses its connection, and can be called again', async (_, tooMuch) => {
+  ])('%s that never ends fails it, loses the connection, and can be called again', async (_, tooMuch) => {
     onCall = tooMuch;
-    expect(await act()).toMatchObject({ kind: 'no_answer' });
-    expect(logged.join()).toContain('larger than limits.maxMessageBytes');
+    expect(await act()).toMatchObject({ kind: 'error', message: expect.stringContaining('larger than') });
+    expect(logged.join()).toContain('limits.maxMessageBytes');
     await waitFor(() => closed === 1);
     onCall = (response, id) => json(response, answer(id, 'fine'));
     expect(await again()).toMatchObject(result('fine'));

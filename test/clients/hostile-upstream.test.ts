@@ -36,17 +36,32 @@ const expectHealthyNeighbour = async () => {
 };
 
 describe('a program that', () => {
-  it('answers with a line that is too large leaves its call unanswered, and is started again', async () => {
-    open(hostile({ maxMessageBytes: 100_000 }));
+  it.each<[what: string, tool: string, args: object, why: RegExp]>([
+    ['is too large', 'large', { bytes: 200_000 }, /larger than 100000 bytes \(limits\.maxMessageBytes\)/],
+    ['is too large, and names its call at the end', 'later', { bytes: 200_000 }, /larger than 100000 bytes/],
+    ['is too deep', 'deep', { levels: 10_000 }, /more than 200 levels deep/],
+    ['has too many members', 'wide', { members: 2_000 }, /more than 1000 members and elements \(limits\.max/],
+  ])('answers with a line that %s fails this call alone, and says why', async (_what, tool, args, why) => {
+    open(hostile({ maxMessageBytes: 100_000, maxMessageMembers: 1_000 }));
+    await untilFound(pool, 'bad__release');
+    const beside = call('bad', 'release', { wait: true });
     expect(await call('bad', 'large', { bytes: 90_000 })).toMatchObject({ kind: 'result' });
-    expect(await call('bad', 'large', { bytes: 200_000 })).toMatchObject({ kind: 'no_answer' });
-    expect(logged.join()).toContain('larger than limits.maxMessageBytes');
+    const failed = await call('bad', tool, args);
+    expect(failed).toMatchObject({ kind: 'error', isOurs: true, message: expect.stringMatching(why) });
+    expect(failed).toMatchObject({ message: expect.stringContaining('The tool may have run') });
+    expect(logged.join()).toMatch(why);
+    expect(await call('bad', 'release')).toMatchObject(text('released'));
+    expect(await beside).toMatchObject(text('released'));
     await expectHealthyNeighbour();
-    const again = await waitFor(async () => {
-      const answer = await call('bad', 'ok');
-      return answer.kind === 'result' && answer;
+  });
+
+  it('never ends its line fails the call that it is about', async () => {
+    open(hostile({ maxMessageBytes: 100_000 }));
+    expect(await call('bad', 'endless')).toMatchObject({
+      kind: 'error',
+      message: expect.stringMatching(/larger than/),
     });
-    expect(again).toMatchObject(text('ok'));
+    await expectHealthyNeighbour();
   });
 
   it('writes nonsense between its messages is understood where it makes sense', async () => {

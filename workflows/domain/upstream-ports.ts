@@ -21,8 +21,14 @@ export type ResultCheck = (tool: Pick<UpstreamTool, 'definition' | 'digest'>, st
 
 /** How a request to an upstream ended without a result. */
 export type Unanswered =
-  /** The upstream answered with a JSON-RPC error: it was reached and refused or failed. */
-  | { readonly kind: 'error'; readonly code: number; readonly message: string; readonly data?: Json }
+  /** The upstream answered with a JSON-RPC error: it was reached and refused or failed. `isOurs`: the words are not the upstream's. */
+  | {
+      readonly kind: 'error';
+      readonly code: number;
+      readonly message: string;
+      readonly data?: Json;
+      readonly isOurs?: true;
+    }
   /** Provably nothing left this process. */
   | { readonly kind: 'not_sent'; readonly cause: string }
   /** It may have arrived; no answer was read. */

@@ -1,5 +1,7 @@
 import { request } from 'undici';
 import * as z from 'zod';
+import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
+import { parseFaithful } from '../../shared/http/faithful-json.ts';
 import { Problem } from './problem.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -29,7 +31,7 @@ async function ask(url: string, serviceToken: () => Promise<string>): Promise<{ 
   const headers = { authorization: `Bearer ${await serviceToken()}`, accept: 'application/json' };
   try {
     const { statusCode, body } = await request(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (statusCode === 200) return { status: statusCode, body: await body.json() };
+    if (statusCode === 200) return { status: statusCode, body: parseFaithful(await body.text(), MAX_MEMBERS.service) };
     await body.dump();
     return { status: statusCode, body: undefined };
   } catch {

@@ -2,14 +2,14 @@ import type { Result } from '@modelcontextprotocol/server';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { RelayedRound } from '../relay/conversation.ts';
 import { TASK_LIFETIME_MS } from '../relay/relayed-tasks.ts';
-import { forwardedResult, withoutReserved } from './upstream-result.ts';
+import { forwardedResult, withoutForged, withoutReserved } from './upstream-result.ts';
 
 /** Questions of an upstream, member for member, with a state of ours. @see SEP-2322, input required */
 export function renderRelayedRound({ inputRequests, requestState, meta }: RelayedRound): Result {
   const kept = withoutReserved(meta);
   return {
     resultType: 'input_required',
-    ...(inputRequests !== undefined && { inputRequests }),
+    ...(inputRequests !== undefined && { inputRequests: withoutForged(inputRequests) }),
     requestState,
     ...(kept !== undefined && { _meta: kept }),
   };

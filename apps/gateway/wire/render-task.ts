@@ -7,7 +7,7 @@ import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META } from './ide
 import { renderForm, WITHIN_A_TASK } from './render-question.ts';
 import type { Rendering } from './rendering.ts';
 import { storedResult } from './schemas.ts';
-import { withoutReserved } from './upstream-result.ts';
+import { withoutForged, withoutReserved } from './upstream-result.ts';
 
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
 
@@ -158,7 +158,7 @@ function withStatement(
     ...rest,
     resultType: 'complete',
     isError: statement.isError,
-    content: [...content, { type: 'text', text: statement.text }],
+    content: [...withoutForged(content), { type: 'text', text: statement.text }],
     _meta: { ...withoutReserved(_meta), ...statement.meta },
   };
 }

@@ -1,5 +1,5 @@
 import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/server';
-import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { objectOf, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamAnswer } from '../../../workflows/domain/upstream-ports.ts';
 import {
   INTERNAL_ERROR,
@@ -21,11 +21,26 @@ export function withoutReserved(meta: Meta | undefined): Record<string, unknown>
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;
 }
 
+/**
+ * The same of everything that an upstream sends, wherever `_meta` stands in it: blocks of content, messages and resources have
+ * their own, and clients read it as they read ours. A structured result is the tool's, member for member.
+ */
+export function withoutForged<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutForged) as T;
+  const members = Object.entries(value).flatMap(([name, member]: [string, unknown]): [string, unknown][] => {
+    if (name === 'structuredContent') return [[name, member]];
+    if (name !== '_meta') return [[name, withoutForged(member)]];
+    const meta = withoutReserved(objectOf(member as Json));
+    return meta === undefined ? [] : [[name, meta]];
+  });
+  return Object.fromEntries(members) as T;
+}
+
 /** An upstream's result, unchanged but for reserved `_meta`. The SDK adds `resultType` where the revision has it. */
 export function forwardedResult(result: JsonObject): CallToolResult {
-  const { _meta, resultType: _resultType, ...rest } = result;
-  const meta = withoutReserved(_meta as Meta | undefined);
-  return { ...rest, ...(meta !== undefined && { _meta: meta }) } as unknown as CallToolResult;
+  const { resultType: _resultType, ...rest } = result;
+  return withoutForged(rest) as unknown as CallToolResult;
 }
 
 type UpstreamError = Extract<UpstreamAnswer, { kind: 'error' }>;
@@ -47,7 +62,5 @@ function isOurs(code: number, data: UpstreamError['data']): boolean {
 
 function forwardedData(data: UpstreamError['data']): unknown {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;
-  const { _meta, ...rest } = data as JsonObject;
-  const meta = withoutReserved(objectOf(_meta));
-  return { ...withoutReserved(rest), ...(meta !== undefined && { _meta: meta }) };
+  return withoutForged(withoutReserved(data as JsonObject) ?? {});
 }

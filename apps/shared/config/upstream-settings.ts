@@ -27,6 +27,8 @@ const limits = z
       .int()
       .min(64 * 1024)
       .default(10 * 1024 * 1024),
+    /** Members of objects and elements of lists in one message of JSON. */
+    maxMessageMembers: z.number().int().min(1_000).default(100_000),
     /** Tools it may list, over all pages; likewise prompts, resources and resource templates. A longer list is refused whole. */
     maxListItems: z.number().int().positive().default(5_000),
     /**

@@ -21,8 +21,8 @@ export const refuseUnfaithful = refuse(MAX_MEMBERS.message);
 export const refuseUnfaithfulOfService = refuse(MAX_MEMBERS.service);
 
 /** The value of a text that was received as a whole. Throws what `bodyFaultOf` knows. */
-export function parseFaithful(text: string): unknown {
-  const fault = unfaithful(text);
+export function parseFaithful(text: string, maxMembers: number = MAX_MEMBERS.message): unknown {
+  const fault = unfaithful(text, maxMembers);
   if (fault !== undefined) throw unreadable(fault);
   try {
     return JSON.parse(text);
