@@ -8,7 +8,7 @@ import { createPdpMetadata, type PdpMetadataOptions } from './clients/pdp-metada
 import { createPolicyDecisionPoint } from './clients/pdp.ts';
 import { createRequestCatalogs } from './clients/request-catalogs.ts';
 import { readServiceClock } from './clients/service-clock.ts';
-import { trustedOrigins } from './clients/trusted-origins.ts';
+import { trustOf } from './clients/trusted-origins.ts';
 import { createObligingPdp, type ObligingPdpOptions } from './obliging-pdp.ts';
 
 /** How the authority side is reached, whoever made it. */
@@ -17,14 +17,16 @@ export interface AuthoritySettings {
     /** Identifier of the PDP. */
     readonly url: string;
     readonly credential: CredentialSettings;
+    /** Addresses on the origins that may be sent questions with this credential. */
+    readonly trusted: readonly string[];
   };
   readonly accessRequests: {
     /** Submission URL; undefined when the PDP's metadata names it. */
     readonly url: string | undefined;
     readonly credential: CredentialSettings;
+    /** Addresses on the origins that may be sent access requests with this credential. */
+    readonly trusted: readonly string[];
   };
-  /** Addresses on the origins that may be sent calls and credentials. */
-  readonly trusted: readonly string[];
 }
 
 export interface Authority {
@@ -46,12 +48,12 @@ export function connectAuthority(
   obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'>,
 ): Authority {
   const reached = reach(settings, secrets.pdpToken, obliging.log);
-  const { isTrusted, log } = reached.options;
+  const { trust, log } = reached.options;
   const credential = createCredential(secrets.accessRequestToken, settings.accessRequests.credential);
   return {
     ...createObligingPdp({ ...reached.options, ...obliging }),
-    accessRequests: createAccessRequestClient({ credential, isTrusted }),
-    requestCatalogs: createRequestCatalogs({ credential, isTrusted, log }),
+    accessRequests: createAccessRequestClient({ credential, isTrusted: trust.accessRequests }),
+    requestCatalogs: createRequestCatalogs({ credential, isTrusted: trust.accessRequests, log }),
     ...reached.examine,
   };
 }
@@ -61,12 +63,12 @@ export const examineAuthority = (settings: AuthoritySettings, pdpToken: string, 
   reach(settings, pdpToken, log).examine;
 
 function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
-  const isTrusted = trustedOrigins(settings.trusted);
+  const trust = trustOf({ pdp: settings.pdp.trusted, accessRequests: settings.accessRequests.trusted });
   const { url: accessRequestsUrl } = settings.accessRequests;
   const credential = createCredential(pdpToken, settings.pdp.credential);
   const { url: pdpUrl, metadata, signedMetadata } = settings.pdp;
-  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted, via: credential.via });
-  const options = { describe, credential, accessRequestsUrl, isTrusted, log };
+  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted: trust.pdp, via: credential.via });
+  const options = { describe, credential, accessRequestsUrl, trust, log };
   // Whoever examines is told what was found; the log is for calls.
   const pdp = createPolicyDecisionPoint({ ...options, log: log.child({}, { level: 'silent' }) });
   return {
@@ -74,10 +76,10 @@ function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
     examine: {
       accessRequestsClock: async () => {
         const url = accessRequestsUrl ?? (await describe()).accessRequests;
-        if (url !== undefined && isTrusted(url)) return readServiceClock(new URL(url).origin);
+        if (url !== undefined && trust.accessRequests(url)) return readServiceClock(new URL(url).origin);
         throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');
       },
-      check: () => checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted }),
+      check: () => checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests }),
     },
   };
 }

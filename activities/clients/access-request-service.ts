@@ -4,9 +4,9 @@ import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
+import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
-import { jsonOf } from './json-answer.ts';
 import { createStated } from './resolution-statement.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
@@ -88,6 +88,9 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
       const response = await send(handle.statusEndpoint, { method: 'GET' });
       if (!isOk(response)) throw refusal(response);
       const task = readTask(response);
+      // The word about one request would else decide another: an address may be answered with anything.
+      if (task.task.id !== handle.accessRequestId)
+        throw unavailable('the access request service answered about another access request');
       const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
       const status = statusOf(task, retryAfterMs(response));
       return statementEndpoint === undefined ? status : { ...status, statementEndpoint };
@@ -127,7 +130,7 @@ function isOk({ status }: HttpAnswer): boolean {
 
 function readJson(response: HttpAnswer): unknown {
   try {
-    return jsonOf(response);
+    return jsonOf({ type: response.header('content-type'), text: response.text });
   } catch {
     return undefined;
   }
@@ -167,7 +170,7 @@ function refusal(response: HttpAnswer): CountersignError {
   return new CountersignError(code ?? 'ERR_NOT_REQUESTABLE', `the access request service refused (${said})`);
 }
 
-const NEXT_STEP = 'If calls may be sent there, add the origin to pdp.trustedOrigins.';
+const NEXT_STEP = 'If calls may be sent there, add the origin to accessRequests.trustedOrigins.';
 
 function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle {
   const { status_endpoint: statusEndpoint, expires_at: expiresAt } = task;

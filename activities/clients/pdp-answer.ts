@@ -4,7 +4,7 @@ import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/a
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
-import type { IsTrusted } from './trusted-origins.ts';
+import type { Trust } from './trusted-origins.ts';
 
 /** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
 const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
@@ -39,7 +39,7 @@ interface Question {
   readonly withApproval: boolean;
   /** Where a denial is taken that names no address of its own. */
   readonly accessRequests: string | undefined;
-  readonly isTrusted: IsTrusted;
+  readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
 }
 
 /** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
@@ -148,7 +148,7 @@ function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
 }
 
 /** Where a request for an approval may go. */
-type Addresses = Pick<Question, 'accessRequests' | 'isTrusted'>;
+type Addresses = Pick<Question, 'accessRequests' | 'trust'>;
 
 /**
  * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and
@@ -161,11 +161,12 @@ function readOffer(context: DenialContext, addresses: Addresses): AccessRequestO
   if (!parsed.success) return undefined;
   const { template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
   const { endpoint = addresses.accessRequests, request_schema_url: requestSchemaUrl } = parsed.data;
+  const { trust } = addresses;
   const { request_catalogs_url: requestCatalogsUrl } = parsed.data;
   if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
-  if (endpoint === undefined || !addresses.isTrusted(endpoint)) return undefined;
-  if (requestSchemaUrl !== undefined && !addresses.isTrusted(requestSchemaUrl)) return undefined;
-  if (requestCatalogsUrl !== undefined && !(requestSchemaUrl && addresses.isTrusted(requestCatalogsUrl))) {
+  if (endpoint === undefined || !trust.accessRequests(endpoint)) return undefined;
+  if (requestSchemaUrl !== undefined && !trust.documents(requestSchemaUrl)) return undefined;
+  if (requestCatalogsUrl !== undefined && !(requestSchemaUrl && trust.documents(requestCatalogsUrl))) {
     return undefined;
   }
   return {
@@ -185,8 +186,9 @@ export function foreignAddressIn(body: unknown, addresses: Addresses): Record<st
   if (typeof offer !== 'object' || offer === null) return undefined;
   const { endpoint = addresses.accessRequests, request_schema_url: schema } = offer;
   const { request_catalogs_url: catalogs } = offer;
-  const isForeign = (url: unknown) => typeof url !== 'string' || !addresses.isTrusted(url);
-  if (isForeign(endpoint)) return { endpoint: endpoint ?? 'none' };
+  const { trust } = addresses;
+  const isForeign = (url: unknown) => typeof url !== 'string' || !trust.documents(url);
+  if (typeof endpoint !== 'string' || !trust.accessRequests(endpoint)) return { endpoint: endpoint ?? 'none' };
   if (schema !== undefined && isForeign(schema)) return { schema };
   return catalogs !== undefined && isForeign(catalogs) ? { catalogs } : undefined;
 }

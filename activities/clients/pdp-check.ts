@@ -29,6 +29,7 @@ export interface PdpCheckOptions {
   readonly describe: DescribePdp;
   /** The configured submission URL. */
   readonly accessRequestsUrl: string | undefined;
+  /** Whether an address may be sent access requests. */
   readonly isTrusted: IsTrusted;
 }
 
@@ -75,7 +76,7 @@ function addressProblems(
       'set accessRequests.url, or every call is allowed or refused at once',
     );
   } else if (!isTrusted(endpoint)) {
-    const nextStep = 'add its origin to pdp.trustedOrigins if calls may be sent there';
+    const nextStep = 'add its origin to accessRequests.trustedOrigins if calls may be sent there';
     note('fatal', `it has access requests sent to ${endpoint}, which is on another host`, nextStep);
   } else if (named !== undefined && named !== endpoint) {
     const nextStep = 'mend accessRequests.url or the metadata, unless it is meant so';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
-import { jsonOf } from './json-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 
@@ -44,7 +44,7 @@ export function createPdpExchange({ credential, log, timeoutMs = TIMEOUT_MS }: P
 export function bodyOf(answer: HttpAnswer): unknown {
   if (answer.status !== 200) throw pdpUnavailable(`the policy decision point answered ${answer.status}`);
   try {
-    return jsonOf(answer);
+    return jsonOf({ type: answer.header('content-type'), text: answer.text });
   } catch (cause) {
     throw pdpUnavailable('the policy decision point gave an answer that is no JSON', cause);
   }

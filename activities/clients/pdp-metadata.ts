@@ -2,9 +2,9 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import { parseAnswer } from '../../workflows/domain/json-answer.ts';
 import { cachingHttp, KEPT_DOCUMENT, sendHttp, type HttpAnswer } from './http.ts';
 import type { IsTrusted } from './trusted-origins.ts';
-import { parseAnswer } from './json-answer.ts';
 
 const TIMEOUT_MS = 5_000;
 const WELL_KNOWN = '/.well-known/authzen-configuration';

@@ -6,7 +6,7 @@ import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import { foreignAddressIn, obligationsIn, readDecision } from './pdp-answer.ts';
 import { bodyOf, createPdpExchange, pdpUnavailable, type PdpExchangeOptions } from './pdp-exchange.ts';
 import type { DescribePdp } from './pdp-metadata.ts';
-import type { IsTrusted } from './trusted-origins.ts';
+import type { Trust } from './trusted-origins.ts';
 
 /**
  * Statuses with which a PDP says that it has no batch API, or that it does not take as a batch what it may take one by one:
@@ -18,7 +18,7 @@ export interface PdpOptions extends PdpExchangeOptions {
   readonly describe: DescribePdp;
   /** Where access requests are submitted, whatever the PDP's metadata say. */
   readonly accessRequestsUrl: string | undefined;
-  readonly isTrusted: IsTrusted;
+  readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
   /** What carries obligations out. Default: none is, and a permit that has one is a denial (OBL-07). */
   readonly oblige?: Oblige;
 }
@@ -31,12 +31,12 @@ const batchBody = z.looseObject({ evaluations: z.array(z.unknown()) });
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
 export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPoint {
-  const { describe, isTrusted, log, oblige = meetNone } = options;
+  const { describe, trust, log, oblige = meetNone } = options;
   const post = createPdpExchange(options);
 
   /** Reads answers of a PDP that takes access requests there. */
   const reader = (named: string | undefined) => {
-    const addresses = { accessRequests: options.accessRequestsUrl ?? named, isTrusted };
+    const addresses = { accessRequests: options.accessRequestsUrl ?? named, trust };
     return async (body: unknown, claims: JsonObject, approval?: Approval): Promise<Decision> => {
       const decision = readDecision(body, { withApproval: approval !== undefined, ...addresses });
       const foreign = decision.kind === 'deny' ? foreignAddressIn(body, addresses) : undefined;
@@ -82,7 +82,7 @@ const meetNone: Oblige = async ({ decision, obligations }) => {
 };
 
 const NOT_REQUESTABLE =
-  'a denial is not requestable, because of where its request would go: if calls may be sent there, add the origin to pdp.trustedOrigins';
+  'a denial is not requestable, because of where its request would go: if calls may be sent there, add the origin to accessRequests.trustedOrigins';
 
 /** The request as it was captured; an approval is the one thing added to it (ARAP-REV-02, PRJ-12, PRJ-30). */
 function questionOf({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
+import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { CatalogOption, RequestCatalogs } from '../../workflows/domain/ports.ts';
 import { cataloguedForm, valueIn, type CatalogReference } from '../../workflows/domain/submission-input/catalogs.ts';
 import { MAX_OPTION, MAX_TITLE } from '../../workflows/domain/submission-input/form-field.ts';
 import { shownText } from '../../workflows/domain/submission-input/form-text.ts';
 import type { Credential } from './credential.ts';
-import { jsonOf } from './json-answer.ts';
 import {
   DOCUMENT_TIMEOUT_MS,
   documentUnavailable,
@@ -144,7 +144,7 @@ async function fetchJson(
   if (answer.status !== 200)
     throw new Unusable(`a catalog, or the document that names it, was answered with ${answer.status}`);
   try {
-    return { json: jsonOf(answer), length: answer.text.length };
+    return { json: jsonOf({ type: answer.header('content-type'), text: answer.text }), length: answer.text.length };
   } catch {
     throw new Unusable('a catalog, or the document that names it, is no JSON');
   }

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
+import { parseAnswer } from '../../workflows/domain/json-answer.ts';
 import type { RequestForms } from '../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import type { HttpAnswer } from './http.ts';
 import { fetchRequestDocument, MAX_DOCUMENT_LENGTH } from './request-document.ts';
-import { parseAnswer } from './json-answer.ts';
 
 const REMEMBERED_FORMS = 100;
 const REMEMBER_MS = 60_000;

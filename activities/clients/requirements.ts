@@ -3,10 +3,10 @@ import type { Logger } from 'pino';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
-import { parseAnswer } from './json-answer.ts';
 
 /** Short, because a decision that was got meanwhile gets old. */
 const TIMEOUT_MS = 2_000;
@@ -91,5 +91,5 @@ async function askService(
     timeoutMs: TIMEOUT_MS,
   });
   if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
-  return serviceAnswer.parse(parseAnswer(answer.text)).met;
+  return serviceAnswer.parse(jsonOf({ type: answer.header('content-type'), text: answer.text })).met;
 }

@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import type { ResolutionStatement, StatedPerson, StatedVote } from '../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../workflows/domain/access-request/access-request.ts';
+import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import type { HttpAnswer } from './http.ts';
-import { jsonOf } from './json-answer.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
 /** Somebody else's word, which becomes a part of our records: bounded, and in no form but this one. */
@@ -79,7 +79,7 @@ function readStatement(answer: HttpAnswer, of: StatedOf): ResolutionStatement | 
 
 function jsonIn(answer: HttpAnswer): unknown {
   try {
-    return jsonOf(answer);
+    return jsonOf({ type: answer.header('content-type'), text: answer.text });
   } catch {
     return undefined;
   }

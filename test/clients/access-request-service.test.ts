@@ -10,7 +10,7 @@ let db: TestDatabase;
 let answer: object | string = {};
 let retryAfter: string | undefined;
 const client = () => anAccessRequestClient(server.url);
-const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}/arq_1` });
+const handle = (accessRequestId = 'arq_1') => ({ accessRequestId, statusEndpoint: `${server.url}/arq_1` });
 beforeAll(async () => {
   db = await createTestDatabase();
   server = await serve((_request, response) => {
@@ -155,14 +155,27 @@ describe('what a request is called', () => {
 
   it('is no approval, nor are its links and texts [ARAP-TSK-13]', async () => {
     answer = { task: task({ status: 'pending', ...FLATTERY }), result: undefined };
-    expect(await client().read(handle())).toEqual({ kind: 'pending' });
+    expect(await client().read(handle(FLATTERY.id))).toEqual({ kind: 'pending' });
   });
 
   it.each(['denied', 'cancelled', 'expired', 'failed'])(
     'changes no end as %s, nor does a result [ARAP-CPL-03]',
     async (status) => {
       answer = { task: task({ status, ...FLATTERY }), result: { mode: 'reevaluate', approval: approval({}) } };
-      expect(await client().read(handle())).toEqual({ kind: status });
+      expect(await client().read(handle(FLATTERY.id))).toEqual({ kind: status });
+    },
+  );
+});
+
+describe('a status', () => {
+  it.each(['approved', 'denied', 'expired', 'cancelled', 'failed', 'pending', 'input_required'])(
+    'of another request (%s) says nothing of the one that was asked about',
+    async (status) => {
+      answer = { task: task({ status, id: 'arq_2' }), result: { mode: 'reevaluate', approval: approval({}) } };
+      await expect(client().read(handle())).rejects.toMatchObject({
+        code: 'ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE',
+        message: 'the access request service answered about another access request',
+      });
     },
   );
 });

@@ -16,9 +16,9 @@ const metadata = (more: object = {}) => ({
   ...more,
 });
 const check = (options: PdpClientOptions = { accessRequestsUrl }) => {
-  const { describe: describePdp, isTrusted, ...pdp } = aPdpClient(server.url, options);
+  const { describe: describePdp, trust, ...pdp } = aPdpClient(server.url, options);
   return checkPolicyDecisionPoint({
-    ...{ pdp, pdpUrl: server.url, describe: describePdp, isTrusted },
+    ...{ pdp, pdpUrl: server.url, describe: describePdp, isTrusted: trust.accessRequests },
     accessRequestsUrl: options.accessRequestsUrl,
   });
 };

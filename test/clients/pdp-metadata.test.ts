@@ -218,9 +218,10 @@ describe('where access requests go', () => {
     server.says(WELL_KNOWN, { body: metadata({ access_request_endpoint: own }) });
     expect(await endpointOf({})).toBe(own);
     expect(await endpointOf({}, { accessRequestsUrl: 'https://ars.test/r' })).toBe('https://ars.test/r');
-    expect(await endpointOf({ endpoint: `${server.url}/this` }, { accessRequestsUrl: 'https://ars.test/r' })).toBe(
-      `${server.url}/this`,
-    );
+    const configured = { accessRequestsUrl: 'https://ars.test/r' };
+    expect(await endpointOf({ endpoint: 'https://ars.test/this' }, configured)).toBe('https://ars.test/this');
+    // That takes the credential for another service.
+    expect(await endpointOf({ endpoint: `${server.url}/this` }, configured)).toEqual({ kind: 'deny', alarms: 1 });
   });
 
   it('is nowhere when it is not trusted, and somebody is told [PRJ-24, ARAP-DIS-02]', async () => {

@@ -102,7 +102,10 @@ describe('a requirement that a service knows', () => {
       void text(request).then(async (body) => {
         seen.push({ headers: request.headers, body: JSON.parse(body) as unknown });
         await answer.after;
-        response.writeHead(answer.status, { ...(answer.location !== undefined && { location: answer.location }) });
+        response.writeHead(answer.status, {
+          'content-type': 'application/json',
+          ...(answer.location !== undefined && { location: answer.location }),
+        });
         response.end(answer.body);
       });
     });

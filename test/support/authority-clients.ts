@@ -4,7 +4,7 @@ import { createAccessRequestClient } from '../../activities/clients/access-reque
 import { createCredential } from '../../activities/clients/credential.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from '../../activities/clients/pdp-metadata.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
-import { trustedOrigins } from '../../activities/clients/trusted-origins.ts';
+import { trustedOrigins, trustOf } from '../../activities/clients/trusted-origins.ts';
 
 export const TOKEN = 'token-of-the-gateway';
 const credential = createCredential(TOKEN, { credentialHeader: 'authorization' });
@@ -30,15 +30,11 @@ export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {})
     signedMetadata,
     log = pino({ level: 'silent' }),
   } = options;
-  const isTrusted = trustedOrigins([
-    pdpUrl,
-    ...(accessRequestsUrl === undefined ? [] : [accessRequestsUrl]),
-    ...trusted,
-  ]);
-  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted, via: undefined });
+  const trust = trustOf({ pdp: [pdpUrl, ...trusted], accessRequests: [accessRequestsUrl ?? pdpUrl, ...trusted] });
+  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted: trust.pdp, via: undefined });
   const { timeoutMs } = options;
   return {
-    ...{ describe, credential, accessRequestsUrl, isTrusted, log },
+    ...{ describe, credential, accessRequestsUrl, trust, log },
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
 }
@@ -46,6 +42,6 @@ export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {})
 /** A client of the PDP, with what it knows of it. */
 export function aPdpClient(pdpUrl: string, options: PdpClientOptions = {}) {
   const made = pdpClientOptions(pdpUrl, options);
-  const { describe, isTrusted } = made;
-  return { ...createPolicyDecisionPoint(made), describe, isTrusted };
+  const { describe, trust } = made;
+  return { ...createPolicyDecisionPoint(made), describe, trust };
 }

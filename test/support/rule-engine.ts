@@ -32,8 +32,9 @@ export class RuleEngine {
         const question = { headers: request.headers, body, data: JSON.parse(body).data };
         this.questions.push(question);
         const reply = this.replies[(request.url ?? '').slice(1)] ?? { verdict: 'abstain' };
+        response.setHeader('content-type', 'application/json');
         if (typeof reply === 'function') return void (await reply(response, question));
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(reply));
+        response.end(JSON.stringify(reply));
       });
     }, port);
   }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AUTOMATIC_VERDICTS, type ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
-import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
+import { jsonOf } from '../../../workflows/domain/json-answer.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { secretText } from '../../shared/config/secret-text.ts';
 import { createSignedQuestion } from '../callbacks/signed-post.ts';
@@ -47,12 +47,10 @@ export async function configuredResolvers({ approvals }: Pick<Config, 'approvals
 /** A resolver that is not configured any more, while requests still wait for it. */
 export const NOT_CONFIGURED: Said = { verdict: 'failed', reason: 'it is not configured' };
 
-function readAnswer({ status, text }: { status: number; text: string }): Said {
+function readAnswer({ status, ...answer }: { status: number; type: string | undefined; text: string }): Said {
   if (status !== 200) return failed(`it answered with status ${status}`);
   try {
-    // Of two verdicts in one object each reader takes another.
-    if (isAmbiguous(text)) return failed('its answer says two things at once');
-    const { verdict, reason } = answerSchema.parse(JSON.parse(text));
+    const { verdict, reason } = answerSchema.parse(jsonOf(answer));
     return { verdict, reason };
   } catch (cause) {
     return failed('its answer is not one', cause);

@@ -28,7 +28,10 @@ export const pdpReachSettings = {
   signedMetadata: z.strictObject({ issuer: z.string().min(1), jwksUrl: trustworthy }).optional(),
   /** Keys of the binding tokens, for the access request service. Default: where our own PDP has them. */
   jwksUrl: trustworthy.optional(),
-  /** Further origins that may be sent calls: those of endpoints that metadata, denials and access requests name. */
+  /**
+   * Further origins that may be asked for decisions, with the credential for the PDP: those of endpoints that its metadata name. Documents
+   * about access requests may be on them, too.
+   */
   trustedOrigins: z.array(trustworthy).default([]),
   ...credentialSettings,
 };
@@ -40,6 +43,8 @@ export const accessRequestReach = z
     url: trustworthy.optional(),
     /** Keys of its approvals, for our PDP. Default: where our own service has them. */
     jwksUrl: trustworthy.optional(),
+    /** Further origins that may be sent access requests, with the credential for their service: those that metadata, denials and handles name. */
+    trustedOrigins: z.array(trustworthy).default([]),
     ...credentialSettings,
   })
   .prefault({});
@@ -59,19 +64,22 @@ export const isHttpAllowed = ({ url, allowHttp }: Pick<Reach['pdp'], 'url' | 'al
 /** How gateway and worker reach policy decision point and access request service. */
 export function authorityOf(
   { pdp, accessRequests, approvals, baseDir }: Reach,
-  { urls }: { urls: { readonly pdp: string; readonly approvals: string; readonly accessRequests: string } },
+  { urls }: { urls: { readonly pdp: string; readonly accessRequests: string } },
 ) {
   const { metadata, signedMetadata, trustedOrigins } = pdp;
   const isNamedByPdp = pdp.url !== undefined && accessRequests.url === undefined && approvals.url === undefined;
   return {
-    pdp: { url: urls.pdp, metadata, signedMetadata, credential: credentialOf(pdp, baseDir) },
+    pdp: {
+      ...{ url: urls.pdp, metadata, signedMetadata, credential: credentialOf(pdp, baseDir) },
+      trusted: [urls.pdp, ...trustedOrigins],
+    },
     accessRequests: {
       /** Undefined: the one that the PDP's metadata names. */
       url: isNamedByPdp ? undefined : urls.accessRequests,
       credential: credentialOf(accessRequests, baseDir),
+      // A PDP that is to name the service may be both.
+      trusted: [urls.accessRequests, ...(isNamedByPdp ? [urls.pdp] : []), ...accessRequests.trustedOrigins],
     },
-    /** Addresses on the origins that may be sent calls and credentials. */
-    trusted: [urls.pdp, urls.approvals, urls.accessRequests, ...trustedOrigins],
   };
 }
 

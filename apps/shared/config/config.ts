@@ -188,7 +188,7 @@ export function parseConfig(raw: unknown, at: { baseDir: string; stateDir: strin
   const accessRequests = file.accessRequests.url ?? `${approvals}/access/v1/requests`;
   return Object.freeze({
     ...file,
-    authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls: { pdp, approvals, accessRequests } }),
+    authority: authorityOf({ ...file, baseDir: at.baseDir }, { urls: { pdp, accessRequests } }),
     baseDir: at.baseDir,
     stateDir: at.stateDir,
     requirements: withAbsoluteFiles(file.requirements, at.baseDir),

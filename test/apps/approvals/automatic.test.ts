@@ -117,10 +117,11 @@ describe('an automatic resolver', () => {
   });
 
   const text =
-    (body: string, status = 200) =>
+    (body: string, status = 200, type = 'application/json') =>
     (response: Parameters<Extract<Reply, (...all: never[]) => unknown>>[0]) =>
-      response.writeHead(status, { location: '/elsewhere' }).end(body);
+      response.writeHead(status, { location: '/elsewhere', 'content-type': type }).end(body);
   const YES = '{"verdict":"approve"}';
+  const OTHER_TYPES = ['text/plain', 'application/octet-stream', ''];
   it.each<[string, Reply, string]>([
     ['abstains', { verdict: 'abstain', reason: 'not my business' }, 'abstain'],
     ['fails', text(YES, 500), 'failed'],
@@ -133,6 +134,7 @@ describe('an automatic resolver', () => {
     ['says another verdict', { verdict: 'APPROVE' }, 'failed'],
     ['says more than it may', { verdict: 'approve', approved: true }, 'failed'],
     ['says two things', text('{"verdict":"deny","verdict":"approve"}'), 'failed'],
+    ...OTHER_TYPES.map((type): [string, Reply, string] => [`says yes as "${type}"`, text(YES, 200, type), 'failed']),
     ['says a list', [{ verdict: 'approve' }], 'failed'],
     ['says too much', text(`${YES}${' '.repeat(64 * 1024)}`), 'failed'],
     ['gives a reason without end', { verdict: 'approve', reason: 'a'.repeat(2_001) }, 'failed'],

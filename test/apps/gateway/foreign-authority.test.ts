@@ -63,8 +63,8 @@ describe('an authority side of which nothing is ours', () => {
     product = await startEnforcement({
       own: [],
       config: {
-        pdp: { url: `${pdp.url}/tenant`, credentialHeader: 'X-Pdp-Key', trustedOrigins: [new URL(service.url).origin] },
-        accessRequests: { credentialHeader: API_KEY_HEADER },
+        pdp: { url: `${pdp.url}/tenant`, credentialHeader: 'X-Pdp-Key' },
+        accessRequests: { credentialHeader: API_KEY_HEADER, trustedOrigins: [new URL(service.url).origin] },
       },
     });
   });

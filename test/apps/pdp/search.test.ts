@@ -106,7 +106,7 @@ describe('a search', () => {
     ['action', { ...actions, page: { limit: -1 } }, 'page.limit: Too small: expected number to be >=0'],
     ['action', { ...actions, page: { limit: 1.5 } }, 'page.limit is not of type int'],
     ['action', { ...actions, page: 'x' }, 'page is not of type object'],
-    ['action', { ...actions, context: { a: '\ud800' } }, 'the body is not I-JSON: it has half a character in a text'],
+    ['action', { ...actions, context: { a: '\ud800' } }, 'the body has half a character (a surrogate without the other one)'],
   ])(
     'is refused when something is missing or wrong: %s %j [AZ-SR-01, AZ-SR-02, AZ-SR-03, AZ-SR-06]',
     async (kind, body, why) => {

@@ -23,12 +23,16 @@ describe('how the authority side is reached', () => {
   );
 
   it('trusts the origins that are configured, and of a foreign PDP learns where requests go', () => {
-    const { authority } = parse({ pdp: { url: 'https://pdp.test', trustedOrigins: ['https://ars.test'] } });
-    expect(authority.trusted).toEqual(expect.arrayContaining(['https://pdp.test', 'https://ars.test']));
+    const pdp = { url: 'https://pdp.test', trustedOrigins: ['https://decisions.test'] };
+    const { authority } = parse({ pdp, accessRequests: { trustedOrigins: ['https://ars.test'] } });
+    expect(authority.pdp.trusted).toEqual(['https://pdp.test', 'https://decisions.test']);
+    expect(authority.accessRequests.trusted).toEqual(expect.arrayContaining(['https://pdp.test', 'https://ars.test']));
+    expect(authority.accessRequests.trusted).not.toContain('https://decisions.test');
     expect(authority.accessRequests.url).toBeUndefined();
     expect(parse({}).authority.accessRequests.url).toBe('http://127.0.0.1:4102/access/v1/requests');
     const named = { pdp: { url: 'https://pdp.test' }, accessRequests: { url: 'https://ars.test/r' } };
     expect(parse(named).authority.accessRequests.url).toBe('https://ars.test/r');
+    expect(parse(named).authority.accessRequests.trusted).toEqual(['https://ars.test/r']);
   });
 
   it('finds certificates beside the configuration', () => {
