@@ -79,7 +79,8 @@ function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
         if (url !== undefined && trust.accessRequests(url)) return readServiceClock(new URL(url).origin);
         throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');
       },
-      check: () => checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests }),
+      check: () =>
+        checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests }),
     },
   };
 }

@@ -87,10 +87,7 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
     async read(handle) {
       const response = await send(handle.statusEndpoint, { method: 'GET' });
       if (!isOk(response)) throw refusal(response);
-      const task = readTask(response);
-      // The word about one request would else decide another: an address may be answered with anything.
-      if (task.task.id !== handle.accessRequestId)
-        throw unavailable('the access request service answered about another access request');
+      const task = readTask(response, handle.accessRequestId);
       const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
       const status = statusOf(task, retryAfterMs(response));
       return statementEndpoint === undefined ? status : { ...status, statementEndpoint };
@@ -136,10 +133,13 @@ function readJson(response: HttpAnswer): unknown {
   }
 }
 
-function readTask(response: HttpAnswer): TaskBody {
+/** @param about The request that it has to be about: what is said of one would else decide another. */
+function readTask(response: HttpAnswer, about?: string): TaskBody {
   const body = readJson(response);
   const parsed = taskBody.safeParse(body);
   if (!parsed.success) throw unavailable('the access request service gave an answer that cannot be read');
+  if (about !== undefined && parsed.data.task.id !== about)
+    throw unavailable('the access request service answered about another access request');
   return { task: parsed.data.task, result: (body as { result?: unknown }).result };
 }
 

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Progress } from '../../workflows/domain/upstream-ports.ts';
+import { ProgramStart } from './program-start.ts';
 import { Attempts } from './upstream-attempts.ts';
 import { connectClient, createClient } from './upstream-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
@@ -106,7 +107,7 @@ export class UpstreamConnection {
 
   /**
    * Has the list of tools read anew if it is older than it may be. Throws `ERR_UPSTREAM_UNAVAILABLE` or
-   * `ERR_UPSTREAM_UNCHECKED`: then nothing may be sent on the strength of the last list.
+   * `ERR_UPSTREAM_LIST_UNAVAILABLE`: then nothing may be sent on the strength of the last list.
    */
   ensureGoodTools(): Promise<void> {
     return this.#tools.ensureGood(async () => {
@@ -171,10 +172,10 @@ export class UpstreamConnection {
 
   async #open(): Promise<Client> {
     this.#attempts.stop();
-    const client = createClient(this.#log);
+    const [client, program] = [createClient(this.#log), new ProgramStart()];
     this.#progress.hear(client);
     try {
-      const transport = createTransport(this.#server, this.credentials, this.#log);
+      const transport = createTransport(this.#server, this.credentials, { log: this.#log, program });
       this.#prior = await connectClient(client, transport, this.#prior);
       const now = performance.now();
       const live = { client, since: now, usedAt: now };
@@ -187,12 +188,12 @@ export class UpstreamConnection {
       if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
       this.#live = live;
     } catch (cause) {
-      this.#live = undefined;
-      this.#prior = undefined;
-      if (this.#attempts.failed()) this.#log.warn({ err: cause }, 'upstream cannot be connected; it is tried again');
+      [this.#live, this.#prior] = [undefined, undefined];
+      const err = program.explain(cause);
+      if (this.#attempts.failed()) this.#log.warn({ err }, 'upstream cannot be connected; it is tried again');
       await client.close().catch(() => undefined);
       if (!this.#closed) this.#attempts.later();
-      throw unavailable('it cannot be connected', cause);
+      throw unavailable('it cannot be connected', err);
     }
     if (this.#closed) await client.close();
     return client;
@@ -213,7 +214,7 @@ export class UpstreamConnection {
       // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
       else this.discard(client);
-      throw new CountersignError('ERR_UPSTREAM_UNCHECKED', 'the upstream server does not list its tools', { cause });
+      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream server does not list its tools', { cause });
     });
     // What a connection that is new lists can be used again, though it is the same.
     if (isNews || this.#live?.client !== client) this.#onChanged('tools');

@@ -121,7 +121,7 @@ export class JoinedItems implements UpstreamItems {
     return this.#known(kind, fits, of);
   }
 
-  /** The same for a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_UNCHECKED`. */
+  /** The same for a request that is to be sent: only from lists that are not too old. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`. */
   async #gatherGood(kind: ItemKind, fits: (name: string) => boolean, of?: readonly string[]): Promise<UpstreamItem[]> {
     const from = new Set((await this.#gather(kind, fits, of)).map(({ upstream }) => upstream));
     await Promise.all([...from].map(async (upstream) => this.#listings.get(upstream)?.[kind].ensureGood()));

@@ -57,7 +57,7 @@ export class UpstreamListing {
     return this.known;
   }
 
-  /** Throws `ERR_UPSTREAM_UNCHECKED` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
+  /** Throws `ERR_UPSTREAM_LIST_UNAVAILABLE` where the last list is too old, and no other can be had: nothing may be sent on its strength. */
   async ensureGood(): Promise<void> {
     let isGood = this.#list.isGood;
     if (!isGood && !this.#hasJustFailed()) {
@@ -65,7 +65,7 @@ export class UpstreamListing {
       await atMost(reading, this.#connection.patienceMs);
     }
     if (!isGood) {
-      throw new CountersignError('ERR_UPSTREAM_UNCHECKED', `the upstream server does not list its ${this.#capability}`);
+      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', `the upstream server does not list its ${this.#capability}`);
     }
   }
 

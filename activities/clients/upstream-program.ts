@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { MessageLines } from './message-lines.ts';
+import type { ProgramStart } from './program-start.ts';
 import { keepPace } from './reading-pace.ts';
 import type { Reading } from './upstream-response.ts';
 
@@ -21,8 +22,14 @@ export interface UpstreamProgram {
   readonly cwd?: string | undefined;
 }
 
+interface Watched {
+  readonly reading: Reading;
+  /** Told what becomes of each process of the program. */
+  readonly start: ProgramStart;
+}
+
 /** A transport that starts the program when it is connected. */
-export function createProgramTransport(program: UpstreamProgram, reading: Reading, log: Logger): Transport {
+export function createProgramTransport(program: UpstreamProgram, watched: Watched, log: Logger): Transport {
   const transport = paced(
     {
       command: program.command,
@@ -31,14 +38,14 @@ export function createProgramTransport(program: UpstreamProgram, reading: Readin
       stderr: 'pipe',
       ...(program.cwd !== undefined && { cwd: program.cwd }),
     },
-    reading,
+    watched,
   );
   // Kept flowing, so that the program does not block on a full pipe; no faster than anything else that it writes.
   const errors = transport.stderr as Readable;
   errors.on('data', (chunk: Buffer) => {
     log.debug({ stderr: chunk.subarray(0, MAX_LOGGED_CHARS).toString('utf8') }, 'upstream wrote to its error output');
   });
-  keepPace(errors, reading.pace);
+  keepPace(errors, watched.reading.pace);
   return transport;
 }
 
@@ -47,13 +54,14 @@ export function createProgramTransport(program: UpstreamProgram, reading: Readin
  * from where the SDK keeps it. It learns the revision from a second process of the program, which it starts with the
  * transport's own constructor and nothing that derives from it: so that is where the second one gets its pace.
  */
-function paced(parameters: StdioServerParameters, reading: Reading): StdioClientTransport {
+function paced(parameters: StdioServerParameters, watched: Watched): StdioClientTransport {
+  const { reading } = watched;
   const transport = new StdioClientTransport(parameters);
   const start = transport.start.bind(transport);
   const send = transport.send.bind(transport);
   let input: Writable | null = null;
   const another = function (changed: StdioServerParameters) {
-    return paced(changed, reading);
+    return paced(changed, watched);
   };
   return Object.assign(transport, {
     constructor: another,
@@ -63,6 +71,9 @@ function paced(parameters: StdioServerParameters, reading: Reading): StdioClient
       const { _process: child } = transport as unknown as { readonly _process?: ChildProcess };
       if (!child?.stdout) throw new Error('the program was started, and its output cannot be found');
       input = child.stdin;
+      watched.start.started();
+      child.stderr?.on('data', (chunk: Buffer) => watched.start.wrote(chunk));
+      child.once('exit', (code, signal) => watched.start.ended(code, signal));
       const letGo = keepPace(child.stdout, reading.pace);
       // What is left in the pipe of a program that has ended would keep its end from being noticed.
       child.once('exit', letGo);

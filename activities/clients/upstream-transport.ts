@@ -6,6 +6,7 @@ import type { UnreadableMessage } from './message-shape.ts';
 import { ReadingPace } from './reading-pace.ts';
 import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
 import { Asides, Exchange } from './upstream-exchange.ts';
+import type { ProgramStart } from './program-start.ts';
 import { createProgramTransport, type UpstreamProgram } from './upstream-program.ts';
 import { toResponse, type Reading } from './upstream-response.ts';
 
@@ -28,7 +29,11 @@ export type UpstreamServer = { readonly limits: UpstreamLimits } & UpstreamAddre
 type UpstreamAddress = UpstreamProgram | HttpUpstream;
 
 /** A fresh, unconnected transport. A program inherits only harmless variables, never our own environment. */
-export function createTransport(server: UpstreamServer, credentials: Credentials, log: Logger): Transport {
+export function createTransport(
+  server: UpstreamServer,
+  credentials: Credentials,
+  { log, program }: { log: Logger; program: ProgramStart },
+): Transport {
   const { maxMessageBytes, maxMessageMembers, maxMessagesPerSecond } = server.limits;
   const pace = new ReadingPace(maxMessagesPerSecond, () =>
     log.warn(
@@ -39,7 +44,7 @@ export function createTransport(server: UpstreamServer, credentials: Credentials
   const onUnreadable = ({ message: why }: UnreadableMessage) =>
     log.warn({ why }, 'the upstream sent a message that cannot be read; the call that it may have been about fails');
   const reading: Reading = { maxMessageBytes, maxMessageMembers, pace, onUnreadable };
-  if (!('url' in server)) return createProgramTransport(server, reading, log);
+  if (!('url' in server)) return createProgramTransport(server, { reading, start: program }, log);
   const asides = new Asides();
   return new StreamableHTTPClientTransport(new URL(server.url), {
     fetch: (url, init) => fetchOnce({ reading, credentials, asides }, url, init),

@@ -28,7 +28,10 @@ export interface UpstreamPool extends Upstreams, UpstreamRelay {
   refused(): readonly RefusedTool[];
   /** Calls back whenever the tools, the prompts, or the resources and their templates may have changed. Answers how to stop that. */
   onChange(listener: (what: Changed) => void): () => void;
-  /** Has everything that the upstreams list read anew before it is used again. */
+  /**
+   * Has everything that the upstreams list read anew before it is used again: what an operator accepted just now was read just now, too,
+   * and may be newer than what is known here.
+   */
   outdate(): void;
   close(): Promise<void>;
 }
@@ -108,7 +111,7 @@ function mount(
 
 /**
  * Has the upstream's list of tools read when it is too old; with `live`, in any case. Throws `ERR_UPSTREAM_UNAVAILABLE` or
- * `ERR_UPSTREAM_UNCHECKED` when that fails or takes too long.
+ * `ERR_UPSTREAM_LIST_UNAVAILABLE` when that fails or takes too long.
  */
 async function lookAt(connection: UpstreamConnection, live = false): Promise<void> {
   if (live) return void (await connection.refresh());
@@ -119,5 +122,5 @@ async function lookAt(connection: UpstreamConnection, live = false): Promise<voi
   const isFirst = connection.tools === undefined;
   if (isFirst)
     throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'the upstream server has not listed its tools yet');
-  throw new CountersignError('ERR_UPSTREAM_UNCHECKED', 'the upstream server does not list its tools now');
+  throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream server does not list its tools now');
 }

@@ -1,3 +1,7 @@
+import { UNPRINTABLE, visible } from '../shared/visible-line.ts';
+
+export { visible };
+
 /** Exit codes of every command. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
@@ -9,14 +13,6 @@ export class CliError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.exitCode = options.exitCode ?? EXIT.failed;
   }
-}
-
-// Tools, arguments and names come from strangers: a terminal would obey their control characters and reorder their text.
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-/** The text with everything invisible made visible, on one line. */
-export function visible(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /** JSON for people and programs; what a terminal would obey is escaped in a way that JSON understands. */

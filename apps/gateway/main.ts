@@ -5,6 +5,7 @@ import { asProblem, type Problem } from '../../activities/clients/pdp-check.ts';
 import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { examineUpstreams as examineEach } from '../../activities/clients/upstream-check.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
@@ -80,6 +81,9 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
 export const connectUpstreams = (config: Config, log: Logger): UpstreamPool =>
   createUpstreams(config.mcpServers, log, { settings: config.tools, fitsOutput: createResultCheck() });
+
+/** Whether each upstream of the configuration can be used, by connections of its own. */
+export const examineUpstreams = ({ mcpServers }: Config, log: Logger) => examineEach(mcpServers, log);
 
 /** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
 export function openSignature(
@@ -213,7 +217,6 @@ export async function serveGateway(
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
     signature.onChange((what) => {
-      // What was accepted just now was read just now, too, and may be newer than what is known here.
       upstreams.outdate();
       protocol.notify[`${what}Changed`]();
     }),

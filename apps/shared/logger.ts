@@ -4,6 +4,7 @@ import { destination, multistream, pino, type Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { logScope } from './log-scope.ts';
+import { visible } from './visible-line.ts';
 
 export type { Logger };
 
@@ -60,17 +61,20 @@ const entry = z.looseObject({
   time: z.number(),
   name: z.string().optional(),
   part: z.string().optional(),
+  upstream: z.string().optional(),
   msg: z.string().optional(),
   err: z.looseObject({ message: z.string(), code: z.unknown().optional() }).optional(),
 });
 
-/** `12:03:11 warn gateway: what happened: why` */
+/** `12:03:11 warn gateway: what happened: why`. Words of strangers are in it: what a terminal would obey is escaped. */
 function readable(line: string): string {
   const parsed = entry.safeParse(JSON.parse(line));
   if (!parsed.success) return line;
-  const { level, time, name, part, msg, err } = parsed.data;
+  const { level, time, name, part, upstream, msg, err } = parsed.data;
   const cause = err === undefined || err.message === msg ? undefined : err.message;
   const text = [msg, cause].filter((piece) => piece !== undefined && piece !== '').join(': ');
   const clock = new Date(time).toTimeString().slice(0, 8);
-  return `${clock} ${pino.levels.labels[level] ?? level} ${part ?? name ?? ''}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}\n`;
+  const who = [part ?? name ?? '', ...(upstream === undefined ? [] : [`(${upstream})`])].join(' ');
+  const said = visible(`${who}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}`);
+  return `${clock} ${pino.levels.labels[level] ?? level} ${said}\n`;
 }

@@ -30,7 +30,7 @@ export async function attempt(name: string, advice: string, look: () => Promise<
 }
 
 /** The innermost reason: what `fetch` and drivers wrap says more than the wrapping. */
-function reason(error: unknown): string {
+export function reason(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : reason(error.cause);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { pino } from 'pino';
 import type { Config } from '../../../shared/config/config.ts';
 import { authorityOf } from '../../../shared/config/authority-settings.ts';
 import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
@@ -13,6 +14,7 @@ import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTe
 import { checkAccessRequests, checkPdp } from './pdp.ts';
 import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
 import { checkToken } from './token.ts';
+import { checkUpstreams } from './upstreams.ts';
 
 /** Every check, in the order in which things stand on each other. */
 export async function examine(io: Io, command: Command): Promise<Finding[]> {
@@ -35,6 +37,7 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   found.push(...checkToken(config, io.environment.variables['COUNTERSIGN_TOKEN']));
   found.push(...(await checkPorts(config, stack)));
   found.push(...(await checkStanding(io, config, stack)));
+  found.push(...(await checkUpstreams(config, pino({ level: 'silent' }))));
   if (stack || config.mode === 'production') found.push(...(await checkServing(io, running)));
   else found.push(warn('services', 'not running', 'start them with `npm start`'));
   return found;

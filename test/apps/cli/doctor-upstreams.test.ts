@@ -1,0 +1,23 @@
+import { expect, it } from '@jest/globals';
+import { onFreePorts } from '../../support/config.ts';
+import { Desk } from './run.ts';
+
+it('doctor says which upstreams can be used, and why the others cannot', async () => {
+  const fixture = new URL('../../clients/fixtures/hostile-server.mjs', import.meta.url).pathname;
+  const mcpServers = {
+    good: { command: process.execPath, args: [fixture] },
+    broken: { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(4)'] },
+    absent: { command: 'no-such-program' },
+    away: { url: 'http://127.0.0.1:9/mcp' },
+  };
+  const { code, out } = await new Desk({ ...(await onFreePorts()), mcpServers }).run(['doctor', '--json']);
+  const { findings } = JSON.parse(out) as {
+    findings: { name: string; status: string; message: string; advice?: string }[];
+  };
+  const of = (name: string) => findings.find((one) => one.name === `upstream ${name}`);
+  expect(of('good')).toEqual({ name: 'upstream good', status: 'ok', message: expect.stringMatching(/^tools: \d+$/) });
+  expect(of('broken')).toMatchObject({ status: 'fail', message: expect.stringMatching(/exit code 4.*no licence/) });
+  expect(of('absent')).toMatchObject({ status: 'fail', message: expect.stringContaining('ENOENT') });
+  expect(of('away')).toMatchObject({ status: 'fail', advice: expect.stringContaining('mcpServers.away (url') });
+  expect(code).toBe(1);
+});
