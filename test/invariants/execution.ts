@@ -85,6 +85,6 @@ export const EXECUTION: readonly Invariant[] = [
   {
     name: 'a claimed call is kept until its execution is over',
     sql: `SELECT id FROM gateway.gated_call
-      WHERE claim_id IS NOT NULL AND (retain_until > greatest(execution_deadline, ended_at)) IS NOT TRUE`,
+      WHERE claim_id IS NOT NULL AND (retain_until > coalesce(ended_at, execution_deadline)) IS NOT TRUE`,
   },
 ];

@@ -19,6 +19,16 @@ describe('retention', () => {
     await own.fixture.lifecycle.settleResult(of, { isError: false, text: '{"content":[]}' });
     return call;
   }
+  const cancel = async <Call extends { gatedCallId: string }>(call: Call) => {
+    await own.fixture.calls.cancel(call.gatedCallId);
+    return call;
+  };
+  const deny = async <Call extends { gatedCallId: string }>(call: Call) => {
+    await own.db.pool.query(`SELECT gateway.end_unclaimed($1, 'denied', 'policy_denied', 're-evaluation', 3600000)`, [
+      call.gatedCallId,
+    ]);
+    return call;
+  };
   const endRetention = (ids: string[]) =>
     own.db.pool.query('UPDATE gateway.gated_call SET retain_until = now() WHERE id = ANY ($1::uuid[])', [ids]);
   const countsOf = async (tables: string[], id: string) => {
@@ -43,6 +53,22 @@ describe('retention', () => {
     ]);
     expect(keys.rows).toEqual([{ call_key: null, record_key: expect.any(String) }]);
     expect(await createDueCalls(own.db.pool).forget(10)).toBe(0);
+  });
+
+  it.each<[end: string, bring: () => Promise<{ gatedCallId: string }>]>([
+    ['executed', executed],
+    ['cancelled', () => own.fixture.pending().then(cancel)],
+    ['cancelled', () => own.fixture.granted().then(cancel)],
+    ['denied', () => own.fixture.granted().then(deny)],
+  ])('counts from the end of a call that is %s, however long it might have waited', async (end, bring) => {
+    const { gatedCallId } = await bring();
+    const { rows } = await own.db.pool.query(
+      `SELECT state, extract(epoch FROM retain_until - ended_at) AS kept FROM gateway.gated_call WHERE id = $1`,
+      [gatedCallId],
+    );
+    expect(rows[0].state).toBe(end);
+    // The clock is read twice.
+    expect(Math.round(Number(rows[0].kept))).toBe(3_600);
   });
 
   it('leaves open calls alone, however old, and ended ones that are still kept [TASK-039]', async () => {

@@ -122,7 +122,7 @@ function commonOf(view: GatedCallView) {
     statusMessage,
     createdAt: view.createdAt,
     lastUpdatedAt: view.lastUpdatedAt,
-    // Retention counts from the creation, whatever happens in between.
+    // Counted from the creation (TASK-014): as long as it can wait and then be read, and once it has ended as long as it can be read.
     ttlMs: Date.parse(view.retainUntil) - Date.parse(view.createdAt),
   };
 }

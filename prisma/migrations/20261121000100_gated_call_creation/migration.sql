@@ -56,8 +56,7 @@ DECLARE v_version integer; v_task text; v_end boolean := p_to IN
 BEGIN
   UPDATE gateway.gated_call SET state = p_to, reason = coalesce(p_reason, reason), state_version = state_version + 1,
     last_updated_at = clock_timestamp(), ended_at = CASE WHEN v_end THEN clock_timestamp() END,
-    retain_until = CASE WHEN v_end
-      THEN greatest(retain_until, clock_timestamp() + p_retention_ms * interval '1 ms') ELSE retain_until END
+    retain_until = CASE WHEN v_end THEN clock_timestamp() + p_retention_ms * interval '1 ms' ELSE retain_until END
     WHERE id = p_call RETURNING state_version, task_id INTO STRICT v_version, v_task;
   INSERT INTO gateway.call_event (gated_call_id, seq, to_state, cause) VALUES (p_call, v_version, p_to, p_cause);
   IF v_end THEN PERFORM gateway.write_outcome_record(p_call); END IF;
