@@ -3,6 +3,7 @@ import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
 import { Instant, Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
+import { Credentials } from './credentials.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
@@ -72,6 +73,7 @@ function Asked({ request }: { request: AccessRequest }) {
   return (
     <section class="card" aria-labelledby="call">
       <h2 id="call">{words.heading[request.status === 'pending' ? 'open' : 'ended']}</h2>
+      {call.arguments !== undefined && <Credentials canonical={call.arguments} />}
       <JsonBlock
         canonical={call.arguments ?? canonicalJson({ action: { ...action }, resource: { ...resource } })}
         label={words.label}
