@@ -1,6 +1,5 @@
 import { deserializeMessage, type JSONRPCMessage, type ReadBuffer } from '@modelcontextprotocol/client';
-import { INTERNAL_ERROR } from './upstream-answer.ts';
-import { MessageShape, type UnreadableMessage } from './message-shape.ts';
+import { INTERNAL_ERROR, MessageShape, type UnreadableMessage } from './message-shape.ts';
 import { LINE_END } from './reading-pace.ts';
 import type { Reading } from './upstream-response.ts';
 

@@ -1,6 +1,9 @@
 /** Levels of objects and lists in one another that one message of an upstream may have: what is deeper cannot be walked through. */
 const MAX_LEVELS = 200;
 
+/** The code of JSON-RPC for an answer that cannot be given. */
+export const INTERNAL_ERROR = -32_603;
+
 /** What one message of an upstream may consist of. */
 export interface MessageLimits {
   readonly maxMessageBytes: number;

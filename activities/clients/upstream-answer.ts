@@ -7,12 +7,11 @@ import type {
   Unanswered,
   UpstreamAnswer,
 } from '../../workflows/domain/upstream-ports.ts';
-import { UnreadableMessage } from './message-shape.ts';
+import { INTERNAL_ERROR, UnreadableMessage } from './message-shape.ts';
 import { isConnectFailure } from './upstream-transport.ts';
 
 /** Names the software that answered. It would pass for ours in a result that we hand on. */
 const SERVER_INFO_META = 'io.modelcontextprotocol/serverInfo';
-export const INTERNAL_ERROR = -32_603;
 
 const toolResult = z.looseObject({
   resultType: z.literal('complete').optional(),

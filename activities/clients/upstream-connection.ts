@@ -214,7 +214,7 @@ export class UpstreamConnection {
       // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
       else this.discard(client);
-      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream server does not list its tools', { cause });
+      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream does not list its tools', { cause });
     });
     // What a connection that is new lists can be used again, though it is the same.
     if (isNews || this.#live?.client !== client) this.#onChanged('tools');

@@ -65,7 +65,10 @@ export class UpstreamListing {
       await atMost(reading, this.#connection.patienceMs);
     }
     if (!isGood) {
-      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', `the upstream server does not list its ${this.#capability}`);
+      throw new CountersignError(
+        'ERR_UPSTREAM_LIST_UNAVAILABLE',
+        `the upstream server does not list its ${this.#capability}`,
+      );
     }
   }
 

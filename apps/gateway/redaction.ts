@@ -96,7 +96,7 @@ function withheldTask({ result, error, inputRequests, ...task }: UpstreamTask): 
 }
 
 function unlessUnreachable(error: unknown): undefined {
-  const codes: readonly ErrorCode[] = ['ERR_UPSTREAM_UNAVAILABLE', 'ERR_UPSTREAM_UNCHECKED'];
+  const codes: readonly ErrorCode[] = ['ERR_UPSTREAM_UNAVAILABLE', 'ERR_UPSTREAM_LIST_UNAVAILABLE'];
   if (error instanceof CountersignError && codes.includes(error.code)) return undefined;
   throw error;
 }

@@ -120,7 +120,7 @@ describe('of an upstream that does not tell of changes', () => {
     const { silent, own } = await start(0);
     const tool = await own.find('bank__pay');
     silent.onList = () => Promise.reject(new Error('the list is broken'));
-    expect(await isPaid(tool?.digest, own)).toEqual({ kind: 'not_sent', cause: 'ERR_UPSTREAM_UNCHECKED' });
+    expect(await isPaid(tool?.digest, own)).toEqual({ kind: 'not_sent', cause: 'ERR_UPSTREAM_LIST_UNAVAILABLE' });
     expect(silent.calls).toBe(0);
   });
 
@@ -132,7 +132,7 @@ describe('of an upstream that does not tell of changes', () => {
     const paid = isPaid(tool?.digest, own);
     await waitFor(() => silent.calls === 1);
     silent.onList = () => Promise.reject(new Error('the list is broken'));
-    await expect(own.find('bank__pay')).rejects.toMatchObject({ code: 'ERR_UPSTREAM_UNCHECKED' });
+    await expect(own.find('bank__pay')).rejects.toMatchObject({ code: 'ERR_UPSTREAM_LIST_UNAVAILABLE' });
     release();
     expect(await paid).toMatchObject({ kind: 'result', isError: false });
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { pino } from 'pino';
 import { connectAuthority } from '../../activities/authority.ts';
 import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
@@ -8,6 +8,8 @@ import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 
 const TOKENS = { pdpToken: 'token-for-the-pdp', accessRequestToken: 'token-for-the-service' };
+/** Nothing here is queued. */
+const NO_DATABASE = new Pool();
 const QUESTION = {
   subject: { type: 'identity', id: 'alice' },
   action: { name: 'tools/call' },
@@ -37,9 +39,8 @@ function connect(sections: { pdp?: object; accessRequests?: object } = {}) {
     },
     { baseDir: '/', stateDir: '/' },
   );
-  // Nothing here is queued.
-  const [pool, log] = [undefined as unknown as Pool, pino({ level: 'silent' })];
-  return connectAuthority(authority, TOKENS, { pool, seals: TEST_SEALS, obligations, log });
+  const log = pino({ level: 'silent' });
+  return connectAuthority(authority, TOKENS, { pool: NO_DATABASE, seals: TEST_SEALS, obligations, log });
 }
 const task = (more: object = {}) => ({ task: { id: 'arq_1', status: 'pending', ...more } });
 const handleAt = (statusEndpoint: string) => ({ accessRequestId: 'arq_1', statusEndpoint });
@@ -48,7 +49,10 @@ const submit = (to = connect()) =>
 const denialWith = (offer: object) => ({
   body: {
     decision: false,
-    context: { evaluation_id: 'e', access_request: { expires_at: '2126-01-01T00:00:00Z', binding_token: 'b', ...offer } },
+    context: {
+      evaluation_id: 'e',
+      access_request: { expires_at: '2126-01-01T00:00:00Z', binding_token: 'b', ...offer },
+    },
   },
 });
 
@@ -69,7 +73,7 @@ const NAMED: Readonly<Record<string, () => Promise<unknown>>> = {
     service.says('/status', { body: task({ status: 'denied', links }) });
     const { accessRequests } = connect();
     const handle = handleAt(`${service.url}/status`);
-    await accessRequests.stated(handle, (await accessRequests.read(handle)) as never);
+    await accessRequests.stated(handle, await accessRequests.read(handle));
   },
   'the submission that a denial offers': async () => {
     pdp.says('/access/v1/evaluation', denialWith({ endpoint: `${pdp.url}/requests` }));

@@ -24,7 +24,7 @@ export const ERROR_FACTS = {
   ERR_OBLIGATION_UNAVAILABLE: { retryable: true },
   ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: { retryable: true },
   ERR_UPSTREAM_UNAVAILABLE: { retryable: true },
-  ERR_UPSTREAM_UNCHECKED: { retryable: true },
+  ERR_UPSTREAM_LIST_UNAVAILABLE: { retryable: true },
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: { retryable: true },
   ERR_DATABASE_UNAVAILABLE: { retryable: true },
   ERR_SEALING_KEY_UNAVAILABLE: { retryable: true },

@@ -67,7 +67,7 @@ export interface UpstreamItems {
   mayHave(capability: 'prompts' | 'resources' | 'completions'): boolean;
   /** Everything of this kind that can be reached, sorted by name. */
   list(kind: ItemKind): Promise<readonly UpstreamItem[]>;
-  /** From a list that is not older than the limit of its upstream. Throws `ERR_UPSTREAM_UNCHECKED`: then nothing may be sent. */
+  /** From a list that is not older than the limit of its upstream. Throws `ERR_UPSTREAM_LIST_UNAVAILABLE`: then nothing may be sent. */
   find(kind: ItemKind, name: string): Promise<UpstreamItem | undefined>;
   /**
    * What one upstream lists under this address; else every template of it from which the address may have been made. Nothing
@@ -111,7 +111,7 @@ export interface Upstreams {
   tools(): Promise<readonly UpstreamTool[]>;
   /**
    * The tool with this public name, from a list that is not older than the limit of its upstream; with `live`, from one that is
-   * read now. Throws `ERR_UPSTREAM_UNAVAILABLE` or `ERR_UPSTREAM_UNCHECKED` when there is none: then nothing may be sent.
+   * read now. Throws `ERR_UPSTREAM_UNAVAILABLE` or `ERR_UPSTREAM_LIST_UNAVAILABLE` when there is none: then nothing may be sent.
    */
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**

@@ -31,7 +31,10 @@ export function createSignedPost(sender: Sender): SignedPost {
 /** As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said. */
 export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number; maxAnswerBytes: number }) {
   const send = createSend(sender, limits);
-  return async (endpoint: string, message: Message): Promise<{ status: number; type: string | undefined; text: string }> => {
+  return async (
+    endpoint: string,
+    message: Message,
+  ): Promise<{ status: number; type: string | undefined; text: string }> => {
     const { statusCode, headers, body } = await send(endpoint, message);
     return { status: statusCode, type: headers['content-type']?.toString(), text: await body.text() };
   };

@@ -83,7 +83,9 @@ const WIRE_ERRORS = {
     ...later("The tool's server cannot be reached."),
     ofRequest: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
   },
-  ERR_UPSTREAM_UNCHECKED: later('Whether its server still describes this as it was accepted cannot be checked now.'),
+  ERR_UPSTREAM_LIST_UNAVAILABLE: later(
+    'Whether its server still describes this as it was accepted cannot be checked now.',
+  ),
   ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
   ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
   // The tool may have run: it may be its result that cannot be opened.

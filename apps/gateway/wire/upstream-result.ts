@@ -30,7 +30,8 @@ export function withoutForged<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutForged) as T;
   const members = Object.entries(value).flatMap(([name, member]: [string, unknown]): [string, unknown][] => {
     if (name === 'structuredContent') return [[name, member]];
-    if (name !== '_meta') return [[name, withoutForged(member)]];
+    // Metadata that is no object says nothing to a client.
+    if (name !== '_meta' || typeof member !== 'object') return [[name, withoutForged(member)]];
     const meta = withoutReserved(objectOf(member as Json));
     return meta === undefined ? [] : [[name, meta]];
   });
@@ -39,8 +40,8 @@ export function withoutForged<T>(value: T): T {
 
 /** An upstream's result, unchanged but for reserved `_meta`. The SDK adds `resultType` where the revision has it. */
 export function forwardedResult(result: JsonObject): CallToolResult {
-  const { resultType: _resultType, ...rest } = result;
-  return withoutForged(rest) as unknown as CallToolResult;
+  const { _meta, resultType: _resultType, ...rest } = result;
+  return withoutForged({ ...rest, ...(_meta !== undefined && { _meta }) }) as unknown as CallToolResult;
 }
 
 type UpstreamError = Extract<UpstreamAnswer, { kind: 'error' }>;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 
@@ -12,7 +13,7 @@ describe('the page of a request', () => {
   afterAll(() => service.stop());
   const text = async (browser: Browser, path: string) => (await browser.go(path)).text();
 
-  it.each<[place: string, args: object]>([
+  it.each<[place: string, args: JsonObject]>([
     ['password', { password: 'hunter2' }],
     ['login.apiKey', { login: { apiKey: 'k' } }],
     ['all[1].access_token', { all: [{}, { access_token: 't' }] }],
@@ -26,11 +27,12 @@ describe('the page of a request', () => {
     expect(page.split('There may be credentials')[1]).toContain(place);
   });
 
-  it.each([{ max_tokens: 4_096, path: '/srv/a', note: 'the secretary reads the passage' }, { password: '' }, {}])(
-    'says nothing of credentials where there is none to see: %j',
-    async (args) => {
-      const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
-      expect(page).not.toContain('There may be credentials');
-    },
-  );
+  it.each<JsonObject>([
+    { max_tokens: 4_096, path: '/srv/a', note: 'the secretary reads the passage' },
+    { password: '' },
+    {},
+  ])('says nothing of credentials where there is none to see: %j', async (args) => {
+    const page = await text(alice, `/requests/${(await service.open({ arguments: args })).id}`);
+    expect(page).not.toContain('There may be credentials');
+  });
 });

@@ -43,13 +43,18 @@ describe('a call that is not right', () => {
     ['lacks a member', { to: 'x' }, /amount/],
     ['has a wrong type', { to: 'x', amount: '5' }, /amount must be integer/],
     ['has a member too many', { to: 'x', amount: 1, extra: 1 }, /additional properties \(extra\)/],
-    ['has a half of a character', { to: '\ud800', amount: 1 }, /no canonical JSON form/],
   ])('%s: nothing is evaluated and nothing runs [TOOL-006, TOOL-008]', async (_case, args, problem) => {
     const { body } = await call(transfer({ arguments: args }));
     expect(body.result).toMatchObject({ resultType: 'complete', isError: true });
     expect(textOf(body.result)).toMatch(/did not run/);
     expect(textOf(body.result)).toMatch(problem);
     expect(metaOf(body.result)[AUTHORIZATION]).toBeUndefined();
+    expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
+  });
+
+  it('has half of a character: it is not read, and nothing runs', async () => {
+    const { body } = await call(transfer({ arguments: { to: '\ud800', amount: 1 } }));
+    expect(body.error).toMatchObject({ code: -32_700, message: expect.stringContaining('half a character') });
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
   });
 
@@ -62,7 +67,7 @@ describe('a call that is not right', () => {
 
   it.each([
     [150, /did not run.*levels deep/],
-    [50_000, /too many levels/],
+    [50_000, /more than 200 levels/],
   ])('nests its arguments %i levels deep', async (levels, answer) => {
     const deep = `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
     const frame = JSON.stringify({

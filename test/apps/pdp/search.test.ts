@@ -36,6 +36,8 @@ const everybody = { subject: { type: 'user' }, action: { name: 'can_read_user' }
 
 const known = { alice: { type: 'user', id: 'alice' }, bob: { type: 'user', id: 'bob' } };
 
+const HALF = 'the body has half a character (a surrogate without the other one)';
+
 describe('a search', () => {
   it('finds those for whom an evaluation would be permitted, of the kind that is searched for [AZ-SR-07, AZ-SR-09, AZ-SR-18]', async () => {
     expect(await find('subject', readers)).toEqual({ results: [known.alice, known.bob] });
@@ -106,7 +108,7 @@ describe('a search', () => {
     ['action', { ...actions, page: { limit: -1 } }, 'page.limit: Too small: expected number to be >=0'],
     ['action', { ...actions, page: { limit: 1.5 } }, 'page.limit is not of type int'],
     ['action', { ...actions, page: 'x' }, 'page is not of type object'],
-    ['action', { ...actions, context: { a: '\ud800' } }, 'the body has half a character (a surrogate without the other one)'],
+    ['action', { ...actions, context: { a: '\ud800' } }, HALF],
   ])(
     'is refused when something is missing or wrong: %s %j [AZ-SR-01, AZ-SR-02, AZ-SR-03, AZ-SR-06]',
     async (kind, body, why) => {

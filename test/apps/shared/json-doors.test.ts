@@ -164,7 +164,7 @@ const DOORS: readonly Door[] = [
 
 /** In the sources, but no door for JSON. */
 const OTHERS = [
-  'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel]',
+  'approvals/access-requests/router.ts router.all([api.base, api.one, api.cancel, api.resolution]',
   // Says that another method is to be used.
   'approvals/access-requests/router.ts router.get(CATALOGS_PATH, mayDo("submit"), http.catalog).all(CATALOGS_PATH',
   // Only parses what the routes behind it take.

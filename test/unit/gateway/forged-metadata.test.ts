@@ -26,7 +26,7 @@ const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
   'a prompt': (meta) => read({ messages: [{ role: 'user', content: text(meta), _meta: meta }], _meta: meta }),
   'a resource': (meta) => read({ contents: [{ uri: 'x:1', text: 'said', _meta: meta }], _meta: meta }),
   questions: (meta) =>
-    renderRelayedRound({ kind: 'relayed_round', requestState: 's', inputRequests: asked(meta) as never, meta }),
+    renderRelayedRound({ kind: 'relayed_round', requestState: 's', inputRequests: asked(meta), meta }),
   'a task': (meta) =>
     renderRelayedTask('id', {
       taskId: 'x',
