@@ -19,7 +19,7 @@ import { serveCard } from './signature/card.ts';
 import type { ReadDocument } from './signature/document.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from './wire/identifiers.ts';
 import { serveProtocol } from './wire/serve.ts';
-import { answerToUnkeptNumber } from './wire/unkept-number.ts';
+import { answerToUnkeptValue } from './wire/unkept-value.ts';
 
 const MCP_PATH = '/mcp';
 const CARD_PATH = '/signature';
@@ -117,7 +117,7 @@ function resourceMetadata(config: GatewayHttp['config'], resource: URL) {
 function toErrorResponse(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
-    const answer = answerToUnkeptNumber(error);
+    const answer = answerToUnkeptValue(error);
     if (answer !== undefined) return void response.json(answer);
     const fault = bodyFaultOf(error);
     if (fault === undefined) log.error({ err: error }, 'unexpected error while serving a request');

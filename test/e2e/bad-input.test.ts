@@ -4,9 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, UnsecuredJWT } from 'jose';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
-import { decisionBody } from '../support/decisions.ts';
+import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { post, send, sendUntilAnswered, type Sent } from '../support/gateway-wire.ts';
-import type { OpenRequest } from '../support/decisions.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { openWork, tracesIn } from '../support/traces.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -103,7 +102,6 @@ describe('a call that no tool takes', () => {
     ['lacks an argument', () => ({ path: into('a') }), /must have required property 'content'/],
     ['has an argument of the wrong type', () => ({ path: into('a'), content: 5 }), /arguments\/content must be string/],
     ['has no arguments', () => ({}), /must have required property/],
-    ['has half a character', () => ({ path: into('a'), content: '\ud800' }), /no canonical JSON form/],
   ])('%s: nobody is asked to approve it', async (_case, args, problem) => {
     const answer = await refused(() => call({ name: TOOL, arguments: args() }));
     expect(answer.status).toBe(200);
@@ -111,6 +109,12 @@ describe('a call that no tool takes', () => {
     for (const words of [/The tool did not run\. Its arguments are not valid/, problem])
       expect(answer.text).toMatch(words);
   });
+});
+
+it('a call with half a character is answered with its id, and reaches no approver', async () => {
+  const answer = await refused(() => call({ name: TOOL, arguments: { path: into('a'), content: '\ud800' } }));
+  expect([answer.status, answer.body.error?.code]).toEqual([200, -32_602]);
+  expect(answer.body.error?.message).toMatch(/half a character/);
 });
 
 describe('an access token', () => {

@@ -74,6 +74,7 @@ export async function startRecordedCalls() {
         people: [
           ...APPROVERS.map((name) => ({ name, roles: ['approver'] })),
           { name: 'overseer', roles: ['approver-agent'] },
+          { name: 'olga', roles: ['approver', 'approver-overseer'] },
           { name: 'agent', roles: ['agent'] },
           { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
         ],
@@ -101,7 +102,7 @@ export async function startRecordedCalls() {
     return response.json();
   };
   const requestFor = async (known: ReadonlySet<string>): Promise<ListedRequest> => {
-    const token = await product.token('alice', 'approvals');
+    const token = await product.token('olga', 'approvals');
     return waitFor(async () => (await listOpenRequests(urls.approvals, token)).find(({ id }) => !known.has(id)));
   };
   const seen = new Set<string>();

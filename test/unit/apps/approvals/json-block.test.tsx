@@ -29,6 +29,7 @@ describe('a block of arguments', () => {
   });
 
   it('says nothing above ordinary arguments, in any language', () => {
+    // cspell:ignore Привет
     const content = 'if (x) {\n    return "é";\n}\n\tПривет, мир — it’s 東京 ';
     expect(drawn({ content, path: '/srv/a/very/long/path/to/some/file.txt', list: [1, null] }).notice).toBe('');
   });

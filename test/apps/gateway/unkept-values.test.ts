@@ -83,6 +83,16 @@ describe.each(TOO_LONG)('a request with the number %s', (number) => {
   });
 });
 
+it.each(REQUESTS)('a request with half a character is answered with its id: %s', async (_what, id, body, headers) => {
+  const text = JSON.stringify(body).replace(String(PLACE), '"\\ud800"');
+  const answer = await post(gateway, text, headers);
+  expect([answer.status, answer.body]).toEqual([
+    200,
+    { jsonrpc: '2.0', id, error: { code: -32_602, message: expect.stringMatching(/half a character .* Next step/) } },
+  ]);
+  nothingDone();
+});
+
 it('without a good token nothing of the body is answered', async () => {
   const text = `{"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"n":${TOO_LONG[0]}}}`;
   for (const headers of [{}, { authorization: 'Bearer unknown' }]) {
