@@ -144,7 +144,7 @@ const DOORS: readonly Door[] = [
   })),
   ...(['cancel', 'revoke'] as const).map((what) => ({
     name: `approvals: ${what}`,
-    opened: 'approvals/inbox/withdrawal.tsx router.post(`/requests/:id/${what}`',
+    opened: 'approvals/inbox/withdrawal-router.tsx router.post(`/requests/:id/${what}`',
     knock: asApprover(() => `/requests/${request.id}/${what}`),
     good: () => '{"reason":"over"}',
   })),
