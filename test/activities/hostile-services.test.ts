@@ -38,25 +38,31 @@ describe('a call that waits', () => {
     says({ status: 'pending' });
   });
 
-  const REQUEST = '/access/v1/requests/arq_1';
-  const handle = () => ({ accessRequestId: 'arq_1', statusEndpoint: `${server.url}${REQUEST}` });
+  const REQUESTS = '/access/v1/requests';
+  /** Of each request that it is asked about. */
   const says = (task: object, result?: unknown) => {
-    serviceSays = (_request, response) =>
-      response.end(
-        JSON.stringify({ task: { id: 'arq_1', status_endpoint: `${server.url}${REQUEST}`, ...task }, result }),
-      );
+    serviceSays = ({ url = '' }, response) => {
+      const own = { id: url.slice(url.lastIndexOf('/') + 1), status_endpoint: `${server.url}${url}` };
+      response.end(JSON.stringify({ task: { ...own, ...task }, result }));
+    };
   };
   const granted = (approval = anApproval()) =>
     says({ status: 'approved' }, { mode: 'reevaluate', approval: wireOf(approval) });
 
+  const aHandle = () => {
+    const accessRequestId = `arq_${randomUUID()}`;
+    return { accessRequestId, statusEndpoint: `${server.url}${REQUESTS}/${accessRequestId}` };
+  };
+
   /** A call that waits, and one more step of it. */
   async function waiting(fixture = own.fixture) {
     const call = await fixture.opened();
-    await fixture.lifecycle.attachHandle(call.gatedCallId, 1, { ...handle(), accessRequestId: `arq_${randomUUID()}` });
-    return call;
+    const handle = aHandle();
+    await fixture.lifecycle.attachHandle(call.gatedCallId, 1, handle);
+    return { ...call, address: `${REQUESTS}/${handle.accessRequestId}` };
   }
   function step(call: { gatedCallId: string }, world: World = {}, fixture = own.fixture) {
-    const accessRequestsUrl = `${server.url}/access/v1/requests`;
+    const accessRequestsUrl = `${server.url}${REQUESTS}`;
     const pdp = aPdpClient(server.url, { accessRequestsUrl, metadata: 'ignored' });
     const accessRequests = anAccessRequestClient(server.url);
     return stepsIn({ pdp, accessRequests, ...world }, fixture.lifecycle).claimExecution(call);
@@ -120,14 +126,14 @@ describe('a call that waits', () => {
       const moved = `${server.url}/elsewhere`;
       says({ status: 'pending', status_endpoint: moved, links: { cancel: moved } });
       for (let n = 0; n < 3; n += 1) await step(call);
-      expect(asked).toEqual(Array.from({ length: 3 }, () => `GET ${REQUEST}`));
+      expect(asked).toEqual(Array.from({ length: 3 }, () => `GET ${call.address}`));
     });
 
     it.each([301, 302, 303, 307, 308])('follows no redirect (%i) [ARAP-SEC-03]', async (status) => {
       const call = await waiting();
       serviceSays = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end();
       expect(await step(call)).toMatchObject({ kind: 'wait' });
-      expect(asked).toEqual([`GET ${REQUEST}`]);
+      expect(asked).toEqual([`GET ${call.address}`]);
       expect(await rowOf(call)).toEqual(unclaimed('pending'));
     });
   });
@@ -201,11 +207,7 @@ describe('a call that waits', () => {
       for (let generation = 1; generation <= 2; generation += 1) {
         granted();
         await step(call);
-        if (generation === 1)
-          await own.fixture.lifecycle.attachHandle(call.gatedCallId, 2, {
-            ...handle(),
-            accessRequestId: `arq_${randomUUID()}`,
-          });
+        if (generation === 1) await own.fixture.lifecycle.attachHandle(call.gatedCallId, 2, aHandle());
       }
       expect(await rowOf(call)).toEqual(unclaimed('denied', 'chain_limit'));
     });

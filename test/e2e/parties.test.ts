@@ -35,7 +35,15 @@ describe('no token approves a call that it has a part in', () => {
   beforeAll(async () => {
     product = await startEnforcement({
       own: ['pdp', 'approvals'],
-      config: { gateway: { coaz: { identityClaim: 'email' } } },
+      config: {
+        gateway: { coaz: { identityClaim: 'email' } },
+        // Agents read and decide it as well: what refuses them is their part in it.
+        approvals: {
+          templates: {
+            operator_approval: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] },
+          },
+        },
+      },
     });
   });
   afterAll(() => product.stop());

@@ -43,7 +43,7 @@ describe('the clock of the database', () => {
       names.push(found.map(({ name }) => name));
       return found.find(({ name }) => name === 'database clock');
     });
-    expect(names[0]).toEqual(['database', 'database clock', 'migrations']);
+    expect(names[0]).toEqual(['database', 'database clock', 'migrations', 'restore']);
     expect(clock).toMatchObject({ status: 'ok' });
   });
 });
