@@ -36,6 +36,8 @@ export class ProgramStart {
     if (!this.#isStarted) return cause;
     const end = this.#end === undefined ? why : `its program ${this.#end} (${why})`;
     const said = this.#said.trim();
-    return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`);
+    return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`, {
+      cause,
+    });
   }
 }
