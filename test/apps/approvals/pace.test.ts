@@ -146,7 +146,7 @@ describe('reminders, escalations and deadlines', () => {
     const late = await open('brief');
     await waitFor(() => events(late.id).includes('access_request.ended'));
     const reminding = await open('reminding');
-    await waitFor(() => service.log.includes('the engine does not answer'));
+    await waitFor(() => service.log.includes('the engine cannot be used'));
     expect(events(reminding.id)).not.toContain('access_request.reminder');
     service.temporalAddress = temporalAddress;
     await service.restart();
