@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg';
+import { inUtc } from '../../shared/database/utc.ts';
 import type { Cursor, Order, Position } from '../../shared/http/list-cursor.ts';
 import { one, type Query } from './query.ts';
 
@@ -83,10 +84,9 @@ function beyond<Row extends QueryResultRow>(
 ): Promise<Row[]> {
   const sort = SORT[order];
   const [place, tie, limit] = [1, 2, 3].map((more) => `$${values.length + more}`);
-  const utc = `to_char(${at} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
   return query<Row>(
     `${name}-${order}${columns === 'NULL' ? '-any' : ''}`,
-    `SELECT ${columns}, ${utc} AS placed_at, ${id} AS placed_id ${from} AND (${at}, ${id}) ${sort.beyond} (${place}::timestamptz, ${tie})
+    `SELECT ${columns}, ${inUtc(at)} AS placed_at, ${id} AS placed_id ${from} AND (${at}, ${id}) ${sort.beyond} (${place}::timestamptz, ${tie})
      ORDER BY ${at} ${sort.direction}, ${id} ${sort.direction} LIMIT ${limit}`,
     [...values, bounds.from?.at ?? sort.start, bounds.from?.id ?? '', bounds.limit],
   );

@@ -3,6 +3,7 @@ import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-
 import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { inUtc } from '../../shared/database/utc.ts';
 
 /** A record as it lies in the table, with the keys to what is sealed in it. */
 export interface StoredRecord {
@@ -82,7 +83,6 @@ export interface OutcomeRecords {
 /** Most records one look-up by call or decision returns; the list has the rest. */
 const LOOKUP_LIMIT = 50;
 
-const inUtc = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const RECORDED_AT = `${inUtc('r.recorded_at')} AS "recordedAt"`;
 const RECORD = `r.gated_call_id AS "gatedCallId", k.record_key AS "recordKey", r.outcome_ref AS "outcomeRef", r.task_id AS "taskId", r.call_digest AS "callDigest", r.tool, r.state,
   r.requester_key AS "requesterKey", r.body, r.digest, ${RECORDED_AT}`;
