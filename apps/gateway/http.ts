@@ -2,7 +2,6 @@ import { hostHeaderValidation, originValidation } from '@modelcontextprotocol/ex
 import {
   buildOAuthProtectedResourceMetadata,
   getOAuthProtectedResourceMetadataUrl,
-  localhostAllowedHostnames,
 } from '@modelcontextprotocol/server';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Logger } from 'pino';
@@ -12,6 +11,7 @@ import { apiHeaders } from '../shared/http/api-headers.ts';
 import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
+import { hostsOf } from '../shared/http/known-hosts.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
 import type { Front } from './front.ts';
@@ -50,7 +50,8 @@ export function createGatewayApp({
   app.disable('etag');
   app.use(apiHeaders());
   app.use(healthRouter(problems));
-  const hosts = allowedHosts(config);
+  // Refused before anything else is looked at: a page of another site, made to look like this host by its name service, names that site.
+  const hosts = [...hostsOf(config.host, [config.urls.gateway])];
   app.use(hostHeaderValidation(hosts), originValidation(hosts));
   app.post(CALLBACK_PATH, express.raw({ type: () => true, limit: MAX_CALLBACK_BYTES }), receiveCallback);
 
@@ -84,16 +85,6 @@ const notStored: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
   next();
 };
-
-/**
- * A page of another site, made to look like this host by its name service, names that site in these headers: it is
- * refused before anything else is looked at.
- */
-function allowedHosts({ host, urls }: GatewayHttp['config']): string[] {
-  const own = [new URL(urls.gateway).hostname, new URL(`http://${host.includes(':') ? `[${host}]` : host}`).hostname];
-  const local = localhostAllowedHostnames();
-  return [...new Set(own.some((name) => local.includes(name)) ? [...own, ...local] : own)];
-}
 
 /** Tells clients which authorization server issues tokens for this resource. @see RFC 9728 */
 function resourceMetadata(config: GatewayHttp['config'], resource: URL) {
