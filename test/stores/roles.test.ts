@@ -14,6 +14,12 @@ async function login(db: TestDatabase, role: string): Promise<Pool> {
   [url.username, url.password] = [name, name];
   return new Pool({ connectionString: url.href, max: 4 });
 }
+/** Removes the login again: it belongs to the whole server. */
+async function logout(db: TestDatabase, pool: Pool): Promise<void> {
+  const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
+  await pool.end();
+  await db.pool.query(`DROP ROLE ${user}`);
+}
 const DENIED = { code: '42501' };
 
 /** What `doctor` says of restores with this login. */
@@ -30,9 +36,7 @@ describe('the enforcement role', () => {
     pool = await login(db, 'countersign_enforcement');
   });
   afterAll(async () => {
-    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
-    await pool.end();
-    await db.pool.query(`DROP ROLE ${user}`);
+    await logout(db, pool);
     await db.drop();
   });
 
@@ -95,9 +99,7 @@ describe('the auditors’ role', () => {
     pool = await login(db, 'countersign_auditor');
   });
   afterAll(async () => {
-    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
-    await pool.end();
-    await db.pool.query(`DROP ROLE ${user}`);
+    await logout(db, pool);
     await db.drop();
   });
 
@@ -135,9 +137,7 @@ describe.each([
     pool = await login(db, role);
   });
   afterAll(async () => {
-    const { user } = (await pool.query<{ user: string }>('SELECT current_user AS user')).rows[0] ?? { user: '' };
-    await pool.end();
-    await db.pool.query(`DROP ROLE ${user}`);
+    await logout(db, pool);
     await db.drop();
   });
 
