@@ -7,14 +7,14 @@ import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import type { HttpAnswer } from './http.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
-/** Somebody else's word, which becomes a part of our records: bounded, and in no form but this one. */
+/** The word of the access request service, which becomes a part of our records: bounded, and in no form but this one. */
 const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
 
 const text = z.string().min(1).max(1_024);
 const words = z.string().max(4_000);
-/** Written with milliseconds and in UTC, whatever it came as: records compare instants as text. */
+/** Written with milliseconds and in UTC, in which form the service may write it: records compare instants as text. */
 const instant = z.iso
   .datetime({ offset: true })
   .refine((at) => Date.parse(at) > 0)
