@@ -65,10 +65,10 @@ export default {
     {
       name: 'up-starts-mains-only',
       comment:
-        'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway.',
+        'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway. They may name the types of what they get.',
       severity: 'error',
       from: { path: '^apps/cli/commands/(?:up|lint|signature|policy|doctor)' },
-      to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN },
+      to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-main-wires-activities',

@@ -35,10 +35,8 @@ import { createProtocol, type ProtocolPorts } from './protocol.ts';
 import { createRedaction } from './redaction.ts';
 import { createDocument } from './signature/document.ts';
 import { offeredBy } from './signature/offered.ts';
-import { createOperator, type Operator, type Silence } from './signature/operator.ts';
+import { createOperator, type Operator } from './signature/operator.ts';
 import { createSignature } from './signature/signature.ts';
-
-export type { Operator, Silence };
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [

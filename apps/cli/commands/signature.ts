@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
 import { PIN_KINDS, type PinKind } from '../../../workflows/domain/tools/pins.ts';
-import type { Operator } from '../../gateway/main.ts';
+import type { Operator } from '../../gateway/signature/operator.ts';
 import { readConfig } from '../context.ts';
 import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
