@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runChecks } from './checks.mjs';
 import { HOW_TO_INSTALL, obtainChromium } from './support/find-chromium.mjs';
+import { obtainTemporal } from './support/obtain-temporal.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const chosen = process.argv.slice(2);
@@ -20,6 +21,10 @@ try {
   await step('browser', async () => {
     const path = await obtainChromium((line) => console.log(`  ${line}`));
     console.log(`  ${path ?? `${HOW_TO_INSTALL} Tests that drive a browser will fail.`}`);
+  });
+  await step('temporal', async () => {
+    const program = await obtainTemporal((line) => console.log(`  ${line}`));
+    console.log(`  ${program.how}`);
   });
   const failedChecks = chosen.length === 0 ? await step('checks', runChecks) : [];
   const tests = await step('tests', runJest);

@@ -9,7 +9,7 @@ import { findOrStartTemporal, type TemporalServer } from '../../apps/shared/embe
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';
-import { temporalTools } from '../support/temporal.ts';
+import { temporalTools } from '../support/obtain-temporal.mjs';
 import { inParallel, times } from '../support/regime.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 import { WireProxy } from '../support/wire-proxy.ts';

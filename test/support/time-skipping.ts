@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import pino from 'pino';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { installRuntime } from '../../apps/shared/temporal/worker.ts';
-import { temporalTools } from './temporal.ts';
+import { temporalTools } from './obtain-temporal.mjs';
 
 const POM = packagePath('test', 'support', 'time-skipping.pom.xml');
 const FOLDER = 'temporal-test-server-1.31.0';

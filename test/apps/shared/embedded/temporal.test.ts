@@ -6,7 +6,7 @@ import { Client, Connection } from '@temporalio/client';
 import { isAlive } from '../../../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal, type TemporalServer } from '../../../../apps/shared/embedded/temporal.ts';
 import { firstLine, killHard, startScript } from '../../../support/child.ts';
-import { temporalTools } from '../../../support/temporal.ts';
+import { temporalTools } from '../../../support/obtain-temporal.mjs';
 
 let stateDir: string;
 let started: TemporalServer[];

@@ -1,0 +1,23 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** Where `temporal` is looked for, and kept over test runs. */
+export function temporalTools() {
+  const variables = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== undefined));
+  const cacheDir = join(variables.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'countersign');
+  return { searchPath: variables.PATH ?? '', cacheDir, variables };
+}
+
+/**
+ * Finds the Temporal CLI, or downloads or builds it, before any test waits for a server of it: a build takes minutes of both processors.
+ * @param {(line: string) => void} say told what is going on
+ * @returns {Promise<{ path: string, how: string }>}
+ */
+export async function obtainTemporal(say) {
+  // Imported late: nothing is built yet when this file is loaded in a bare clone.
+  const { findTemporalProgram } = await import('../../dist/apps/shared/embedded/temporal-program.js');
+  const tried = [];
+  const program = await findTemporalProgram({ ...temporalTools(), onProgress: say, tried });
+  if (program === undefined) throw new Error(['No Temporal CLI could be found or made. Tried:', ...tried].join('\n  '));
+  return program;
+}
