@@ -14,9 +14,11 @@ export class ProgramStart {
   #said = '';
   #end: string | undefined;
 
-  /** A process of the program was started. */
+  /** A process of the program was started. What became of one before it counts no more: it only told its revision, and we ended it. */
   started(): void {
     this.#isStarted = true;
+    this.#said = '';
+    this.#end = undefined;
   }
 
   /** It wrote this to its error output. */
@@ -31,13 +33,17 @@ export class ProgramStart {
   /** Why it cannot be connected, in words for the operator. An upstream that is no program has the cause alone. */
   explain(cause: unknown): unknown {
     if (!isNativeError(cause)) return cause;
-    const { message: why, syscall } = cause as NodeJS.ErrnoException;
+    const why = wordsOf(cause);
+    const { syscall } = cause as NodeJS.ErrnoException;
     if (syscall?.startsWith('spawn')) return new Error(`its program cannot be started (${why}). ${ENVIRONMENT}`);
     if (!this.#isStarted) return cause;
     const end = this.#end === undefined ? why : `its program ${this.#end} (${why})`;
     const said = this.#said.trim();
-    return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`, {
-      cause,
-    });
+    // All that the causes say is in it: `doctor` tells the first cause alone, which knows nothing of the program.
+    return new Error(`${end}. ${said === '' ? 'It wrote no error' : `Its last words were: ${said}`}. ${ENVIRONMENT}`);
   }
 }
+
+/** What an error says, and what caused it. */
+const wordsOf = ({ message, cause }: Error): string =>
+  isNativeError(cause) ? `${message}: ${wordsOf(cause)}` : message;

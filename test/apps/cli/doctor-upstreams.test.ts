@@ -7,6 +7,7 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   const mcpServers = {
     good: { command: process.execPath, args: [fixture] },
     broken: { command: process.execPath, args: ['-e', 'console.error("no licence"); process.exit(4)'] },
+    long: { command: process.execPath, args: [fixture, 'many'], limits: { maxListItems: 10 } },
     absent: { command: 'no-such-program' },
     away: { url: 'http://127.0.0.1:9/mcp' },
   };
@@ -17,6 +18,9 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   const of = (name: string) => findings.find((one) => one.name === `upstream ${name}`);
   expect(of('good')).toEqual({ name: 'upstream good', status: 'ok', message: expect.stringMatching(/^tools: \d+$/) });
   expect(of('broken')).toMatchObject({ status: 'fail', message: expect.stringMatching(/exit code 4.*no licence/) });
+  // It was ended once, by us, when it had told its revision; that is no reason.
+  expect(of('long')).toMatchObject({ status: 'fail', message: expect.stringMatching(/limits\.maxListItems \(10\)/) });
+  expect(of('long')?.message).not.toMatch(/ended/);
   expect(of('absent')).toMatchObject({ status: 'fail', message: expect.stringContaining('ENOENT') });
   expect(of('away')).toMatchObject({ status: 'fail', advice: expect.stringContaining('mcpServers.away (url') });
   expect(code).toBe(1);
