@@ -116,9 +116,12 @@ function isKept(literal: string): boolean {
   return digitsOf(literal) === digitsOf(String(value));
 }
 
-/** The digits that say which number it is, whatever its size. */
+/**
+ * The digits that say which number it is, whatever its size. Zeros are tried for an end only where they begin: a number of many
+ * zeros with a digit behind them would take quadratic time.
+ */
 const digitsOf = (literal: string): string =>
   literal
     .replace(/[eE].*$/, '')
     .replace(/[-.]/g, '')
-    .replace(/^0+|0+$/g, '');
+    .replace(/^0+|(?<!0)0+$/g, '');

@@ -98,6 +98,8 @@ it('takes no longer than its text is long', () => {
     expect(unfaithful(`"${'\\"'.repeat(200_000)}`)).toBeUndefined();
     expect(unfaithful(`"${'\\"'.repeat(200_000)}\\`)).toBeUndefined();
     expect(unfaithful('9'.repeat(1_000_000))).toBe('body.number_inexact');
+    expect(unfaithful(`9007199254740993.${'0'.repeat(1_000_000)}1`)).toBe('body.number_inexact');
+    expect(unfaithful(`9007199254740993.${'01'.repeat(500_000)}`)).toBe('body.number_inexact');
     return process.cpuUsage(began).user / 1_000;
   };
   // A processor that stood still may count as having worked; it does not do so every time.
