@@ -4,7 +4,7 @@ import type { Enforce } from '../enforce.ts';
 import type { ToolCall } from '../tools/tool-call.ts';
 import { accessRequestArguments, readOwnArguments } from '../wire/own-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
-import { renderInvalidQuestion, withEmptyArguments } from '../wire/render-request.ts';
+import { renderInvalidQuestion, withEmptyArguments, withRequest } from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
 /**
@@ -22,6 +22,7 @@ export async function requestAccess(
   try {
     const answer = await enforce({ ...of, tool, arguments: args, rung: 'reference' });
     const rendered = renderAnswer(answer, rendering) as CallToolResult;
+    if (answer.kind === 'requested') return withRequest(rendered, answer);
     return answer.kind === 'unfit' && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;

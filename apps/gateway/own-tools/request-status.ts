@@ -2,7 +2,13 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { readOwnArguments, statusArguments } from '../wire/own-tools.ts';
-import { renderInvalidQuestion, renderRecent, renderRequest, renderUnknownRequest } from '../wire/render-request.ts';
+import {
+  renderInvalidQuestion,
+  renderRecent,
+  renderRequest,
+  renderUnknownRequest,
+  withRequest,
+} from '../wire/render-request.ts';
 import type { Rendering } from '../wire/rendering.ts';
 
 /** A list is read by a model. */
@@ -26,5 +32,5 @@ export async function requestStatus(
   const owner = gatedCalls.ownerOf(caller);
   if (reference === undefined) return renderRecent(await gatedCalls.recent(owner, MAX_LISTED));
   const view = await gatedCalls.readTask(gatedCalls.taskIdOf(reference), owner);
-  return view === undefined ? renderUnknownRequest() : renderRequest(view, rendering);
+  return view === undefined ? renderUnknownRequest() : withRequest(renderRequest(view, rendering), { view });
 }

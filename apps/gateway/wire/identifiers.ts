@@ -34,6 +34,8 @@ export const DISPOSITION_META_ALIAS = 'net.openid.authzen/disposition';
 export const IMMEDIATE_RESPONSE_META = 'io.modelcontextprotocol/model-immediate-response';
 export const OUTCOME_REF_META = 'dev.countersign/outcome-ref';
 export const NEXT_STEP_META = 'dev.countersign/next-step';
+/** In a structured result that one of our own tools gives: what is said of the request, for hosts that show nothing else of it. */
+export const REQUEST_MEMBER = 'dev.countersign/request';
 /** In a tool's definition: what `execution.requirements` says. */
 export const REQUIREMENTS_META = 'dev.countersign/requirements';
 /** In a tool's definition: what `preprocessor` says. */

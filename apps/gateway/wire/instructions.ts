@@ -1,6 +1,6 @@
 import type { LadderSettings } from '../ladder.ts';
 import { OWN_TOOLS } from './identifiers.ts';
-import { REQUEST_POLL_MS } from './own-tools.ts';
+import { POLLED } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';
 
 interface InstructionsFor {
@@ -27,7 +27,7 @@ function withoutTasks(
   { waitSeconds }: InstructionsFor['ladder'],
 ): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
-  const poll = `call ${requestStatus} with it every ${REQUEST_POLL_MS / 1_000} seconds at most`;
+  const poll = `call ${requestStatus} with it, ${POLLED}`;
   const notYet = 'The tool has not run until an answer says so.';
   if (waitSeconds > 0) {
     const then = requestTools

@@ -89,6 +89,8 @@ const jsonSchema = (schema: z.ZodType) =>
 export const REQUEST_SCHEMA = jsonSchema(accessRequestArguments);
 /** Who asks by a plain tool is a model, which pays for each look. */
 export const REQUEST_POLL_MS = 60_000;
+/** How often such a client is to look, in words that cannot be read as a least number of looks. */
+export const POLLED = `no more often than every ${REQUEST_POLL_MS / 1_000} seconds`;
 
 /** The gateway's own tools, as clients see them. */
 export const OWN_TOOL_DEFINITIONS = [
@@ -107,7 +109,7 @@ export const OWN_TOOL_DEFINITIONS = [
     title: 'Get request status',
     description:
       'Tells how a request for an approval stands, and gives the result of its call once that has ended. Without a reference it lists ' +
-      `your newest requests. Call it no more often than every ${REQUEST_POLL_MS / 1_000} seconds.`,
+      `your newest requests. Call it ${POLLED}.`,
     inputSchema: jsonSchema(statusArguments),
     annotations: { readOnlyHint: true, openWorldHint: false },
   },

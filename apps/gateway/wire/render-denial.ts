@@ -3,7 +3,7 @@ import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
 import { NEXT_STEP_META, OWN_TOOLS, TASKS_EXTENSION, UNMET_REQUIREMENTS_META } from './identifiers.ts';
-import { REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
+import { POLLED, REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';
 
 /** An error of a tool, in words. */
@@ -53,7 +53,7 @@ export function renderLimitDenial(rendering: Rendering): CallToolResult {
 export function renderNeedsTasks(rendering: Rendering): CallToolResult {
   const { requestAccess, requestStatus } = OWN_TOOLS;
   const tools = rendering.requestTools
-    ? `, or call ${requestAccess} with this call, and then ${requestStatus} every ${REQUEST_POLL_MS / 1_000} seconds`
+    ? `, or call ${requestAccess} with this call, and then ${requestStatus}, ${POLLED}`
     : '';
   return refusal(
     'The tool did not run. This call needs an approval that can be requested, and nothing was requested yet. ' +

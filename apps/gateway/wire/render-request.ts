@@ -2,10 +2,10 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
 import { authorizationMeta } from './authorization-envelope.ts';
-import { NEXT_STEP_META, OWN_TOOLS } from './identifiers.ts';
-import { REQUEST_POLL_MS } from './own-tools.ts';
+import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
+import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
 import { refusal } from './render-denial.ts';
-import { renderEnded, statusMessageOf, statusOf } from './render-task.ts';
+import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
 import type { Rendering } from './rendering.ts';
 
 /**
@@ -16,7 +16,8 @@ export function renderRequest(view: GatedCallView, rendering: Rendering): CallTo
   if (isTerminal(view.state)) return renderEnded(view, rendering);
   const { text, meta } = nextStep(view, rendering);
   const { requestRef: reference, retainUntil: expiresAt } = view;
-  const request = `The approval is requested; its request reference is ${reference}, which can be used until ${expiresAt}.`;
+  const what = isUndecided(view) ? 'The approval is requested; its' : 'The';
+  const request = `${what} request reference is ${reference}, which can be used until ${expiresAt}.`;
   return {
     content: [{ type: 'text', text: `${statusMessageOf(view.state)} ${request} ${text}` }],
     _meta: { [NEXT_STEP_META]: meta },
@@ -26,11 +27,27 @@ export function renderRequest(view: GatedCallView, rendering: Rendering): CallTo
 /** How an identical call ended that was made before, for a caller that was not told: it may take this for the result of a second run. */
 export function renderEarlier(view: GatedCallView, rendering: Rendering): CallToolResult {
   const ended = renderEnded(view, rendering);
-  const { createdAt } = view;
-  const text =
-    `This is the outcome of the same call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: repeat ` +
-    'the call only if it is to run once more; that needs a new approval.';
-  return { ...ended, content: [...ended.content, { type: 'text', text }] };
+  return { ...ended, content: [...ended.content, { type: 'text', text: earlierOf(view) }] };
+}
+
+const earlierOf = ({ createdAt }: GatedCallView) =>
+  `This is the outcome of the same call, made at ${createdAt}, which you had not read. The tool did not run again. Next step: repeat ` +
+  'the call only if it is to run once more; that needs a new approval.';
+
+/**
+ * The answer of one of our own tools. Some hosts show a model the structured result alone, where there is one: so what is said of
+ * the request stands in it, too. No answer to the call itself has it, since the output schema of its tool knows no such member.
+ */
+export function withRequest(
+  answer: CallToolResult,
+  { view, isEarlier = false }: { readonly view: GatedCallView; readonly isEarlier?: boolean },
+): CallToolResult {
+  const { structuredContent: structured } = answer;
+  if (!isTerminal(view.state) || typeof structured !== 'object' || structured === null || Array.isArray(structured))
+    return answer;
+  const statusMessage = [statementOf(view), ...(isEarlier ? [earlierOf(view)] : [])].join(' ');
+  const request = { reference: view.requestRef, status: statusOf(view.state), statusMessage };
+  return { ...answer, structuredContent: { ...structured, [REQUEST_MEMBER]: request } };
 }
 
 /** A caller's own requests, newest first, each with the reference by which it is looked at. */
@@ -65,16 +82,18 @@ function nextStep(view: GatedCallView, { requestTools }: Rendering) {
   const pollIntervalMs = REQUEST_POLL_MS;
   if (view.state === 'input_required')
     return { text: ANSWER_THE_TASK, meta: { kind: 'answer_task', reference, expiresAt } };
-  const once = 'The tool runs once when the approval is given';
+  const once = isUndecided(view) ? ' The tool runs once when the approval is given.' : '';
   if (!requestTools) {
-    const text = `${once}. Next step: repeat the same call. While the request is open, it joins it and opens no other.`;
+    const text = `Next step: repeat the same call. While the request is open, it joins it and opens no other.${once}`;
     return { text, meta: { kind: 'repeat_call', reference, expiresAt, pollIntervalMs } };
   }
   const tool = OWN_TOOLS.requestStatus;
-  const often = `every ${pollIntervalMs / 1_000} seconds at most`;
-  const text = `Next step: call ${tool} with this reference, ${often}. ${once}, and the status then has its result.`;
+  const text = `Next step: call ${tool} with this reference, ${POLLED}, until it has the result of the tool.${once}`;
   return { text, meta: { kind: tool, tool, arguments: { reference }, expiresAt, pollIntervalMs } };
 }
+
+/** Whether an approval is still waited for. */
+const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'granted' && state !== 'claimed';
 
 /** Forms are a task's, and somebody with a plain tool has none. */
 const ANSWER_THE_TASK =

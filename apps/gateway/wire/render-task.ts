@@ -86,6 +86,10 @@ export const statusOf = (state: GatedCallState): TaskStatus => STATUS[state][0];
 /** What a client is told of a call in this state. */
 export const statusMessageOf = (state: GatedCallState): string => STATUS[state][1];
 
+/** What is said beside the result of a tool that ran. */
+export const statementOf = ({ state }: Pick<GatedCallView, 'state'>): string =>
+  state === 'executed' ? RAN : RAN_WITH_ERROR;
+
 /** The answer to `tasks/get`. @see SEP-2848, Lifecycle */
 export function renderTask(view: GatedCallView, rendering: Rendering): Result {
   const { pollIntervalMs } = rendering;
@@ -130,12 +134,12 @@ function commonOf(view: GatedCallView) {
 /** The result of a completed task. Always says in words whether the tool ran, and agrees with its disposition. */
 function finalResult(view: GatedCallView, rendering: Rendering): Result {
   const meta = dispositionMeta(view.state, rendering);
-  if (view.state === 'executed') return withStatement(view.result, { text: RAN, isError: false, meta });
+  if (view.state === 'executed') return withStatement(view.result, { text: statementOf(view), isError: false, meta });
   if (view.state === 'execution_error' && view.reason === 'not_sent') {
     return withStatement(undefined, { text: NOT_SENT, isError: true, meta });
   }
   if (view.state === 'execution_error') {
-    return withStatement(view.result, { text: RAN_WITH_ERROR, isError: true, meta });
+    return withStatement(view.result, { text: statementOf(view), isError: true, meta });
   }
   if (view.state === 'denied') {
     const text = (view.reason && DENIED[view.reason]) ?? NOT_APPROVED;

@@ -40,7 +40,7 @@ describe('countersign lint', () => {
     expect([code, err]).toEqual([0, '']);
     const lines = out.split('\n');
     expect(lines[0]).toMatch(
-      /^TOOL +EFFECT +READS ONLY +DESTROYS +OPEN WORLD +ASKS +IDEMPOTENT +RESULT +PREPROCESSOR +REQUIRES$/,
+      /^TOOL +EFFECT +READS ONLY +DESTROYS +OPEN WORLD +CONFIRMATION +IDEMPOTENT +RESULT +PREPROCESSOR +REQUIRES$/,
     );
     const rowOf = (tool: string) => lines.find((line) => line.startsWith(`files__${tool} `))?.split(/ {2,}/);
     expect(rowOf('read_text_file')).toEqual(['files__read_text_file', '-', 'yes', '-', 'no', '-', '-', '-', 'no', '-']);
@@ -59,7 +59,7 @@ describe('countersign lint', () => {
     });
     expect([code, err]).toEqual([1, 'countersign: 2 things are wrong']);
     expect(out.split('\n').filter((line) => line.startsWith('error'))).toEqual([
-      expect.stringMatching(/^error {2}files__write_file: it destroys things and does not ask/),
+      expect.stringMatching(/^error {2}files__write_file: it destroys things, and no hint tells hosts to ask/),
       expect.stringMatching(/^error {2}files__move_file: it destroys/),
     ]);
   });

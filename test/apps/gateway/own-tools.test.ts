@@ -118,6 +118,9 @@ describe('get_request_status', () => {
     const { result } = (await requestStatus()).body;
     expect(result?.['isError']).toBeUndefined();
     expect(/has not run/.test(textOf(result))).toBe(state !== 'claimed');
+    const isDecided = state === 'granted' || state === 'claimed';
+    expect(/approval is (requested|given)/.test(textOf(result))).toBe(!isDecided);
+    expect(textOf(result)).not.toMatch(/at most/);
     const next = state === 'input_required' ? { kind: 'answer_task' } : { arguments: { reference: REQUEST_REF } };
     expect(metaOf(result)[NEXT_STEP]).toMatchObject(next);
   });
@@ -132,12 +135,29 @@ describe('get_request_status', () => {
       world.view = aView({ state, outcomeRef: 'out_1', ...(state.startsWith('exec') && { result }) });
       const task = (await send(gateway, 'tasks/get', { taskId: TASK_ID })).body.result;
       const { _meta: inside, ...rest } = task?.['result'] as Record<string, unknown>;
-      const { _meta, ...status } = (await requestStatus()).body.result ?? {};
-      expect(status).toEqual(rest);
+      const { _meta, structuredContent, ...status } = (await requestStatus()).body.result ?? {};
+      const { structuredContent: structured, ...others } = rest;
+      expect(status).toEqual(others);
+      expect(structuredContent).toEqual(structured && { ...structured, 'dev.countersign/request': expect.anything() });
       expect(_meta).toMatchObject({ ...(inside as object), 'dev.countersign/outcome-ref': 'out_1' });
       expect(world.lookups[1]).toEqual(world.lookups[0]);
     },
   );
+
+  it.each([
+    ['executed', 'The tool ran once, after approval.'],
+    ['execution_error', expect.stringMatching(/^The tool ran once, after approval, and its result is an error/)],
+  ] as const)('says in the structured result, too, that a call has ended as %s', async (state, statusMessage) => {
+    const answered = async (structuredContent?: unknown) => {
+      const result = { content: [{ type: 'text', text: 'booked' }], structuredContent };
+      world.view = aView({ state, result: JSON.stringify(result) });
+      return (await requestStatus()).body.result?.['structuredContent'];
+    };
+    const request = { reference: REQUEST_REF, status: 'completed', statusMessage };
+    expect(await answered({ a: 1 })).toEqual({ a: 1, 'dev.countersign/request': request });
+    // What has no members stays as it is, and a host that is given none shows the text.
+    expect([await answered([1]), await answered()]).toEqual([[1], undefined]);
+  });
 
   it.each([
     ['cancelled', /Cancelled.*did not run/],

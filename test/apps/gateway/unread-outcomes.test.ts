@@ -33,7 +33,7 @@ const plainly = async (name: string, args: Args) =>
   );
 const requestAccess = (args: Args) => plainly('request_access', { tool: TOOL, arguments: args });
 const submissions = () => real.authority.submissions().length;
-const BOOKED = JSON.stringify({ content: [{ type: 'text', text: 'booked' }] });
+const BOOKED = JSON.stringify({ content: [{ type: 'text', text: 'booked' }], structuredContent: { paid: true } });
 
 /** Opens the call and has it carried out, and looks at nothing. Answers its task. */
 async function carriedOut(args: Args): Promise<string> {
@@ -62,7 +62,13 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     const args = { by: 'request_access' };
     await carriedOut(args);
     const asked = submissions();
-    isOutcome(await requestAccess(args));
+    const answer = await requestAccess(args);
+    isOutcome(answer);
+    // A host may show its model nothing else.
+    expect(answer.body.result?.['structuredContent']).toMatchObject({
+      paid: true,
+      'dev.countersign/request': { status: 'completed', statusMessage: expect.stringMatching(/did not run again/) },
+    });
     expect(submissions()).toBe(asked);
     const again = await requestAccess(args);
     expect(textOf(again.body.result)).toMatch(/has not run.*get_request_status/);

@@ -65,7 +65,8 @@ function checkHints({ name, facts: { hints, annotations } }: UpstreamTool): Find
     message,
   }));
   if (!isDestructive || hints.requiresConfirmation === true) return found;
-  const message = 'it destroys things and does not ask; set requiresConfirmation, or the effect that it really has';
+  const message =
+    'it destroys things, and no hint tells hosts to ask a person first; set requiresConfirmation, or the effect that it really has';
   return [...found, { severity: 'error', rule: 'asks', about: name, message }];
 }
 

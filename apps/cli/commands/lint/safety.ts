@@ -2,7 +2,7 @@ import type { Json } from '../../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 
 export const HEADINGS = [
-  ...['TOOL', 'EFFECT', 'READS ONLY', 'DESTROYS', 'OPEN WORLD', 'ASKS', 'IDEMPOTENT', 'RESULT'],
+  ...['TOOL', 'EFFECT', 'READS ONLY', 'DESTROYS', 'OPEN WORLD', 'CONFIRMATION', 'IDEMPOTENT', 'RESULT'],
   ...['PREPROCESSOR', 'REQUIRES'],
 ] as const;
 
