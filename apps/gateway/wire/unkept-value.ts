@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
+import { bodyFaultOf } from '../../shared/http/body-fault.ts';
 import { INVALID_PARAMS } from './identifiers.ts';
 
 /** What the body parser says of a body that we refused, with its bytes. */
 const refusedBody = z.object({
-  type: z.enum(['body.number_inexact', 'body.character_broken']),
+  type: z.enum(['body.number_inexact', 'body.character_broken', 'body.too_many']),
   body: z.instanceof(Buffer),
 });
 /** A request whose id is as it was written. */
@@ -15,9 +16,9 @@ const request = z.looseObject({
 });
 
 /**
- * The answer to a request that has a number which no double can hold, or half a character: an error with the id of the request, since
- * a client of an earlier revision takes an error without one, or another status than 200, for the end of its session. `undefined` for
- * any other error, and where it is not certain which request the body is.
+ * The answer to a request that has a number which no double can hold, half a character, or more members than it may: an error with
+ * the id of the request, since a client of an earlier revision takes an error without one, or another status than 200, for the end of
+ * its session. `undefined` for any other error, and where it is not certain which request the body is, or costs too much to find out.
  */
 export function answerToUnkeptValue(error: unknown): object | undefined {
   const refused = refusedBody.safeParse(error);
@@ -36,6 +37,7 @@ const MESSAGES = {
   'body.character_broken':
     'Invalid params: a text has half a character (a surrogate without the other one), so nothing was done. Next step: send the whole ' +
     'character, or leave it out.',
+  'body.too_many': `Invalid params: nothing was done, since ${bodyFaultOf({ type: 'body.too_many' })?.message}.`,
 } as const;
 
 function parsed(text: string): unknown {

@@ -93,6 +93,27 @@ it.each(REQUESTS)('a request with half a character is answered with its id: %s',
   nothingDone();
 });
 
+describe('a request with more elements than it may have', () => {
+  const withElements = (count: number, body: object) =>
+    JSON.stringify(body).replace(String(PLACE), `[${Array<string>(count).fill('1').join()}]`);
+
+  it.each(REQUESTS)('is answered with its id: %s', async (_what, id, body, headers) => {
+    const answer = await post(gateway, withElements(20_000, body), headers);
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { jsonrpc: '2.0', id, error: { code: -32_602, message: expect.stringMatching(/nothing was done.*send less/) } },
+    ]);
+    nothingDone();
+  });
+
+  it('is answered without an id where it costs too much to find that out', async () => {
+    const [, , body = {}, headers = {}] = REQUESTS[0] ?? [];
+    const answer = await post(gateway, withElements(100_000, body), headers);
+    expect([answer.status, answer.body.id, answer.body.error?.code]).toEqual([400, null, -32_700]);
+    nothingDone();
+  });
+});
+
 it('without a good token nothing of the body is answered', async () => {
   const text = `{"jsonrpc":"2.0","id":77,"method":"tools/list","params":{"n":${TOO_LONG[0]}}}`;
   for (const headers of [{}, { authorization: 'Bearer unknown' }]) {
