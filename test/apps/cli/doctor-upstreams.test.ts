@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { onFreePorts } from '../../support/config.ts';
 import { Desk } from './run.ts';
@@ -24,4 +26,14 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   expect(of('absent')).toMatchObject({ status: 'fail', message: expect.stringContaining('ENOENT') });
   expect(of('away')).toMatchObject({ status: 'fail', advice: expect.stringContaining('mcpServers.away (url') });
   expect(code).toBe(1);
+});
+
+it('doctor finds nothing wrong with the example before its first start, which makes the folder of its file server', async () => {
+  // As a file server does that has no folder.
+  const script = 'console.error("no such folder"); process.exit(1)';
+  const mcpServers = { files: { command: process.execPath, args: ['-e', script, '${COUNTERSIGN_STATE}/files'] } };
+  const desk = new Desk({ ...(await onFreePorts()), mcpServers });
+  const { code, out } = await desk.run(['doctor']);
+  expect(out).toMatch(/^warn +upstream files +its folder \S+ does not exist yet\n +the first `npm start` makes it$/m);
+  expect([code, existsSync(join(desk.stateDir, 'files'))]).toEqual([0, false]);
 });

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { contradictionsIn } from '../../../../workflows/domain/tools/hints.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import { exampleFiles } from '../../example-files.ts';
+import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
 import type { Finding } from './finding.ts';
 import { checkMapping } from './mappings.ts';
 
@@ -39,12 +38,9 @@ function checkListed(
   { tools, refused }: Found,
 ): Finding[] {
   if ([...tools, ...refused].some((tool) => tool.upstream === upstream)) return [];
-  const folder = exampleFiles(config);
-  const server = config.mcpServers[upstream];
-  const awaitsFolder = server !== undefined && 'args' in server && server.args.includes(folder) && !existsSync(folder);
-  const message = awaitsFolder
-    ? `its folder ${folder} does not exist yet; the first \`npm start\` makes it: run that first, or make the folder`
-    : 'it cannot be reached, or lists no tools; see that it runs and answers, then run this again';
+  const message = awaitsFirstStart(config, upstream)
+    ? `its folder ${exampleFiles(config)} does not exist yet; the first \`npm start\` makes it: run that first, or make the folder`
+    : 'it cannot be reached, or lists no tools; see what `countersign doctor` says of it, then run this again';
   return [{ severity: 'error', rule: 'no-tools', about: upstream, message }];
 }
 
