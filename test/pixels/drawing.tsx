@@ -1,8 +1,10 @@
 import { PNG } from 'pngjs';
+import type { VNode } from 'preact';
 import type { Browser, BrowserContext, CDPSession, Page as Tab } from 'playwright-core';
 import { JsonBlock } from '../../apps/approvals/inbox/json-block.tsx';
 import { sheetOf } from '../../apps/shared/pages/assets.ts';
 import { Page, renderPage } from '../../apps/shared/pages/layout.tsx';
+import { Code } from '../../apps/shared/pages/visible.tsx';
 
 export const WIDTHS = [390, 820, 1280] as const;
 export const THEMES = ['light', 'dark'] as const;
@@ -57,8 +59,27 @@ export class DrawingBoard {
   }
 
   /** The blocks of these canonical texts, in their order; dense, as those of long ones are. */
-  async draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
-    await this.#tab.setContent(pageOf(texts, isDense));
+  draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
+    return this.#drawAll(
+      texts.map((canonical, key) => (
+        <JsonBlock key={key} canonical={canonical} label="Arguments of the call" isDense={isDense} />
+      )),
+    );
+  }
+
+  /** These names, each as the heading of a page. */
+  drawNames(names: readonly string[]): Promise<Drawing[]> {
+    return this.#drawAll(
+      names.map((name) => (
+        <h1 key={name}>
+          <Code text={name} />
+        </h1>
+      )),
+    );
+  }
+
+  async #drawAll(blocks: readonly VNode[]): Promise<Drawing[]> {
+    await this.#tab.setContent(pageOf(blocks));
     const boxes = await this.#tab.evaluate(settle);
     const drawings: Drawing[] = [];
     for (let from = 0; from < boxes.length;) {
@@ -99,13 +120,13 @@ function cut({ data, width: pitch }: PNG, { x, y, width, height }: Box): Drawing
   return { width, height, pixels: Buffer.concat(rows) };
 }
 
-function pageOf(texts: readonly string[], isDense: boolean): string {
+function pageOf(blocks: readonly VNode[]): string {
   const page = renderPage(
     <Page title="Arguments" section="Approvals" person={{ name: 'Alice', csrfToken: '' }}>
       <div class="detail">
-        {texts.map((canonical, key) => (
+        {blocks.map((block, key) => (
           <section key={key} class="card">
-            <JsonBlock canonical={canonical} label="Arguments of the call" isDense={isDense} />
+            {block}
           </section>
         ))}
       </div>
@@ -126,7 +147,7 @@ function settle(): Box[] {
   const heights = cards.map((card) => card.getBoundingClientRect().height);
   for (const [at, card] of cards.entries()) card.style.setProperty('height', `${Math.ceil(heights[at] ?? 0)}px`);
   return cards.map((card) => {
-    const { x, y, width, height } = card.querySelector('.json').getBoundingClientRect();
+    const { x, y, width, height } = card.querySelector('.json, h1').getBoundingClientRect();
     return { x: Math.floor(x), y: Math.floor(y), width: Math.ceil(width), height: Math.ceil(height) };
   });
 }

@@ -78,6 +78,13 @@ function exchanged(pairs: readonly (readonly string[])[], chance: Chance): [stri
   return [put(text, at, one.repeat(times)), put(text, at, others.join('').repeat(times))];
 }
 
+/** Two texts of which one has a blank before what is drawn wider than a blank, wherever a line may end. */
+function blankBeforeWide(chance: Chance): [string, string] {
+  const wide = chance.oneOf([...UNSEEN, ...CONTROLS, ...ALIKE.map(([, other = '']) => other), ...FOREIGN.flat()]);
+  const start = chance.happens(0.5) ? someText(chance).trimEnd() : 'd'.repeat(4 + chance.below(110));
+  return [`${start}${wide}x`, `${start} ${wide}x`];
+}
+
 /** A text and what normalization makes of it. */
 function normalized(chance: Chance): [string, string] {
   const letter = chance.oneOf([...'éñüçåǖếй가ㅤΆ', 'ﬁ', '²', 'Ω', 'Å', '豈', '¼']);
@@ -164,6 +171,7 @@ function draw(chance: Chance): { readonly kind: string; readonly values: readonl
     [3, () => texts('look-alikes', exchanged(ALIKE, chance))],
     [3, () => texts('other letters and signs', exchanged(FOREIGN, chance))],
     [1, () => texts('normalization', normalized(chance))],
+    [2, () => texts('a blank before what is wide', blankBeforeWide(chance))],
     [2, () => ({ kind: 'numbers, names and nesting', values: structures(chance) })],
   ])();
 }

@@ -21,7 +21,7 @@ interface PiecesProps {
   readonly kind: string;
   /**
    * Whether every line is filled to its end, so that a blank takes its room wherever it is: then tokens are not kept
-   * together, and runs of blanks within a text are not dotted. For texts that have a million of either.
+   * together, and of the runs of blanks within a text few are dotted. For texts that have a million of either.
    */
   readonly isDense: boolean;
 }
@@ -30,15 +30,39 @@ interface PiecesProps {
 export function Pieces({ pieces, kind, isDense }: PiecesProps) {
   return (
     <bdi class={`foreign ${kind}${isDense ? ' dense' : ''}`} dir="ltr">
-      {isDense
-        ? pieces.map((piece, i) => (piece.kind === 'blanks' ? piece.text : show(piece, i)))
-        : tokensOf(pieces).map(showToken)}
+      {isDense ? pieces.map(showDense) : tokensOf(pieces).map(showToken)}
     </bdi>
   );
 }
 
-/** What has no blank in it can be broken anywhere: there is none that a reader could miss. */
-const showAlone = ({ pieces }: Token) => pieces.map(show);
+/** A blank within a text before what a font may draw wider than a blank, and where such a thing follows the text, the one at its end. */
+const BEFORE_WIDE = { within: /( )(?=[^\x20-\x7e])/, atEnd: /( )(?=[^\x20-\x7e]|$)/ };
+
+/**
+ * Where lines are filled to their ends, blanks are dotted only before what is wider than they are: where that has no room in a row, a
+ * blank in the last place of this row would look like none.
+ */
+function showDense(piece: Piece, key: number, pieces: readonly Piece[]) {
+  const { kind, text } = piece;
+  const next = pieces[key + 1];
+  const isBeforeWide = next !== undefined && (next.kind !== 'plain' || !isAscii(next.text.charAt(0)));
+  if (kind === 'blanks' && !isBeforeWide) return text;
+  if (kind !== 'plain') return show(piece, key);
+  return text
+    .split(isBeforeWide ? BEFORE_WIDE.atEnd : BEFORE_WIDE.within)
+    .map((part, at) => (at % 2 === 0 ? part : show({ kind: 'blanks', text: part }, at)));
+}
+
+/** What has no blank in it and is of one width fills its lines to their ends: there is no blank that a reader could miss. */
+function showAlone(token: Token, key: number) {
+  const isOfOneWidth = token.pieces.every(({ kind, text }) => kind === 'plain' && isAscii(text));
+  if (token.kind !== 'long' || !isOfOneWidth) return showToken(token, key);
+  return (
+    <span key={key} class="dense">
+      {token.pieces.map(show)}
+    </span>
+  );
+}
 
 function showToken({ kind, pieces }: Token, key: number) {
   if (kind === 'word' || kind === 'blank') return pieces.map(show);
