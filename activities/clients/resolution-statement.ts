@@ -52,7 +52,14 @@ const statement = z
       .exactOptional(),
     votes: z.array(vote).max(MAX_VOTES),
     break_glass: z.object({ by: person, reason: words, via: text.exactOptional(), at: instant }).exactOptional(),
-    cancelled: z.object({ by: canceller.exactOptional(), reason: words.exactOptional() }).exactOptional(),
+    cancelled: z
+      .object({
+        by: canceller.exactOptional(),
+        reason: words.exactOptional(),
+        via: text.exactOptional(),
+        at: instant.exactOptional(),
+      })
+      .exactOptional(),
   })
   .transform(({ id, break_glass: breakGlass, cancelled, ...rest }): { id: string; stated: ResolutionStatement } => {
     const { by, ...more } = cancelled ?? {};

@@ -168,7 +168,7 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       castVote,
       people,
       delegations,
-      withdraw: createWithdraw({ store, log }),
+      withdraw: createWithdraw({ store, people, log }),
       brokenGlass,
       breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
       log,

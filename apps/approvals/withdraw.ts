@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
-import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
+import { APPROVER_ROLE, type People } from '../../workflows/domain/access-request/eligibility.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import { noSuchRequest } from './cast-vote.ts';
+import { named } from './named.ts';
 import { oneLine } from './one-line.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 import type { NewRevocation } from './stores/ending.ts';
@@ -13,7 +14,7 @@ export type Withdrawal = (typeof WITHDRAWALS)[number];
 
 export interface WithdrawalOrder {
   readonly requestId: string;
-  readonly person: Approver;
+  readonly person: Approver & { readonly name: string };
   readonly what: Withdrawal;
   readonly reason: string | undefined;
   readonly via: NewRevocation['via'];
@@ -26,15 +27,21 @@ export type Withdraw = (order: WithdrawalOrder) => Promise<void>;
  * their own, and one of them is enough. Throws a `Refusal` when nothing was taken back, now or before.
  * @see ARAP-CAN-12, ARAP-REV-10
  */
-export function createWithdraw(deps: { store: Pick<AccessRequestStore, 'cancel' | 'revoke'>; log: Logger }): Withdraw {
-  const { store, log } = deps;
+export function createWithdraw(deps: {
+  store: Pick<AccessRequestStore, 'cancel' | 'revoke'>;
+  people: () => People;
+  log: Logger;
+}): Withdraw {
+  const { store, people, log } = deps;
   return async ({ requestId, person, what, reason, via }) => {
     if (!person.roles.includes(APPROVER_ROLE)) throw new Refusal(403, 'You are not an approver', 'Ask one of them.');
     const by = { issuer: person.issuer, subject: person.subject };
     const said = oneLine(reason);
     const outcome =
       what === 'cancel'
-        ? await store.cancel(requestId, { note: { by, reason: said } })
+        ? await store.cancel(requestId, {
+            note: { by: named({ ...by, name: person.name }, people()), via, reason: said },
+          })
         : await store.revoke({ requestId, by, reason: said, via });
     log.info({ accessRequest: requestId, what, via, outcome }, 'somebody took a request or its approval back');
     if (outcome === 'not_found') throw noSuchRequest();

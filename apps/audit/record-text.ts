@@ -90,7 +90,13 @@ const statementSchema = z.discriminatedUnion('kind', [
     ),
     breakGlass: z.object({ by: person, reason: text, via: text.exactOptional(), at: instant }).exactOptional(),
     cancelled: z
-      .object({ by: person.exactOptional(), client: text.exactOptional(), reason: text.exactOptional() })
+      .object({
+        by: person.exactOptional(),
+        client: text.exactOptional(),
+        reason: text.exactOptional(),
+        via: text.exactOptional(),
+        at: instant.exactOptional(),
+      })
       .exactOptional(),
   }),
 ]);

@@ -3,7 +3,12 @@ import { one, outcomeOf, type Query } from './query.ts';
 
 /** Who gave a request up, and why: a client of the service by its credential, or a person. */
 export interface EndNote {
-  readonly by: { readonly client: string } | { readonly issuer: string; readonly subject: string };
+  readonly by:
+    | { readonly client: string }
+    // With the name by which they were displayed then.
+    | { readonly issuer: string; readonly subject: string; readonly name?: string };
+  /** The door that a person came through. */
+  readonly via?: NewRevocation['via'];
   readonly reason?: string | undefined;
   readonly comment?: string | undefined;
 }

@@ -33,18 +33,24 @@ export interface Statement {
     readonly at: string;
   }[];
   readonly break_glass?: { readonly by: Person; readonly reason: string; readonly via: string; readonly at: string };
-  readonly cancelled?: { readonly by: Person | { readonly client: string }; readonly reason?: string };
+  readonly cancelled?: {
+    readonly by: Person | { readonly client: string };
+    readonly reason?: string;
+    readonly via?: string;
+    readonly at?: string;
+  };
 }
 
 interface Row extends Pick<Statement, 'id' | 'status' | 'votes' | 'break_glass'> {
   readonly template: string | null;
   readonly stages: readonly Stage[];
   readonly end_note: EndNote | null;
+  readonly ended_at: Date | null;
 }
 
 // Null members are left out: a name that nobody knew, a reason that was not given.
 const SELECT = `
-  SELECT r.id, r.status, r.template, r.stages, r.end_note,
+  SELECT r.id, r.status, r.template, r.stages, r.end_note, r.ended_at,
     (SELECT coalesce(json_agg(json_strip_nulls(json_build_object(
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'name', v.approver_name),
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
@@ -67,15 +73,28 @@ export function statements(query: Query) {
   };
 }
 
-function statementFrom({ template, stages, end_note: note, votes, break_glass: broken, ...row }: Row): Statement {
-  const reason = note?.comment ?? note?.reason;
+function statementFrom(found: Row): Statement {
+  const { template, stages, end_note: note, ended_at: endedAt, votes, break_glass: broken, ...row } = found;
   return {
     ...row,
     ...(template !== null && { template }),
     stages: stages.map(({ name, quorum }) => ({ name, quorum })),
     votes: votes.map((vote) => ({ ...vote, at: inUtc(vote.at) })),
     ...(broken && { break_glass: { ...broken, at: inUtc(broken.at) } }),
-    ...(note && { cancelled: { by: note.by, ...(reason !== undefined && { reason }) } }),
+    ...(note && { cancelled: cancelledFrom(note, endedAt) }),
+  };
+}
+
+function cancelledFrom(
+  { by, via, reason, comment }: EndNote,
+  endedAt: Date | null,
+): NonNullable<Statement['cancelled']> {
+  const said = comment ?? reason;
+  return {
+    by,
+    ...(said !== undefined && { reason: said }),
+    ...(via && { via }),
+    ...(endedAt && { at: endedAt.toISOString() }),
   };
 }
 

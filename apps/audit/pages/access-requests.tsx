@@ -109,7 +109,7 @@ function Votes({ of: { votes, stages } }: { of: ResolutionStatement }) {
 
 function Cancelled({ of: { cancelled } }: { of: ResolutionStatement }) {
   if (!cancelled) return null;
-  const { by, client, reason } = cancelled;
+  const { by, client, reason, via, at } = cancelled;
   return (
     <div>
       <p>
@@ -125,7 +125,18 @@ function Cancelled({ of: { cancelled } }: { of: ResolutionStatement }) {
             </>
           )
         )}
-        .
+        {via !== undefined && (
+          <>
+            , <Way via={via} />
+          </>
+        )}
+        . {at && <Moment at={at} />}
+        {by?.issuer && (
+          <>
+            {' · '}
+            <Visible text={by.issuer} />
+          </>
+        )}
       </p>
       {reason && <Reason text={reason} />}
     </div>

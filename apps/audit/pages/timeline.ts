@@ -37,18 +37,26 @@ const plain = (word: string) => word.replaceAll('_', ' ');
 /** What the access request service states that people did. */
 function votesOf({ statement }: RecordedAccessRequest): Happening[] {
   if (statement?.kind !== 'stated') return [];
-  const { votes, breakGlass } = statement;
+  const { votes, breakGlass, cancelled } = statement;
   const cast = votes.map(({ at, verdict, approver, castBy, stage }): Happening => ({
     at,
     what: verdict === 'approve' ? 'Vote to approve' : 'Vote to deny',
     detail: `${(castBy ?? approver).subject}${stage === undefined ? '' : `, stage ${stage}`}`,
     kind: 'approval',
   }));
-  if (breakGlass === undefined) return cast;
-  return [
-    ...cast,
-    { at: breakGlass.at, what: 'Granted by break-glass', detail: breakGlass.by.subject, kind: 'approval' },
-  ];
+  if (breakGlass !== undefined) {
+    cast.push({ at: breakGlass.at, what: 'Granted by break-glass', detail: breakGlass.by.subject, kind: 'approval' });
+  }
+  if (cancelled?.at !== undefined) {
+    const who = cancelled.by?.subject ?? cancelled.client;
+    cast.push({
+      at: cancelled.at,
+      what: 'Request given up',
+      ...(who !== undefined && { detail: who }),
+      kind: 'approval',
+    });
+  }
+  return cast;
 }
 
 /** Everything the record knows, in the order in which it happened. */

@@ -58,6 +58,22 @@ describe('who resolved a request', () => {
     expect((await as('historian', `/${request.id}/resolution`, { method: 'POST', body: '{}' })).status).toBe(405);
   });
 
+  it('is stated of a request that was given up, with the name of that time, the way and the time', async () => {
+    const [byPerson, byClient] = [await service.open(), await service.open()];
+    const body = JSON.stringify({ reason: 'canary-reason' });
+    await service.asPerson('alice', `/requests/${byPerson.id}/cancel`, { method: 'POST', body });
+    await as('enforcer', `/${byClient.id}/cancel`, { method: 'POST', body: '{}' });
+    const { issuer } = service.config.urls;
+    const { cancelled } = (await as('historian', `/${byPerson.id}/resolution`)).body;
+    expect(cancelled).toEqual({
+      by: { issuer, subject: 'alice', name: 'Alice Approver' },
+      ...{ reason: 'canary-reason', via: 'api', at: expect.stringMatching(/^\d{4}-.*Z$/) },
+    });
+    expect((await as('historian', `/${byClient.id}/resolution`)).body.cancelled).toEqual({
+      ...{ by: { client: 'enforcer' }, at: expect.stringMatching(/^\d{4}-.*Z$/) },
+    });
+  });
+
   it('is stated for every item of a bundle, in their order', async () => {
     const bundle = await openBundle(service, 3);
     const [first, second] = bundle.items as [BundleItem, BundleItem, BundleItem];

@@ -42,7 +42,13 @@ export interface ResolutionStatement {
     readonly at: string;
   };
   /** Who gave it up: a person, or a client of the service. */
-  readonly cancelled?: { readonly by?: StatedPerson; readonly client?: string; readonly reason?: string };
+  readonly cancelled?: {
+    readonly by?: StatedPerson;
+    readonly client?: string;
+    readonly reason?: string;
+    readonly via?: string;
+    readonly at?: string;
+  };
 }
 
 /**
