@@ -102,7 +102,15 @@ const statementSchema = z.discriminatedUnion('kind', [
 ]);
 const handleSchema = z.object({ accessRequestId: text });
 const requesterSchema = z.object({
-  requester: z.object({ issuer: text, subject: text, clientId: text.exactOptional() }),
+  requester: z.object({
+    issuer: text,
+    subject: text,
+    clientId: text.exactOptional(),
+    actors: z
+      .array(z.object({ subject: text, issuer: text.exactOptional(), clientId: text.exactOptional() }))
+      .exactOptional(),
+    aliases: z.array(text).exactOptional(),
+  }),
   subject: object.exactOptional(),
   action: object.exactOptional(),
   resource: object.exactOptional(),

@@ -1,13 +1,16 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { JWTPayload } from 'jose';
 import { startAudit } from '../../apps/audit/main.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { aGroup, aUser, directoryText } from './directory.ts';
 import { listOpenRequests, postSigned, type ListedRequest } from './decisions.ts';
 import { startEnforcement } from './enforcement.ts';
+import { csrfTokenIn } from './pages.ts';
 import { PolicyFolder } from './policy-folder.ts';
 import { RuleEngine } from './rule-engine.ts';
+import { signInTo } from './signing-in.ts';
 import { waitFor } from './wait-for.ts';
 
 const APPROVERS = ['alice', 'bob', 'carol', 'dora', 'sam'];
@@ -106,10 +109,11 @@ export async function startRecordedCalls() {
     return waitFor(async () => (await listOpenRequests(urls.approvals, token)).find(({ id }) => !known.has(id)));
   };
   const seen = new Set<string>();
-  const hold = async (template: Template): Promise<string> => {
+  const hold = async (template: Template, claims?: JWTPayload): Promise<string> => {
     mkdirSync(join(product.files, template), { recursive: true });
     const path = join(product.files, template, `${crypto.randomUUID()}.txt`);
-    const answer = await product.call('write_file', { path, content: 'x' });
+    const token = claims && (await product.tokenWith('mcp', claims));
+    const answer = await product.call('write_file', { path, content: 'x' }, token);
     told.push(JSON.stringify(answer));
     return (answer as { taskId: string }).taskId;
   };
@@ -133,9 +137,9 @@ export async function startRecordedCalls() {
       // The file is looked at when somebody asks.
       await waitFor(async () => (await listOpenRequests(urls.approvals, token)) && reads() > before);
     },
-    /** A call that waits, with its access request. */
-    async held(template: Exclude<Template, 'risk'>) {
-      const taskId = await hold(template);
+    /** A call that waits, with its access request; `claims` of the token that makes it, where it is another than the agent's. */
+    async held(template: Exclude<Template, 'risk'>, claims?: JWTPayload) {
+      const taskId = await hold(template, claims);
       const request = await requestFor(seen);
       seen.add(request.id);
       return { taskId, request };
@@ -144,6 +148,13 @@ export async function startRecordedCalls() {
     heldForEngine: () => hold('risk'),
     vote: (name: string, { id, callDigest }: ListedRequest, verdict: 'approve' | 'deny', more: object = {}) =>
       post(name, `/requests/${id}/votes`, { verdict, callDigest, ...more }),
+    /** As a person does with a browser. */
+    async voteInInbox(name: string, { id, callDigest }: ListedRequest, reason: string): Promise<void> {
+      const { site } = await signInTo({ site: urls.approvals, issuer: urls.issuer }, name);
+      const csrfToken = csrfTokenIn(await (await site.go(`/requests/${id}`)).text());
+      const answer = await site.go(`/requests/${id}/votes`, { csrfToken, callDigest, verdict: 'approve', reason });
+      if (answer.status !== 303) throw new Error(`the vote of ${name} was answered ${answer.status}`);
+    },
     voteByWebhook: async (
       subject: string,
       { id: requestId, callDigest, generation }: ListedRequest,

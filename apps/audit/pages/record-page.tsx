@@ -109,7 +109,11 @@ function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
       <Facts
         rows={[
           ['Requester', <Visible text={requester.subject} />],
+          ...(requester.aliases ? ([['Also called', <Visible text={requester.aliases.join(', ')} />]] as const) : []),
           ...(requester.clientId ? ([['Through the agent', <Visible text={requester.clientId} />]] as const) : []),
+          ...(requester.actors
+            ? ([['Acting for them', <Visible text={requester.actors.map(actorInWords).join(', for ')} />]] as const)
+            : []),
           ['Issuer', <Visible text={requester.issuer} />],
           ['Disposition', view.disposition ?? 'none'],
           ...(record.reason ? ([['Reason', record.reason.replaceAll('_', ' ')]] as const) : []),
@@ -123,6 +127,9 @@ function Call({ view, record }: { view: RecordView; record: OutcomeRecord }) {
     </section>
   );
 }
+
+const actorInWords = ({ subject, clientId }: { subject: string; clientId?: string }) =>
+  clientId === undefined ? subject : `${subject} (client ${clientId})`;
 
 /** What the tool answered when the call had been settled without an answer of its own. */
 function LateResult({ of: { isError, digest, at } }: { of: NonNullable<RecordView['lateResult']> }) {
