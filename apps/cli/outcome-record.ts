@@ -14,7 +14,7 @@ export const outcomeSummary = z.looseObject({
   recordedAt: z.string(),
   sealIntact: z.boolean(),
 });
-const person = z.looseObject({ subject: z.string(), name: z.string().optional() });
+const person = z.looseObject({ issuer: z.string().optional(), subject: z.string(), name: z.string().optional() });
 const answers = z.looseObject({
   didRun: z.looseObject({ answer: z.string(), why: z.string() }),
   call: z.looseObject({ callDigest: z.string(), why: z.string() }),
@@ -47,6 +47,15 @@ const statement = z.looseObject({
   stages: z.array(z.looseObject({ name: z.string() })).optional(),
   votes: z.array(vote).default([]),
   breakGlass: z.looseObject({ by: person, reason: z.string(), via: z.string().optional(), at: z.string() }).optional(),
+  cancelled: z
+    .looseObject({
+      by: person.optional(),
+      client: z.string().optional(),
+      reason: z.string().optional(),
+      via: z.string().optional(),
+      at: z.string().optional(),
+    })
+    .optional(),
 });
 /** Instants, votes and policies of the sealed text; the rest of it is for `--json`. */
 const sealed = z.looseObject({
@@ -102,7 +111,7 @@ export function outcomeInWords(one: OutcomeRecord, auditUrl: string): string {
     ],
     ['Could it run twice?', found && `${found.couldRunTwice.answer}. ${found.couldRunTwice.why}`],
     ...happenings(one),
-    ...votesIn(one),
+    ...statedIn(one),
     ...policiesIn(one),
     ['Task', one.taskId],
     ['Record', one.outcomeRef],
@@ -120,37 +129,49 @@ function whoDecided({ by, people, why }: z.infer<typeof answers>['whoDecided']):
   return `${[...names, ...(names.length === 0 || by === 'break_glass' ? [by.replaceAll('_', ' ')] : [])].join(', ')}. ${why}`;
 }
 
-/** What the access request service states that people did, a line each. */
-function votesIn({ record }: OutcomeRecord) {
+/** What the access request service states that people did, a line each, and whose word that is. */
+function statedIn({ record }: OutcomeRecord) {
   return (record?.accessRequests ?? []).flatMap(({ statement: stated }) => {
     if (stated?.kind !== 'stated') return [];
-    const { votes, stages, breakGlass, template } = stated;
-    const lines = votes.map((one) => {
-      const stage = one.stage === undefined ? [] : [`stage ${one.stage} ${stages?.[one.stage - 1]?.name ?? ''}`.trim()];
-      const facts = [
-        ...[one.verdict, ...stage, ...(one.via === undefined ? [] : [one.via]), moment(one.at, 'milliseconds')],
-        ...(one.hasLapsed === true ? ['did not count any more'] : []),
-      ];
-      const place = one.castBy === undefined ? '' : ` for ${nameOf(one.approver)}`;
-      return [
-        'Vote',
-        `${nameOf(one.castBy ?? one.approver)}${place}: ${facts.join(', ')}${because(one.reason)}`,
-      ] as const;
-    });
+    const { template, breakGlass, cancelled } = stated;
     return [
-      ...(template === undefined ? [] : [['Template', template] as const]),
-      ...lines,
-      ...(breakGlass
-        ? [
-            [
-              'Break-glass',
-              `${nameOf(breakGlass.by)}, ${moment(breakGlass.at, 'milliseconds')}${because(breakGlass.reason)}`,
-            ] as const,
-          ]
-        : []),
-    ];
+      ['Stated', 'by the access request service, whose word these are: template, votes, break-glass, cancellation'],
+      ...(template === undefined ? [] : [['Template', template]]),
+      ...votesIn(stated),
+      ...(breakGlass === undefined ? [] : [['Break-glass', deed(breakGlass.by, breakGlass)]]),
+      ...(cancelled === undefined ? [] : [['Given up', deed(cancelled.by ?? cancelled.client, cancelled)]]),
+    ] as (readonly [string, string])[];
   });
 }
+
+function votesIn({ votes, stages }: z.infer<typeof statement>) {
+  return votes.map(({ approver, castBy, verdict, stage, hasLapsed, ...rest }) => {
+    const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
+    const what = [verdict, ...where, ...(hasLapsed === true ? ['did not count any more'] : [])];
+    const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;
+    return ['Vote', deed(`${whoIs(castBy ?? approver)}${place}`, rest, what)] as const;
+  });
+}
+
+/** Who did something, what, by which way, when and why. */
+function deed(
+  by: z.infer<typeof person> | string | undefined,
+  {
+    via,
+    at,
+    reason,
+  }: { readonly via?: string | undefined; readonly at?: string | undefined; readonly reason?: string | undefined },
+  what: readonly string[] = [],
+): string {
+  const when = at === undefined ? [] : [moment(at, 'milliseconds')];
+  const facts = [...what, ...(via === undefined ? [] : [via]), ...when].join(', ');
+  const who = typeof by === 'string' ? by : by === undefined ? 'it is not stated by whom' : whoIs(by);
+  return `${who}: ${facts}${because(reason)}`;
+}
+
+/** Somebody with the issuer, which alone makes a subject one of a kind. */
+const whoIs = ({ issuer, ...one }: z.infer<typeof person>) =>
+  issuer === undefined ? nameOf(one) : `${nameOf(one)} of ${issuer}`;
 
 const because = (reason: string | undefined) => (reason === undefined ? '' : `; because: ${reason}`);
 
