@@ -16,11 +16,28 @@ export type Kind = 'session' | 'token' | 'webhook' | 'delegation' | 'group';
 /** What a person in a role can get at, and whether they got there: what happened counts, and not what was answered. */
 export interface Door {
   readonly name: string;
-  readonly kind: Kind;
+  /** The loss of any of these shuts it. */
+  readonly kinds: readonly Kind[];
   knock(): Promise<boolean>;
 }
 
-/** The ways in which people are dismissed, and the doors that each of them shuts. A session that ended says nothing of the person. */
+/** Every role that opens anything here. A `breaker` is whom the configuration lets grant alone. */
+export const ROLES = {
+  approver: ['approver'],
+  breaker: ['approver', 'breaker'],
+  overseer: ['approver', 'approver-overseer'],
+  agent: ['approver-agent'],
+  auditor: ['auditor'],
+} as const;
+export type Role = keyof typeof ROLES;
+
+/**
+ * The ways in which people are dismissed, and the doors that each of them shuts. A session that ended says nothing of the person, who may
+ * sign in again: so it shuts what is behind that session, and neither tokens nor what is decided in their name. A group opens what is
+ * decided for it and nothing else, so leaving it shuts that alone, by whichever door. The issuer of these tests is the embedded one,
+ * whose people the webhook and delegations go by as well; another issuer cannot be asked about people who are not signed in, so there the
+ * directory alone shuts these.
+ */
 export const WAYS = {
   'the role is taken away at the issuer': ['session', 'token', 'webhook', 'delegation'],
   'the account is disabled in the directory': ['session', 'token', 'webhook', 'delegation', 'group'],
@@ -28,6 +45,12 @@ export const WAYS = {
   'the session is ended at the issuer': ['session'],
   'the person leaves the groups': ['group'],
 } as const satisfies Record<string, readonly Kind[]>;
+export type Way = keyof typeof WAYS;
+export const BY_DIRECTORY: readonly Way[] = [
+  'the account is disabled in the directory',
+  'the person leaves the groups',
+];
+
 interface Member {
   readonly name: string;
   readonly roles: readonly string[];
@@ -92,13 +115,29 @@ export class Workplace {
     return { name, atIssuer: signedIn.map(({ atIssuer }) => atIssuer), ...browsers };
   }
 
-  /** The issuer gives the person no role any more that means anything here. */
-  loseRoles(name: string): void {
-    for (const person of this.service.config.identity.people) if (person.name === name) person.roles = ['guest'];
+  async dismiss(way: Way, employee: Employee): Promise<void> {
+    const { name } = employee;
+    switch (way) {
+      case 'the role is taken away at the issuer':
+        return this.loseRoles(name, ['guest']);
+      case 'the account is disabled in the directory':
+        return this.#deactivate(name);
+      case 'the account is disabled at the issuer':
+        return this.#loseAccount(name);
+      case 'the session is ended at the issuer':
+        return this.#endSessions(employee);
+      case 'the person leaves the groups':
+        return this.#leaveGroups(name);
+    }
+  }
+
+  /** The issuer gives the person these roles and no other any more. */
+  loseRoles(name: string, kept: readonly string[]): void {
+    for (const person of this.service.config.identity.people) if (person.name === name) person.roles = [...kept];
   }
 
   /** The issuer has no such account any more. */
-  loseAccount(name: string): void {
+  #loseAccount(name: string): void {
     const { people } = this.service.config.identity;
     people.splice(
       people.findIndex((person) => person.name === name),
@@ -106,12 +145,12 @@ export class Workplace {
     );
   }
 
-  deactivate(name: string): void {
+  #deactivate(name: string): void {
     this.#inactive.add(name);
     this.#writeDirectory();
   }
 
-  leaveGroups(name: string): void {
+  #leaveGroups(name: string): void {
     const at = this.#members.findIndex((member) => member.name === name);
     const member = this.#members[at];
     if (member !== undefined) this.#members[at] = { ...member, groups: [] };
@@ -119,7 +158,7 @@ export class Workplace {
   }
 
   /** Ends what the issuer has of this person, as its own page does. */
-  async endSessions({ atIssuer }: Employee): Promise<void> {
+  async #endSessions({ atIssuer }: Employee): Promise<void> {
     for (const browser of atIssuer) await signOutAtIssuer(browser);
   }
 
