@@ -40,6 +40,18 @@ export interface ControlsOptions {
   readonly javaScriptEnabled: boolean;
 }
 
+/** Asks the page that a visitor ends up at: one that leads on by itself, as that of a sign-out does, may go while it is asked. */
+async function whereItEnds<Found>(page: Page, ask: () => Promise<Found>): Promise<Found> {
+  for (;;) {
+    await page.waitForLoadState('load');
+    try {
+      return await ask();
+    } catch (error) {
+      if (!String(error).includes('Execution context was destroyed')) throw error;
+    }
+  }
+}
+
 /** Presses everything that a page holds, each time in a fresh state, and throws for what does nothing, fails, or loses the focus. */
 export class ControlsUnderTest {
   readonly #options: ControlsOptions;
@@ -70,8 +82,8 @@ export class ControlsUnderTest {
   async #check({ page, faults }: Opened, control: Control, where: string): Promise<void> {
     try {
       await press(page, control, this.#options.texts);
-      await page.waitForLoadState('load');
-      if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on nothing to be seen');
+      if (!(await whereItEnds(page, () => page.evaluate(hasSensibleFocus))))
+        faults.push('the focus is on nothing to be seen');
     } catch (error) {
       faults.push(String(error));
     }
