@@ -11,6 +11,7 @@ import type { IsTrusted } from './trusted-origins.ts';
 const MAX_LENGTH = 512 * 1024;
 const MAX_VOTES = 1_000;
 const MAX_STAGES = 100;
+const MAX_ACTORS = 100;
 
 const text = z.string().min(1).max(1_024);
 const words = z.string().max(4_000);
@@ -26,6 +27,7 @@ const vote = z
   .object({
     approver: person,
     cast_by: person.exactOptional(),
+    actors: z.array(text).max(MAX_ACTORS).exactOptional(),
     verdict: z.enum(VERDICTS),
     reason: words.exactOptional(),
     via: text.exactOptional(),

@@ -27,6 +27,8 @@ export interface Ballot {
   readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
   /** What stands behind the vote beside these (`behind`). No name of it may have a part in what is asked. */
   readonly chain?: readonly string[] | undefined;
+  /** Subjects that act for who speaks, by their token. */
+  readonly actors?: readonly string[] | undefined;
   readonly verdict: Verdict;
   readonly reason: string | undefined;
   readonly callDigest: string;
@@ -50,7 +52,7 @@ export function createCastVote(deps: { store: AccessRequestStore; people: () => 
     if (request === undefined) return 'not_found';
     const people = deps.people();
     // Who has voted is told so by the database, even when the stage that is open now is for others.
-    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject, chain: ballot.chain };
+    const voter = { ...ballot.approver, castBy: ballot.standIn?.subject, chain: ballot.chain, actors: ballot.actors };
     const hasVoted = earlierVote(request, voter, ballot.stage) !== undefined;
     const ineligible = hasVoted ? undefined : ineligibilityOf(voter, request, people);
     const counted = ineligible ?? (await count(store, ballot, { request, people }));

@@ -10,8 +10,11 @@ export type ListChoice = (typeof LIST_CHOICES)[number];
 export type ReaderRow = string;
 
 /** What the directory says of a reader goes into the statement, since the database has no directory. */
-export function readerRow(reader: Reader & { readonly chain: readonly string[] }, people: Directory): ReaderRow {
-  const { self, isPerson, mayBreakGlass, chain } = reader;
+export function readerRow(
+  reader: Reader & { readonly chain: readonly string[]; readonly actors: readonly string[] },
+  people: Directory,
+): ReaderRow {
+  const { self, isPerson, mayBreakGlass, chain, actors } = reader;
   const isThere = (subject: string) => people.find(subject)?.isActive !== false;
   const persons = [self.subject, ...chain];
   const voices = voicesOf(reader, people).map(({ subject, roles }) => ({
@@ -23,6 +26,7 @@ export function readerRow(reader: Reader & { readonly chain: readonly string[] }
   return JSON.stringify({
     subject: self.subject,
     persons,
+    actors,
     reads: isThere(self.subject),
     decides: persons.every(isThere),
     oversees: isPerson && self.roles.includes(OVERSEER_ROLE),

@@ -80,6 +80,7 @@ const statementSchema = z.discriminatedUnion('kind', [
       z.object({
         approver: person,
         castBy: person.exactOptional(),
+        actors: z.array(text).exactOptional(),
         verdict: z.enum(VERDICTS),
         reason: text.exactOptional(),
         via: text.exactOptional(),

@@ -34,6 +34,7 @@ const answers = z.looseObject({
 const vote = z.looseObject({
   approver: person,
   castBy: person.optional(),
+  actors: z.array(z.string()).optional(),
   verdict: z.string(),
   reason: z.string().optional(),
   via: z.string().optional(),
@@ -145,11 +146,12 @@ function statedIn({ record }: OutcomeRecord) {
 }
 
 function votesIn({ votes, stages }: z.infer<typeof statement>) {
-  return votes.map(({ approver, castBy, verdict, stage, hasLapsed, ...rest }) => {
+  return votes.map(({ approver, castBy, actors, verdict, stage, hasLapsed, ...rest }) => {
     const where = stage === undefined ? [] : [`stage ${stage} ${stages?.[stage - 1]?.name ?? ''}`.trim()];
     const what = [verdict, ...where, ...(hasLapsed === true ? ['did not count any more'] : [])];
     const place = castBy === undefined ? '' : ` for ${whoIs(approver)}`;
-    return ['Vote', deed(`${whoIs(castBy ?? approver)}${place}`, rest, what)] as const;
+    const through = actors === undefined ? '' : ` (acting for them: ${actors.join(', ')})`;
+    return ['Vote', deed(`${whoIs(castBy ?? approver)}${place}${through}`, rest, what)] as const;
   });
 }
 

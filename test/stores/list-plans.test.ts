@@ -35,7 +35,14 @@ describe('the lists of the inbox', () => {
   });
   afterAll(() => database.drop());
 
-  const who = { self: anApprover('alice'), standsInFor: [], isPerson: true, mayBreakGlass: false, chain: [] };
+  const who = {
+    self: anApprover('alice'),
+    standsInFor: [],
+    isPerson: true,
+    mayBreakGlass: false,
+    chain: [],
+    actors: [],
+  };
   const reader = readerRow(who, EMPTY_DIRECTORY);
   const page = {
     cursor: { towards: 'next', at: '2026-01-01T00:00:00.000000Z', id: 'x' },

@@ -47,7 +47,7 @@ const request = fc.record({
   stages: fc.array(electorate, { minLength: 1, maxLength: 3 }),
   stage: fc.nat(2),
   separateStages: fc.boolean(),
-  votes: fc.uniqueArray(fc.record({ approver: aPerson, castBy: aPerson, stage: fc.nat(2) }), {
+  votes: fc.uniqueArray(fc.record({ approver: aPerson, castBy: aPerson, actors: some(PEOPLE, 1), stage: fc.nat(2) }), {
     maxLength: 2,
     selector: ({ approver, castBy }) => `${approver}/${castBy}`,
   }),
@@ -85,7 +85,7 @@ describe('who reads which access request', () => {
       stages: electorates.map((approvers, at) => aStage({ name: `stage ${at}`, approvers })),
     });
     await store.create(opened);
-    for (const { approver, castBy, stage } of votes) {
+    for (const { approver, castBy, actors, stage } of votes) {
       const ownName = approver === castBy;
       const delegationId = `dlg_${randomUUID()}`;
       if (!ownName) await delegate(approver, castBy, { id: delegationId, revoked: true });
@@ -101,7 +101,7 @@ describe('who reads which access request', () => {
           approver_subject: approver,
           approver_roles: [],
         },
-        ...{ cast_by: castBy, delegation_id: ownName ? null : delegationId, call_digest: 'x', via: 'api' },
+        ...{ cast_by: castBy, actors, delegation_id: ownName ? null : delegationId, call_digest: 'x', via: 'api' },
         at: new Date(),
       }).catch(unlessOneVoice);
     }
@@ -177,6 +177,7 @@ describe('who reads which access request', () => {
       isAgent: fc.boolean(),
       mayBreakGlass: fc.boolean(),
       chain: some(PEOPLE, 1),
+      actsFor: fc.boolean(),
     });
     const drawn = fc.record({
       requests: fc.array(request, { minLength: 30, maxLength: 30 }),
@@ -186,14 +187,16 @@ describe('who reads which access request', () => {
       fc.asyncProperty(drawn, async ({ requests, readers }) => {
         for (const one of requests) await put(one);
         const all = await readAll();
-        for (const { subject, roles, isAgent, mayBreakGlass, chain } of readers) {
+        for (const { subject, roles, isAgent, mayBreakGlass, chain, actsFor } of readers) {
+          // A chain that is no client's is of actors.
+          const actors = actsFor ? chain : [];
           const delegations = isAgent ? [] : await createDelegationStore(database.pool).activeTo(subject);
           const via = isAgent ? 'agent' : 'api';
-          const visitor = { ...anApprover(subject, roles), name: subject, via, chain } as const;
+          const visitor = { ...anApprover(subject, roles), name: subject, via, chain, actors } as const;
           const seat: Seat = { visitor, delegations, people, mayBreakGlass: mayBreakGlass && !isAgent };
           const standsInFor = delegations.map(({ delegator }) => delegator);
           const who = { self: visitor, standsInFor, isPerson: !isAgent, mayBreakGlass: seat.mayBreakGlass };
-          const sql = readerRow({ ...who, chain }, people);
+          const sql = readerRow({ ...who, chain, actors }, people);
           for (const choice of LIST_CHOICES) {
             const expected = all
               .filter(({ request: one, emergency }) =>

@@ -16,6 +16,8 @@ export interface Voter extends Approver {
   readonly via: Extract<VoteChannel, 'inbox' | 'api' | 'agent'>;
   /** What stands behind them beside their subject (`behind`): nothing is decided in which any name of it has a part. */
   readonly chain: readonly string[];
+  /** Subjects that act for them by their token: each has one voice with them. */
+  readonly actors: readonly string[];
 }
 
 /** A person, who may do everything else in the inbox as well. */
@@ -83,10 +85,15 @@ function voterFor(person: Person): Voter {
   const { issuer, subject, name, roles } = person;
   if (roles.includes(AGENT_ROLE)) throw peopleOnly();
   // The client here is our own pages, through which no call is made.
-  if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', chain: behind(person) };
+  if (roles.includes(APPROVER_ROLE)) return { issuer, subject, name, roles, via: 'inbox', ...standing(person) };
   const nextStep = `You are signed in as ${name}, who does not have the role “${APPROVER_ROLE}”. Ask the people who give out roles, or sign in as another person.`;
   throw new Refusal(403, 'This is not for you', nextStep);
 }
+
+const standing = (of: Parameters<typeof behind>[0]) => ({
+  chain: behind(of),
+  actors: (of.actors ?? []).map(({ subject }) => subject),
+});
 
 /** Lets people through who passed `votersOnly`. */
 export const approversOnly: RequestHandler = (request, response, next) => {
@@ -97,7 +104,7 @@ export const approversOnly: RequestHandler = (request, response, next) => {
 function voterFrom({ principal, roles, claims }: AccessToken): Voter {
   const { issuer, subject } = principal;
   const name = typeof claims['name'] === 'string' ? claims['name'] : subject;
-  const whom = { issuer, subject, name, chain: behind(principal) };
+  const whom = { issuer, subject, name, ...standing(principal) };
   if (roles.includes(AGENT_ROLE)) {
     return { ...whom, roles: roles.filter((role) => role !== APPROVER_ROLE), via: 'agent' };
   }

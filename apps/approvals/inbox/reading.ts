@@ -54,7 +54,7 @@ export async function findReadable(http: ReadingHttp, visitor: Voter, id: string
 
 /** The reader as the store filters by it. */
 export const readerRowOf = (seat: Seat): ReaderRow =>
-  readerRow({ ...readerOf(seat), chain: seat.visitor.chain }, seat.people);
+  readerRow({ ...readerOf(seat), chain: seat.visitor.chain, actors: seat.visitor.actors }, seat.people);
 
 const readerOf = ({ visitor, delegations, mayBreakGlass }: Seat): Reader => ({
   self: visitor,

@@ -45,7 +45,8 @@ export function capacitiesOf(seat: Seat, request: AccessRequestSummary): Capacit
   const { subject } = seat.visitor;
   const all = [{ approver: seat.visitor }, ...seat.delegations.map((one) => standingIn(one, seat.visitor))] as const;
   return all.filter(({ approver, ...rest }) => {
-    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain: seat.visitor.chain };
+    const { chain, actors } = seat.visitor;
+    const voter = { ...approver, castBy: 'standIn' in rest ? subject : undefined, chain, actors };
     const isFree = earlierVote(request, voter, request.stage) === undefined;
     return isFree && ineligibilityOf(voter, request, seat.people) === undefined;
   });

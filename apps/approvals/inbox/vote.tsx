@@ -46,8 +46,8 @@ export function vote(http: VoteHttp) {
       const { seat } = await findReadable(http, visitor, requestId);
       const capacity = capacityOf(seat, onBehalfOf);
       if (capacity === undefined) return refuseUncounted('delegation_over', requestId);
-      const { via, chain } = visitor;
-      const cast = { requestId, ...ballot, reason: ballot.reason, via, chain, ...capacity };
+      const { via, chain, actors } = visitor;
+      const cast = { requestId, ...ballot, reason: ballot.reason, via, chain, actors, ...capacity };
       refuseUncounted(await http.castVote({ ...cast, generation: ballot.generation }), requestId);
       // The page is read again from what is stored: it never says that a vote counted before it did.
       if (wantsPage(request)) return response.redirect(303, `/requests/${requestId}`);

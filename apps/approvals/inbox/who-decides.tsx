@@ -84,7 +84,7 @@ function NoVotes({ answers }: Pick<AccessRequest, 'answers'>) {
 }
 
 function VoteLine({
-  vote: { approver, castBy, verdict, reason, via, at },
+  vote: { approver, castBy, actors, verdict, reason, via, at },
   stage,
 }: {
   vote: Vote;
@@ -99,6 +99,11 @@ function VoteLine({
       {castBy !== undefined && (
         <>
           on behalf of <Visible text={approver.subject} />{' '}
+        </>
+      )}
+      {actors !== undefined && (
+        <>
+          (acting for them: <Visible text={actors.join(', ')} />){' '}
         </>
       )}
       {DECIDED[verdict]} <Time at={at} />

@@ -63,6 +63,7 @@ export interface AccessRequestRow {
     readonly subject: string;
     readonly roles: string[];
     readonly cast_by: string;
+    readonly actors: string[];
     readonly stage: number;
     readonly verdict: Verdict;
     readonly reason: string | null;
@@ -83,7 +84,7 @@ const columns = (context: string) => `r.id, r.client_id, r.bundle_id, r.position
     o.at AS revoked_at, o.by_subject AS revoked_by, o.reason AS revoked_because,
     r.ended_at IS NOT NULL AND approvals.readable_until(r) <= clock_timestamp() AS past_retention,
     r.status = 'pending' AND least(r.expires_at, r.stage_ends_at) <= clock_timestamp() AS overdue, coalesce((
-      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'cast_by', v.cast_by,
+      SELECT json_agg(json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'roles', v.approver_roles, 'cast_by', v.cast_by, 'actors', v.actors,
         'stage', v.stage,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'at', v.at) ORDER BY v.at)
       FROM approvals.vote v WHERE v.access_request_id = r.id), '[]') AS votes, coalesce((
@@ -153,11 +154,12 @@ export function accessRequestFrom(row: AccessRequestRow): AccessRequest {
 }
 
 function voteFrom({ at, reason, ...vote }: AccessRequestRow['votes'][number]): Vote {
-  const { issuer, subject, roles, cast_by, stage, verdict, via } = vote;
+  const { issuer, subject, roles, cast_by, actors, stage, verdict, via } = vote;
   const approver = { issuer, subject, roles };
   return {
     approver,
     ...(cast_by !== subject && { castBy: cast_by }),
+    ...(actors.length > 0 && { actors }),
     stage,
     verdict,
     ...(reason !== null && { reason }),

@@ -63,6 +63,8 @@ export interface NewVote {
   readonly standIn?: { readonly subject: string; readonly name?: string; readonly delegationId: string } | undefined;
   /** What stands behind the vote beside these. */
   readonly chain?: readonly string[] | undefined;
+  /** Subjects that act for who speaks. */
+  readonly actors?: readonly string[] | undefined;
   /** The stage that was looked at; absent: the one that is open. Counted from 1. */
   readonly stage?: number | undefined;
   /** The stage for which the approver was found eligible. */
@@ -144,6 +146,7 @@ export function voteRow(vote: Omit<NewVote, 'verdict'> & { readonly verdict: Res
     cast_by: vote.standIn?.subject,
     cast_by_name: vote.standIn?.name,
     chain: vote.chain,
+    actors: vote.actors,
     delegation_id: vote.standIn?.delegationId,
     stage: vote.stage,
     judged_stage: vote.judgedStage,

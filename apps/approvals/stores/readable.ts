@@ -1,6 +1,6 @@
 import type { ListChoice } from '../listing.ts';
 
-const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], reads boolean, decides boolean, oversees boolean,
+const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], actors text[], reads boolean, decides boolean, oversees boolean,
     is_person boolean, breaks_glass boolean, voices jsonb, "all" jsonb),
   jsonb_to_record(me."all") AS everyone (subjects text[], roles text[], groups text[], reports text[])`;
 const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
@@ -31,7 +31,7 @@ const DECIDABLE = `me.decides AND r.status = 'pending' AND ${decides('(r.stages 
   WHERE ${decides('(r.stages -> r.stage - 1)', 'voice')}
     AND NOT (voice.subject || me.persons) && r.parties
     AND NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND (r.separate_stages OR v.stage = r.stage)
-      AND ARRAY[v.approver_subject, v.cast_by] && ARRAY[voice.subject, me.subject])
+      AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[voice.subject, me.subject] || me.actors))
     AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))`;
 
 const ENDED = 'r.ended_at IS NOT NULL';

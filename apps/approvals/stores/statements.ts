@@ -24,6 +24,8 @@ export interface Statement {
   readonly votes: readonly {
     readonly approver: Person;
     readonly cast_by?: Person;
+    /** Subjects that acted for them by the `act` chain of their token, the last first. */
+    readonly actors?: readonly string[];
     readonly verdict: Verdict;
     readonly reason?: string;
     readonly via: VoteChannel;
@@ -55,6 +57,7 @@ const SELECT = `
         'approver', json_build_object('issuer', v.approver_issuer, 'subject', v.approver_subject, 'name', v.approver_name),
         'cast_by', CASE WHEN v.delegation_id IS NOT NULL
           THEN json_build_object('issuer', v.approver_issuer, 'subject', v.cast_by, 'name', v.cast_by_name) END,
+        'actors', CASE WHEN v.actors <> '{}' THEN v.actors END,
         'verdict', v.verdict, 'reason', v.reason, 'via', v.via, 'stage', v.stage,
         'lapsed', CASE WHEN l.approver_subject IS NOT NULL THEN true END, 'at', v.at)) ORDER BY v.at), '[]')
       FROM approvals.vote v LEFT JOIN approvals.lapsed_approval l USING (access_request_id, stage, approver_subject)

@@ -67,9 +67,19 @@ export function Way({ via }: { via: string }): ComponentChildren {
   );
 }
 
+/** Who acted for a voter by the token with which the vote was cast, the last first. */
+function ActingFor({ actors }: { actors: readonly string[] }) {
+  return (
+    <>
+      {' (acting for them: '}
+      <Visible text={actors.join(', ')} />)
+    </>
+  );
+}
+
 /** One vote in a line: who, as whose, what, in which stage, by which way. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
-  const { approver, castBy, verdict, via, stage, hasLapsed } = vote;
+  const { approver, castBy, actors, verdict, via, stage, hasLapsed } = vote;
   return (
     <>
       <strong>
@@ -84,6 +94,7 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
           </strong>
         </>
       )}
+      {actors && <ActingFor actors={actors} />}
       {stage !== undefined && `, stage ${stage}`}
       {stageName !== undefined && (
         <>

@@ -120,7 +120,8 @@ CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (de
 -- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
 -- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
 -- the one issuer; the spelling of the issuer must not make two of one. `cast_by` is who spoke: the approver, or somebody
--- who stands in for them, and who likewise speaks once. Names are how they were displayed then, where that was known: they are for
+-- who stands in for them, and who likewise speaks once. `actors` are the subjects that acted for them by their token (RFC 8693): each of
+-- these has spoken, too. Names are how they were displayed then, where that was known: they are for
 -- records, and nothing is compared by them.
 CREATE TABLE approvals.vote (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
@@ -132,6 +133,7 @@ CREATE TABLE approvals.vote (
   approver_roles    text[] NOT NULL,
   cast_by           text NOT NULL,
   cast_by_name      text,
+  actors            text[] NOT NULL,
   delegation_id     text REFERENCES approvals.delegation,
   verdict           text NOT NULL CHECK (verdict IN ('approve','deny')),
   reason            text,

@@ -174,12 +174,14 @@ END $$;
 -- asked may not decide, nor may their delegates, nor may they stand behind the vote in any other way (`chain`: other names of the voter, the
 -- client and the actors of their token), whatever the callers of this function checked. `stage` is the one that the
 -- voter looked at; whoever names none means the one that is open, and has voted when they ever did, so that a retry is no vote
--- in the next stage. With a `delegation_id`, `cast_by` speaks for the approver: then neither may have spoken or been spoken for.
+-- in the next stage. With a `delegation_id`, `cast_by` speaks for the approver: then neither may have spoken or been spoken for. Nor may
+-- any of `actors`, who act for the voter by their token: otherwise a person with a token of another would have two voices.
 -- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
 -- delegate_of_requester, delegation_over, not_found.
 CREATE FUNCTION approvals.cast_vote(p jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_id text := p ->> 'request_id'; v_earlier approvals.vote;
   v_approver text := p ->> 'approver_subject'; v_voice text := coalesce(p ->> 'cast_by', v_approver);
+  v_actors text[] := ARRAY(SELECT jsonb_array_elements_text(p -> 'actors'));
   v_names text[] := ARRAY[v_approver, v_voice] || ARRAY(SELECT jsonb_array_elements_text(p -> 'chain')); v_part text;
 BEGIN
   PERFORM approvals.expire_access_request(v_id);
@@ -192,7 +194,7 @@ BEGIN
     RETURN 'mismatch';
   END IF;
   SELECT * INTO v_earlier FROM approvals.vote WHERE access_request_id = v_id
-    AND ARRAY[approver_subject, cast_by] && ARRAY[v_approver, v_voice]
+    AND (ARRAY[approver_subject, cast_by] || actors) && (ARRAY[v_approver, v_voice] || v_actors)
     AND (counts_in = 0 OR counts_in = coalesce((p ->> 'stage')::int, counts_in)) ORDER BY at DESC LIMIT 1;
   IF FOUND THEN
     RETURN CASE WHEN (v_earlier.verdict, v_earlier.approver_subject, v_earlier.cast_by) = (p ->> 'verdict', v_approver, v_voice)
@@ -207,9 +209,9 @@ BEGIN
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
   INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
-      cast_by, cast_by_name, delegation_id, verdict, reason, call_digest, via)
+      cast_by, cast_by_name, actors, delegation_id, verdict, reason, call_digest, via)
     VALUES (v_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p ->> 'approver_issuer', v_approver,
-      p ->> 'approver_name', ARRAY(SELECT jsonb_array_elements_text(p -> 'approver_roles')), v_voice, p ->> 'cast_by_name',
+      p ->> 'approver_name', ARRAY(SELECT jsonb_array_elements_text(p -> 'approver_roles')), v_voice, p ->> 'cast_by_name', v_actors,
       p ->> 'delegation_id', p ->> 'verdict',
       p ->> 'reason', p ->> 'call_digest', p ->> 'via');
   PERFORM approvals.settle_stage(v_id, p);

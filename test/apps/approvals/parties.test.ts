@@ -13,7 +13,10 @@ describe('who has a part in a request', () => {
     service.start({
       gateway: { coaz: { identityClaim: 'name' } },
       approvals: {
-        templates: { overseen: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] } },
+        templates: {
+          overseen: { stages: [{ name: 'all', approvers: { roles: ['approver', 'approver-agent'] } }] },
+          two: { stages: [{ name: 'all', approvers: { roles: ['approver'] }, quorum: 2 }] },
+        },
         breakGlass: { enabled: true, approvers: { people: [], roles: ['approver'] } },
       },
       identity: {
@@ -38,6 +41,9 @@ describe('who has a part in a request', () => {
     });
     return [answer.status, answer.body.title];
   };
+  const asApprover = async () => ({
+    authorization: `Bearer ${await service.tokenWith({ sub: 'u-9', roles: ['approver'] })}`,
+  });
   const vote = ({ id, callDigest }: Opened, claims: JWTPayload, onBehalfOf?: string) =>
     post(`/requests/${id}/votes`, claims, { verdict: 'approve', callDigest, onBehalfOf });
   const grant = ({ id, callDigest }: Opened, claims: JWTPayload) =>
@@ -94,6 +100,26 @@ describe('who has a part in a request', () => {
       expect((await review(claims))[0]).toBe(403);
     }
     expect((await review({ sub: 'u-3', client_id: 'other' }))[0]).toBe(200);
+  });
+
+  it('has one voice where a person acts for another by a token, in either order [ARAP-APV-01]', async () => {
+    const two = () => service.open({ subject: 'Rita of the shop', agent: 'shop-bot', claims: { template: 'two' } });
+    const [alone, acting] = [{ sub: 'u-5' }, { sub: 'u-6', act: { sub: 'planner', act: { sub: 'u-5' } } }];
+    for (const [first, second] of [
+      [alone, acting],
+      [acting, alone],
+      [acting, { sub: 'u-7', act: { sub: 'u-5' } }],
+    ] as const) {
+      const request = await two();
+      expect((await vote(request, first))[0]).toBe(200);
+      expect(await vote(request, second)).toEqual([409, 'You have decided this already']);
+      expect(
+        (await service.fetch(`/requests/${request.id}`, { headers: await asApprover() })).body.request.status,
+      ).toBe('pending');
+      expect((await vote(request, { sub: 'u-8' }))[0]).toBe(200);
+      const page = await (await (await service.signIn('alice')).go(`/requests/${request.id}`)).text();
+      if (first === acting) expect(page).toMatch(/acting for them: .*planner, .*u-5/);
+    }
   });
 
   it('is known in a browser by either name, and another approver is not kept away', async () => {

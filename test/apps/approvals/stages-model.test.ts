@@ -29,6 +29,11 @@ const stages = fc.array(stage, { minLength: 1, maxLength: 4 }).map((all) =>
 const ballot = fc.record({
   kind: fc.constant('vote' as const),
   subject,
+  /** Who acts for the voter by the token: mostly no one. */
+  actors: fc.oneof(
+    { weight: 3, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.subarray(PEOPLE, { minLength: 1, maxLength: 2 }) },
+  ),
   verdict: fc.constantFrom('approve' as const, 'approve' as const, 'deny' as const),
   lapsed: fc.subarray(PEOPLE, { maxLength: 2 }),
   electorate: fc.option(fc.subarray(PEOPLE), { nil: undefined }),
@@ -62,12 +67,15 @@ function follow(model: Model, next: Next | undefined): void {
 /** What the domain says that a vote comes to. */
 function cast(
   model: Model,
-  { subject, verdict, lapsed, electorate, names }: typeof ballot extends fc.Arbitrary<infer T> ? T : never,
+  { subject, actors, verdict, lapsed, electorate, names }: typeof ballot extends fc.Arbitrary<infer T> ? T : never,
 ) {
-  const earlier = earlierVote(model, { subject }, names ? model.stage : undefined);
-  if (earlier !== undefined) return earlier.verdict === verdict ? 'repeated' : 'already_voted';
+  const earlier = earlierVote(model, { subject, actors }, names ? model.stage : undefined);
+  if (earlier !== undefined) {
+    const isSame = earlier.verdict === verdict && earlier.approver.subject === subject;
+    return isSame ? 'repeated' : 'already_voted';
+  }
   if (model.status !== 'pending') return 'final';
-  model.votes.push({ approver: { subject }, verdict, stage: model.stage });
+  model.votes.push({ approver: { subject }, actors, verdict, stage: model.stage });
   follow(model, resolutionOf(model, { lapsed, electorate: electorate && new Set(electorate) }));
   return 'counted';
 }
@@ -99,12 +107,12 @@ describe('stages in the database', () => {
           await passStage(request.id);
           if (model.status === 'pending' && isTimed) follow(model, nextStage(all, model.stage, 'elapsed'));
         } else {
-          const { subject: who, verdict, lapsed, electorate, names } = step;
+          const { subject: who, actors, verdict, lapsed, electorate, names } = step;
           const outcome = cast(model, step);
           // The stage as it was when the vote was cast.
           const judgedStage = (await store.find(request.id))?.stage ?? 0;
           const vote = newVote(request, {
-            ...{ approver: anApprover(who), verdict, judgedStage, ...(names && { stage: judgedStage }) },
+            ...{ approver: anApprover(who), actors, verdict, judgedStage, ...(names && { stage: judgedStage }) },
             facts: { lapsed, electorate: electorate && new Set(electorate) },
           });
           expect(await store.castVote(vote)).toBe(outcome);
@@ -126,7 +134,7 @@ describe('stages in the database', () => {
     await store.create(request);
     await store.castVote(newVote(request));
     const forged = `INSERT INTO approvals.vote SELECT access_request_id, stage, counts_in, 'https://idp.test/', approver_subject,
-      approver_name, approver_roles, cast_by, cast_by_name, delegation_id, verdict, reason, call_digest, via, at FROM approvals.vote WHERE access_request_id = $1`;
+      approver_name, approver_roles, cast_by, cast_by_name, actors, delegation_id, verdict, reason, call_digest, via, at FROM approvals.vote WHERE access_request_id = $1`;
     await expect(db.pool.query(forged, [request.id])).rejects.toMatchObject({ code: '23505' });
     const back = 'UPDATE approvals.access_request SET stages = $2 WHERE id = $1';
     await expect(db.pool.query(back, [request.id, JSON.stringify([aStage()])])).rejects.toMatchObject({

@@ -43,6 +43,8 @@ export interface Vote {
   readonly approver: Approver;
   /** Who said it in the approver's place, whose vote it is nevertheless. */
   readonly castBy?: string;
+  /** Subjects that acted for the voter by the `act` chain of their token. @see RFC 8693, section 4.1 */
+  readonly actors?: readonly string[];
   /** Counted from 1. */
   readonly stage: number;
   readonly verdict: Verdict;

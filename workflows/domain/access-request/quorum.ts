@@ -5,6 +5,7 @@ import { openStage } from './stages.ts';
 export type Counted = Pick<Vote, 'verdict' | 'stage'> & {
   readonly approver: { readonly subject: string };
   readonly castBy?: string;
+  readonly actors?: readonly string[];
 };
 
 export type Tallied = Pick<AccessRequest, 'stages' | 'stage'> & { readonly votes: readonly Counted[] };
@@ -24,18 +25,31 @@ export function tally(request: Tallied, lapsed: readonly string[] = []) {
 }
 
 /**
- * The vote that keeps somebody from voting again, whether they spoke or were spoken for: any of theirs where a person counts in
- * one stage only, else theirs in the named stage. For a vote in another's place that is both persons' (`castBy`). Whoever names none has voted when they ever did, so that a retry is no vote in the next stage.
+ * The vote that keeps a voter from voting again: any of theirs where a person counts in one stage only, else theirs in the named
+ * stage. A vote is everyone's who has a voice in it: the approver's, that of a person who votes in their place (`castBy`), and that of
+ * each subject who acts for the voter by the token (`actors`). A voter who names no stage has voted when they ever did, so that a
+ * retry is no vote in the next stage.
  */
 export function earlierVote<V extends Counted>(
   { votes, separateStages }: { readonly votes: readonly V[]; readonly separateStages: boolean },
-  { subject, castBy = subject }: { readonly subject: string; readonly castBy?: string | undefined },
+  voter: {
+    readonly subject: string;
+    readonly castBy?: string | undefined;
+    readonly actors?: readonly string[] | undefined;
+  },
   stage?: number,
 ): V | undefined {
+  const voices = voicesIn(voter);
   const theirs = votes.filter(
-    (vote) =>
-      [vote.approver.subject, vote.castBy].some((one) => one === subject || one === castBy) &&
+    ({ approver: { subject }, ...vote }) =>
+      voicesIn({ subject, ...vote }).some((one) => voices.includes(one)) &&
       (separateStages || (stage ?? vote.stage) === vote.stage),
   );
   return theirs.at(-1);
 }
+
+const voicesIn = ({ subject, castBy = subject, actors = [] }: Parameters<typeof earlierVote>[1]): string[] => [
+  subject,
+  castBy,
+  ...actors,
+];

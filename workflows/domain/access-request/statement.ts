@@ -14,6 +14,8 @@ export interface StatedVote {
   readonly approver: StatedPerson;
   /** Who cast it in the approver's place, by a delegation. */
   readonly castBy?: StatedPerson;
+  /** Subjects that acted for them by their token, the last first. */
+  readonly actors?: readonly string[];
   readonly verdict: 'approve' | 'deny';
   readonly reason?: string;
   /** The way by which it came. */

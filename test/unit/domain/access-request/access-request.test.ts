@@ -60,6 +60,16 @@ describe('quorum', () => {
     expect(earlierVote(request(votes, ofTwo, { separateStages: false }), { subject: 'a' })).toBe(votes[0]);
     expect(earlierVote(request(votes), { subject: 'b' })).toBeUndefined();
   });
+
+  it('knows that a subject has voted who acts for the voter, or acted for one before', () => {
+    const own = [vote('a', 'approve')];
+    expect(earlierVote(request(own), { subject: 'b', actors: ['x', 'a'] })).toBe(own[0]);
+    const acted = [{ ...vote('b', 'approve'), actors: ['a'] }];
+    expect(earlierVote(request(acted), { subject: 'a' })).toBe(acted[0]);
+    expect(earlierVote(request(acted), { subject: 'c', actors: ['a'] })).toBe(acted[0]);
+    expect(earlierVote(request(acted), { subject: 'c', castBy: 'a' })).toBe(acted[0]);
+    expect(earlierVote(request(acted), { subject: 'c', actors: ['d'] })).toBeUndefined();
+  });
 });
 
 describe('what votes make of a stage', () => {
