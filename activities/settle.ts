@@ -12,7 +12,7 @@ const PROBE_PAUSE_MS = 2_000;
  * there is one: how the attempt ended elsewhere does not matter.
  */
 export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
-  const { store, settings, restores } = deps;
+  const { store, settings, restores, log } = deps;
   const probe = createOutcomeProbe(deps);
 
   return async ({ gatedCallId }) => {
@@ -25,7 +25,13 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
     }
     // No permit yet: the step may be taken again, because the permit decides between it and any other.
     if (call.invocation === undefined && call.isFrozen) return LATER;
-    if (call.invocation === undefined && call.remainingMs > 0) return { kind: 'invoke' };
+    if (call.invocation === undefined && !call.isPermitInDoubt && call.remainingMs > 0) return { kind: 'invoke' };
+    if (call.isPermitInDoubt) {
+      log.error(
+        { gatedCall: gatedCallId },
+        'a failover may have lost the permit of a claimed call: it is not sent again, and its outcome is unknown',
+      );
+    }
     if (call.invocation !== undefined) {
       const { invocationId, upstreamKey } = call.invocation;
       const result = await probe(call, upstreamKey);

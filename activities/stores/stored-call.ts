@@ -24,6 +24,8 @@ export interface CallProgress {
   readonly claimId: string | undefined;
   /** The permit to send, once it was given. */
   readonly invocation: { readonly invocationId: string; readonly upstreamKey: string } | undefined;
+  /** No permit is on record, and none is given any more: it may be among what a failover lost. */
+  readonly isPermitInDoubt: boolean;
   /** The tool's public name. */
   readonly tool: string;
   readonly upstream: string;
@@ -64,6 +66,7 @@ interface CallRow {
   epoch: number;
   is_frozen: boolean;
   may_be_copied: boolean;
+  is_permit_in_doubt: boolean;
   claim_id: string | null;
   remaining_ms: number;
   in_state_ms: number;
@@ -87,6 +90,7 @@ const LOAD = `
     b.sealed_content, k.call_key, k.record_key, s.sealed_handle, a.sealed_body AS sealed_approval, i.invocation_id, i.upstream_key,
     (SELECT number FROM gateway.epoch) AS epoch, gateway.fence_state() <> 'whole' AS is_frozen,
     g.created_at <= pg_postmaster_start_time() AS may_be_copied,
+    CASE WHEN g.state = 'claimed' AND i.gated_call_id IS NULL THEN gateway.is_of_earlier_timeline(g.id) ELSE false END AS is_permit_in_doubt,
     coalesce(extract(epoch FROM g.due_at - clock_timestamp()) * 1000, 0)::float8 AS remaining_ms,
     (extract(epoch FROM clock_timestamp() - g.last_updated_at) * 1000)::float8 AS in_state_ms,
     (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS read_at_ms
@@ -133,6 +137,7 @@ function progressOf(row: CallRow): CallProgress {
     epoch: row.epoch,
     isFrozen: row.is_frozen,
     mayBeCopied: row.may_be_copied,
+    isPermitInDoubt: row.is_permit_in_doubt,
     claimId: row.claim_id ?? undefined,
     invocation: invocationId === null || upstreamKey === null ? undefined : { invocationId, upstreamKey },
     tool: row.tool,

@@ -153,6 +153,34 @@ describe('a database held against the mark that the engine has of it', () => {
   });
 });
 
+describe('a call that was claimed before a failover, and has no permit on record', () => {
+  /** Its permit was given and used; the server that took over never heard of it. */
+  async function sentAndForgotten() {
+    const claimed = await own.fixture.claimed();
+    await query(`SET session_replication_role = replica;
+      UPDATE gateway.execution_claim SET timeline = timeline - 1 WHERE gated_call_id = '${claimed.gatedCallId}';
+      SET session_replication_role = origin`);
+    return claimed;
+  }
+  const end = async (id: string) => {
+    await query('UPDATE gateway.gated_call SET execution_deadline = clock_timestamp() WHERE id = $1', [id]);
+    return own.fixture.lifecycle.expire(id);
+  };
+
+  it('is not sent again: it gets no permit, and its steps wait for the deadline', async () => {
+    const call = await sentAndForgotten();
+    const steps = stepsIn({}, own.fixture.lifecycle);
+    expect(await steps.settle(call)).toMatchObject({ kind: 'wait' });
+    await steps.invokeTool(call);
+    expect(steps.sent).toEqual([]);
+  });
+
+  it('ends as unknown, and not as one that was not sent', async () => {
+    expect(await end((await sentAndForgotten()).gatedCallId)).toBe('outcome_unknown');
+    expect(await end((await own.fixture.claimed()).gatedCallId)).toBe('execution_error');
+  });
+});
+
 describe('a call that the engine knows further than its row is', () => {
   /** What the steps reported, with an engine that has seen everything before. */
   function watched(contradicts: boolean) {

@@ -97,6 +97,7 @@ async function copyFiles(stack: Stack, atStart: (data: string) => void): Promise
   const data = join(stack.stateDir, 'postgres', 'data');
   const backup = join(stack.folder, 'postgres-backup');
   await stack.kill('postgres');
+  rmSync(backup, { recursive: true, force: true });
   await copy(data, backup);
   await stack.startPart('postgres');
   return async () => {

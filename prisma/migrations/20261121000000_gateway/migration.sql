@@ -179,7 +179,9 @@ CREATE TABLE gateway.execution_claim (
   decision_id   uuid NOT NULL UNIQUE REFERENCES gateway.decision,
   claimed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- In order: how many there were tells which of two copies of the database is the older one.
-  number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE
+  number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+  -- The server's, when it was made; null where the server does not tell it.
+  timeline      integer
 );
 
 -- The permit to send. Its primary key is what makes a second execution impossible, whatever the engine repeats.

@@ -28,7 +28,8 @@ BEGIN
 END $$;
 
 -- Ends a call whose deadline has passed, and does nothing to any other. Claimed calls become `outcome_unknown` when the
--- permit to send was given, and `execution_error` ("not sent") when it was not: the lock stops any later permit.
+-- permit to send was given, and `execution_error` ("not sent") when it was not: the lock stops any later permit. Where a failover may
+-- have lost the permit they become `outcome_unknown` as well.
 CREATE FUNCTION gateway.expire_gated_call(p_call uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_now timestamptz; i gateway.invocation;
 BEGIN
@@ -47,6 +48,10 @@ BEGIN
     END IF;
     -- After a restore the permit may be among what was lost.
     IF gateway.fence_state() <> 'whole' THEN RETURN c.state; END IF;
+    IF i.not_sent_at IS NULL AND gateway.is_of_earlier_timeline(p_call) THEN
+      PERFORM gateway.move(p_call, 'outcome_unknown', 'execution_deadline', 'restored', p_retention_ms);
+      RETURN 'outcome_unknown';
+    END IF;
     PERFORM gateway.move(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
     RETURN 'execution_error';
   END IF;

@@ -26,13 +26,14 @@ BEGIN
   UPDATE gateway.gated_call SET claim_id = p_claim,
     execution_deadline = v_now + p_execution_ms * interval '1 ms',
     retain_until = greatest(retain_until, v_now + (p_execution_ms + p_retention_ms) * interval '1 ms') WHERE id = p_call;
-  INSERT INTO gateway.execution_claim (gated_call_id, claim_id, generation, decision_id, claimed_at)
-    VALUES (p_call, p_claim, p_generation, p_decision, v_now);
+  INSERT INTO gateway.execution_claim (gated_call_id, claim_id, generation, decision_id, claimed_at, timeline)
+    VALUES (p_call, p_claim, p_generation, p_decision, v_now, gateway.timeline());
   PERFORM gateway.move(p_call, 'claimed', 'claim', NULL, 0);
   RETURN 'won';
 END $$;
 
--- The permit to send: given once per gated call, only while it is claimed and within its execution deadline.
+-- The permit to send: given once per gated call, only while it is claimed and within its execution deadline, and by the server that
+-- has the claim from its own hand: one that took over may have lost a permit that was given, and would give it again.
 CREATE FUNCTION gateway.begin_invocation(p_call uuid, p_claim uuid, p_invocation uuid, p_upstream_key text)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
@@ -41,6 +42,7 @@ BEGIN
   PERFORM 1 FROM gateway.epoch WHERE NOT frozen FOR SHARE;
   IF NOT FOUND OR gateway.fence_state() <> 'whole' THEN RETURN false; END IF;
   IF c.state <> 'claimed' OR c.claim_id <> p_claim OR c.execution_deadline <= clock_timestamp() THEN RETURN false; END IF;
+  IF gateway.is_of_earlier_timeline(p_call) THEN RETURN false; END IF;
   INSERT INTO gateway.invocation (gated_call_id, invocation_id, upstream_key)
     VALUES (p_call, p_invocation, p_upstream_key) ON CONFLICT DO NOTHING;
   RETURN FOUND;

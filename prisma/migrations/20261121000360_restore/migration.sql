@@ -24,6 +24,12 @@ EXCEPTION WHEN OTHERS THEN
   RETURN NULL;
 END $$;
 
+-- Whether a call was claimed before the server began its timeline. After a failover to a server that was behind, its permit to send may
+-- be among what was lost, however little that is.
+CREATE FUNCTION gateway.is_of_earlier_timeline(p_call uuid) RETURNS boolean LANGUAGE sql AS $$
+  SELECT coalesce((SELECT timeline <> gateway.timeline() FROM gateway.execution_claim WHERE gated_call_id = p_call), false);
+$$;
+
 -- Holds the database against the mark that the engine has of it: epoch and number of claims when it was last written, null
 -- where the engine has none. Of the two, one may have been lost: an engine that was emptied gets its mark anew, and a server
 -- on another timeline is vouched for by the mark. Answers the state of the fence, and the mark as it is to be.

@@ -57,7 +57,7 @@ GRANT EXECUTE ON FUNCTION
   gateway.take_looks, gateway.put_look_off, gateway.wake,
   gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
   gateway.rewrap_data_keys, gateway.add_pins,
-  gateway.fence_state, gateway.hold_against, gateway.suspend
+  gateway.fence_state, gateway.hold_against, gateway.suspend, gateway.is_of_earlier_timeline
   TO countersign_enforcement;
 
 -- The access request service and the policy decision point speak to each other over HTTP alone: whoever speaks with the voice of one
