@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { pino } from 'pino';
 import { createTemporalClient } from '../../shared/temporal/connection.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -41,6 +42,7 @@ export function reconcileCommand(io: Io): Command {
         const result = await reconcileAfterRestore({
           ...{ databaseUrl, engine: engine?.client },
           retentionMs: config.gateway.resultRetentionSeconds * 1_000,
+          log: pino({ name: 'reconcile' }, { write: (line: string) => io.err(line.trimEnd()) }),
           onProgress: (done, of) => {
             if (done % 100 === 0 || done === of) io.err(`${done} of ${of} open calls`);
           },

@@ -1,4 +1,4 @@
-import type { Pool, QueryConfig } from 'pg';
+import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 
@@ -22,25 +22,36 @@ export function reportTransitions(pool: Pool, log: Logger): void {
   const plain = pool.query.bind(pool) as (...args: unknown[]) => unknown;
   const reporting = async (config: QueryConfig) => {
     const client = await pool.connect();
-    const notices: Notice[] = [];
-    const take = (notice: Notice) => void (notice.message === REPORT && notices.push(notice));
     // A connection that breaks says so at the query as well; an event without a listener would end the process.
     const ignore = () => undefined;
-    client.on('notice', take).on('error', ignore);
+    client.on('error', ignore);
     let failure: Error | undefined;
     try {
-      return await client.query(config);
+      return await logTransitions(client, log, () => client.query(config));
     } catch (error) {
       failure = error as Error;
       throw error;
     } finally {
-      client.off('notice', take).off('error', ignore);
+      client.off('error', ignore);
       client.release(failure);
-      if (failure === undefined) for (const { detail } of notices) write(log, detail);
     }
   };
   pool.query = ((first: unknown, ...rest: unknown[]) =>
     isConfig(first) && rest.length === 0 ? reporting(first) : plain(first, ...rest)) as Pool['query'];
+}
+
+/** Runs one statement on this connection, and logs what it changed as `reportTransitions` does. */
+export async function logTransitions<T>(client: ClientBase, log: Logger, statement: () => Promise<T>): Promise<T> {
+  const notices: Notice[] = [];
+  const take = (notice: Notice) => void (notice.message === REPORT && notices.push(notice));
+  client.on('notice', take);
+  try {
+    const answer = await statement();
+    for (const { detail } of notices) write(log, detail);
+    return answer;
+  } finally {
+    client.off('notice', take);
+  }
 }
 
 const isConfig = (value: unknown): value is QueryConfig => typeof value === 'object' && value !== null;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
 import { reconcileAfterRestore } from '../../../apps/cli/commands/reconcile/after-restore.ts';
 import { createTemporalClient } from '../../../apps/shared/temporal/connection.ts';
 import { createEngineMemory } from '../../../apps/shared/temporal/fence-mark.ts';
@@ -27,10 +28,11 @@ describe('reconciling a database that may have lost rows', () => {
     const { rows } = await own.db.pool.query<{ state: string; epoch: number; installation: string }>(text);
     return rows[0] ?? { state: '', epoch: 0, installation: '' };
   };
-  const reconcile = (temporal: 'kept' | 'lost' = 'kept') =>
+  const reconcile = (temporal: 'kept' | 'lost' = 'kept', lines: Record<string, unknown>[] = []) =>
     reconcileAfterRestore({
       ...{ databaseUrl: own.db.url, engine: temporal === 'kept' ? engine.client : undefined },
       ...{ retentionMs: RETENTION_MS, onProgress: () => undefined },
+      log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
     });
   const mark = async (epoch: number, claims = 0) =>
     createEngineMemory(engine.client).writeMark((await fenceOf()).installation, { epoch, claims });
@@ -83,6 +85,18 @@ describe('reconciling a database that may have lost rows', () => {
       expect(await stateOf(gatedCallId)).toBe('outcome_unknown');
       expect(await givenUp(gatedCallId)).toBe(true);
     }
+  });
+
+  it('leaves a line for each change of state that it makes, with the ids of the call', async () => {
+    const { gatedCallId } = await own.fixture.granted();
+    const lines: Record<string, unknown>[] = [];
+    await reconcile('lost', lines);
+    const { taskId: task, trace } = await own.fixture.lifecycle.progress(gatedCallId);
+    const ids = { event: 'transition', gatedCall: gatedCallId, task, trace, workflow: `gated-call/${gatedCallId}` };
+    expect(lines.filter(({ gatedCall }) => gatedCall === gatedCallId)).toMatchObject([
+      { ...ids, from: 'granted', to: 'claimed', cause: 'restore' },
+      { ...ids, from: 'claimed', to: 'outcome_unknown', cause: 'restore', reason: 'restored' },
+    ]);
   });
 
   it('asks an engine that has no mark, or an older one, nothing: it was lost too, and all stays frozen', async () => {

@@ -1,7 +1,9 @@
 import type { Client as Engine } from '@temporalio/client';
 import { Client } from 'pg';
+import type { Logger } from 'pino';
 import { claimIdOf } from '../../../../workflows/domain/gated-call/claim-id.ts';
 import type { GatedCallState } from '../../../../workflows/domain/gated-call/gated-call.ts';
+import { logTransitions } from '../../../shared/database/transitions.ts';
 import { sha256 } from '../../../shared/sha256.ts';
 import { createEngineMemory } from '../../../shared/temporal/fence-mark.ts';
 import { askWitness, type Witness } from '../../../shared/temporal/witness.ts';
@@ -37,6 +39,8 @@ export interface ReconcileOptions {
   readonly engine: Engine | undefined;
   readonly retentionMs: number;
   readonly onProgress: (done: number, of: number) => void;
+  /** Gets a line for each change of state. */
+  readonly log: Logger;
 }
 
 /**
@@ -46,27 +50,25 @@ export interface ReconcileOptions {
  * Throws a `CliError`, and leaves everything frozen, when the engine was lost as well and is asked all the same.
  */
 export async function reconcileAfterRestore(options: ReconcileOptions): Promise<Reconciled> {
-  const { databaseUrl, engine, retentionMs, onProgress } = options;
+  const { databaseUrl, engine, retentionMs, onProgress, log } = options;
   const database = new Client({ connectionString: databaseUrl, application_name: 'countersign reconcile' });
   await database.connect();
   try {
     let epoch = await freeze(database, 0);
     if (engine !== undefined) epoch = await freeze(database, await epochIn(database, engine, epoch));
     const { rows: open } = await database.query<OpenCall>(OPEN);
+    const end = (text: string, values: unknown[]) => logTransitions(database, log, () => database.query(text, values));
     const counts = { settled: 0, ended: 0, withoutWitness: 0 };
     for (const [index, call] of open.entries()) {
       const witness = engine === undefined ? 'unknown' : await askWitness(engine, call.id);
       const verdict = verdictOn(call, witness);
       if (verdict === 'settle') {
         const claimId = claimIdOf(call.id, call.generation, sha256);
-        await database.query('SELECT gateway.settle_restored($1, $2, $3)', [call.id, claimId, retentionMs]);
+        await end('SELECT gateway.settle_restored($1, $2, $3)', [call.id, claimId, retentionMs]);
         counts.settled += 1;
         if (witness === 'unknown') counts.withoutWitness += 1;
       } else if (verdict === 'end') {
-        await database.query(`SELECT gateway.end_unclaimed($1, 'denied', 'restored', 'restore', $2)`, [
-          call.id,
-          retentionMs,
-        ]);
+        await end(`SELECT gateway.end_unclaimed($1, 'denied', 'restored', 'restore', $2)`, [call.id, retentionMs]);
         counts.ended += 1;
       }
       onProgress(index + 1, open.length);
