@@ -87,6 +87,13 @@ describe('reconciling a database that may have lost rows', () => {
     }
   });
 
+  it('may be run again at once, though no worker has told the engine of the first time', async () => {
+    await mark((await fenceOf()).epoch);
+    const { epoch } = await reconcile();
+    expect(await reconcile()).toMatchObject({ epoch: epoch + 1 });
+    expect(await fenceOf()).toMatchObject({ state: 'whole', epoch: epoch + 1 });
+  });
+
   it('leaves a line for each change of state that it makes, with the ids of the call', async () => {
     const { gatedCallId } = await own.fixture.granted();
     const lines: Record<string, unknown>[] = [];

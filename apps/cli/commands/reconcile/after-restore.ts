@@ -73,6 +73,7 @@ export async function reconcileAfterRestore(options: ReconcileOptions): Promise<
       }
       onProgress(index + 1, open.length);
     }
+    if (engine !== undefined) await tell(engine, database);
     await liftFence(database);
     return { epoch, open: open.length, ...counts };
   } finally {
@@ -112,6 +113,15 @@ async function epochIn(database: Client, engine: Engine, epoch: number): Promise
       ? 'Temporal has no mark of this installation: it was emptied, replaced, or is another one'
       : 'Temporal is older than the database: it was restored too';
   throw new CliError(`${found}. Name the right one, or end what it cannot tell with \`--temporal lost\``);
+}
+
+/** Tells the engine of the epoch, so that it is as good a witness as before when this is run again, with no worker in between. */
+async function tell(engine: Engine, database: Client): Promise<void> {
+  const { rows } = await database.query<{ installation: string; epoch: number; claims: number }>(
+    `SELECT installation, number AS epoch, (SELECT coalesce(max(number), 0)::float8 FROM gateway.execution_claim) AS claims
+     FROM gateway.epoch`,
+  );
+  for (const { installation, ...mark } of rows) await createEngineMemory(engine).writeMark(installation, mark);
 }
 
 /** Writes the two rows of the fence in transactions that are no neighbours, as it has to be, and allows executions. */
