@@ -1,21 +1,31 @@
 // Loaded into a process of the product before anything else: puts a failpoint around each statement that is a step of its.
-import { Pool, type QueryConfig } from 'pg';
+import { Client, type QueryConfig } from 'pg';
 import { failpointFolder } from './build.ts';
 import { createFailpoints } from './failpoints.ts';
 import { statementsOf, type Victim } from './steps.ts';
 
 const through = createFailpoints(failpointFolder());
 const steps = statementsOf(process.env['CRASH_VICTIM'] as Victim);
-const query = Pool.prototype.query as (...args: unknown[]) => Promise<unknown>;
+type Query = (...args: unknown[]) => unknown;
+const query = Client.prototype.query as Query;
 
 /** What the driver says of a connection that is gone. */
 function lost(): never {
   throw new Error('Connection terminated unexpectedly');
 }
 
-Pool.prototype.query = function breakable(this: Pool, ...args: unknown[]) {
-  const [statement] = args as [QueryConfig | string];
+/** A pool asks with a function that is called back, everything else waits for a promise. */
+Client.prototype.query = function breakable(this: Client, ...args: unknown[]) {
+  const [statement, ...rest] = args as [QueryConfig | string, ...unknown[]];
   const step = typeof statement === 'string' ? undefined : steps.get(statement.name ?? '');
-  const run = () => query.apply(this, args);
-  return step === undefined ? run() : through(step, run, lost);
-} as typeof Pool.prototype.query;
+  if (step === undefined) return query.apply(this, args);
+  const callback = rest.at(-1);
+  const values = typeof callback === 'function' ? rest.slice(0, -1) : rest;
+  const broken = through(step, async () => query.call(this, statement, ...values), lost);
+  if (typeof callback !== 'function') return broken;
+  broken.then(
+    (answer) => callback(null, answer),
+    (error: unknown) => callback(error),
+  );
+  return undefined;
+} as typeof Client.prototype.query;
