@@ -118,6 +118,23 @@ describe('a form that is refused', () => {
     expect(await told(page)).toMatch(/Bob Builder \(bob\) cancelled this/);
   });
 
+  it('is not refused for a text that its field takes, however many lines it has', async () => {
+    const lines = 'a\n'.repeat(1_000);
+    const page = await look('alice', await open('either'));
+    await page.getByLabel('Reason', { exact: true }).fill(lines);
+    expect(await press(page, 'Approve')).toBe(303);
+    const other = await look('alice', await open('either'));
+    await other.getByLabel('Reason for that').fill(lines);
+    expect(await press(other, 'Cancel request')).toBe(303);
+    const granted = await look('sam', await open('either'));
+    await granted.getByText('Emergency').click();
+    await granted.getByLabel('Why it cannot wait').fill(lines);
+    expect(await press(granted, 'Grant without the approvers')).toBe(303);
+    const reviewed = await look('bob', { id: new URL(granted.url()).pathname.split('/').at(-1) ?? '' } as Opened);
+    await reviewed.getByLabel('What you found').fill(lines);
+    expect(await press(reviewed, 'Mark as reviewed')).toBe(303);
+  });
+
   it('is a refusal with its status and no page for a program', async () => {
     const request = await open('either');
     await service.vote('bob', request, 'deny');

@@ -9,6 +9,7 @@ import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { Decided, RefusedNotice, textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
+import { LONGEST_TEXT } from './typed-text.ts';
 import { withdrawalOf } from './withdrawal.tsx';
 import { DECIDED, endOf, wordsOf } from './words.tsx';
 
@@ -78,7 +79,7 @@ export function DecisionForm({ request, seat, csrfToken, refused }: SeatedProps 
           <textarea
             id="reason"
             name="reason"
-            maxLength={2_000}
+            maxLength={LONGEST_TEXT}
             aria-describedby="reason-hint"
             value={textFor('vote', refused)}
           />

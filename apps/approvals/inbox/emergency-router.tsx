@@ -9,6 +9,7 @@ import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { visitorOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
 import { findReadable, type ReadingHttp } from './reading.ts';
+import { typedText } from './typed-text.ts';
 
 export interface EmergencyHttp extends ReadingHttp {
   readonly breakGlass: BreakGlass;
@@ -24,7 +25,7 @@ export function emergencyRouter(http: EmergencyHttp): Router {
 }
 
 const grantBody = z.object({
-  reason: z.string().max(2_000),
+  reason: typedText,
   callDigest: z.string().regex(/^sha-256:[0-9a-f]{64}$/),
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
 });
@@ -60,7 +61,7 @@ function grant(http: EmergencyHttp) {
   };
 }
 
-const reviewBody = z.object({ note: z.string().max(2_000).optional() });
+const reviewBody = z.object({ note: typedText.optional() });
 
 const REFUSALS = {
   not_found: [404, 'There is nothing to review', 'This request was not granted in an emergency.'],

@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/time.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { Page } from '../stores/keyset.ts';
 import { PageLinks } from './paging.tsx';
+import { LONGEST_TEXT } from './typed-text.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 
 interface FormProps {
@@ -29,7 +30,7 @@ export function BreakGlassForm({ request, csrfToken, typed }: FormProps) {
           </p>
           <div>
             <label for="emergency-reason">Why it cannot wait</label>
-            <textarea id="emergency-reason" name="reason" required maxLength={2_000} value={typed} />
+            <textarea id="emergency-reason" name="reason" required maxLength={LONGEST_TEXT} value={typed} />
           </div>
           <div class="decision-buttons">
             <button class="deny" type="submit">
@@ -76,7 +77,7 @@ export function EmergencyNotice({ broken, csrfToken, typed }: EmergencyProps) {
           <input type="hidden" name="csrfToken" value={csrfToken} />
           <div>
             <label for="note">What you found</label>
-            <textarea id="note" name="note" maxLength={2_000} value={typed} />
+            <textarea id="note" name="note" maxLength={LONGEST_TEXT} value={typed} />
           </div>
           <div>
             <button type="submit">Mark as reviewed</button>

@@ -9,6 +9,7 @@ import { voterOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
 import { findReadable, type ReadingHttp } from './reading.ts';
 import { standingIn, type Capacity, type Seat } from './seat.ts';
+import { typedText } from './typed-text.ts';
 import { detailView } from './view.ts';
 
 export interface VoteHttp extends ReadingHttp {
@@ -18,7 +19,7 @@ export interface VoteHttp extends ReadingHttp {
 const digest = z.string().regex(/^sha-256:[0-9a-f]{64}$/);
 const voteBody = z.object({
   verdict: z.enum(VERDICTS),
-  reason: z.string().max(2_000).optional(),
+  reason: typedText.optional(),
   callDigest: digest,
   generation: z.coerce.number().pipe(z.int32().min(1)).optional(),
   /** Subject in whose place the visitor votes. Default, and when empty: in their own name. */

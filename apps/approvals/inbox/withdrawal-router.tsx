@@ -8,6 +8,7 @@ import { WITHDRAWALS, type Withdraw, type Withdrawal } from '../withdraw.ts';
 import { visitorOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
 import { findReadable, type ReadingHttp } from './reading.ts';
+import { typedText } from './typed-text.ts';
 
 const MAX_BODY = '16kb';
 
@@ -15,7 +16,7 @@ export interface WithdrawalHttp extends ReadingHttp {
   readonly withdraw: Withdraw;
 }
 
-const bodySchema = z.object({ reason: z.string().max(2_000).optional() }).optional();
+const bodySchema = z.object({ reason: typedText.optional() }).optional();
 
 /** `POST /requests/{id}/cancel` and `/revoke`, for pages and programs. `approver` lets only approvers through. */
 export function withdrawalRouter(http: WithdrawalHttp, approver: RequestHandler[]): Router {

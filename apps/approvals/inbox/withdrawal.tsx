@@ -3,6 +3,7 @@ import { Time } from '../../shared/pages/time.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { Withdrawal } from '../withdraw.ts';
 import { wordsOf } from './words.tsx';
+import { LONGEST_TEXT } from './typed-text.ts';
 
 const WORDS = {
   cancel: {
@@ -39,7 +40,7 @@ export function WithdrawalForm({
         <input type="hidden" name="csrfToken" value={csrfToken} />
         <div>
           <label for="withdraw-reason">Reason for that</label>
-          <textarea id="withdraw-reason" name="reason" maxLength={2_000} value={typed} />
+          <textarea id="withdraw-reason" name="reason" maxLength={LONGEST_TEXT} value={typed} />
         </div>
         <div class="decision-buttons">
           <button class="deny" type="submit">
