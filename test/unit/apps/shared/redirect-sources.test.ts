@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+
+/** A path of this site by what it begins with, or by who wrote it. */
+const OWN = /^(?:['`]\/(?:[a-z?]|['`]$)|ownPath\(|signInPath\(|addressOf\('\/[a-z])/;
+/** What leads elsewhere, and is meant to. */
+const ELSEWHERE = [
+  // To the issuer, by what it publishes of itself.
+  'apps/shared/auth/sign-in.ts: address.href',
+  'apps/shared/auth/sign-out.ts: `0; url=${atIssuer}`',
+  // From the issuer that we bring along, to the inbox of the configuration.
+  'apps/shared/embedded/identity/http.ts: urls.approvals',
+  // Where an access request is, for programs.
+  'apps/approvals/access-requests/router.ts: statusEndpoint(opened.id, http.urls)',
+];
+
+/** Every place that tells a client to go somewhere: its file, and the text of the target. */
+function targetsIn(file: string): string[] {
+  const parsed = ts.createSourceFile(file, readFileSync(packagePath(file), 'utf8'), ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
+      const [name, first, last] = [node.expression.name.text, node.arguments[0], node.arguments.at(-1)];
+      const isHeader =
+        /^(?:set|header|setHeader|append)$/.test(name) && /^['"](?:location|refresh)/i.test(first?.getText() ?? '');
+      if (isHeader || name === 'redirect' || name === 'location') found.push(last?.getText() ?? '');
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(parsed);
+  return found;
+}
+
+describe('redirects in the sources of both sites', () => {
+  it('lead to paths of their own, or to where they are known to lead', () => {
+    const files = ['apps/approvals', 'apps/audit', 'apps/shared'].flatMap((folder) =>
+      readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.tsx?$/.test(file))
+        .map((file) => join(folder, file)),
+    );
+    const all = files.flatMap((file) => targetsIn(file).map((target) => ({ file, target })));
+    expect(all.length).toBeGreaterThan(12);
+    const others = all.filter(({ target }) => !OWN.test(target)).map(({ file, target }) => `${file}: ${target}`);
+    expect(others.toSorted()).toEqual(ELSEWHERE.toSorted());
+  });
+});
