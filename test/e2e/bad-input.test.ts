@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, UnsecuredJWT } from 'jose';
+import { decodeJwt, UnsecuredJWT } from 'jose';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { decisionBody, type OpenRequest } from '../support/decisions.ts';
 import { post, send, sendUntilAnswered, type Sent } from '../support/gateway-wire.ts';
+import { resigned as resignedToken } from '../support/signed-tokens.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { openWork, tracesIn } from '../support/traces.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -118,12 +119,7 @@ it('a call with half a character is answered with its id, and reaches no approve
 });
 
 describe('an access token', () => {
-  /** A token of the issuer, signed with its own key, with other claims. */
-  const resigned = async (claims: object) => {
-    const jwt = new SignJWT({ ...decodeJwt(token), ...claims });
-    const { alg = '', ...header } = decodeProtectedHeader(token);
-    return jwt.setProtectedHeader({ alg, ...header }).sign(await importJWK(secrets.identity.signingKey, alg));
-  };
+  const resigned = (claims: object) => resignedToken(secrets, token, claims);
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1_000) + seconds;
 
   it('that is signed anew with the key of the issuer is good, so the next tests show what they say', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { preloading } from '../support/preload.ts';
+import { resigned } from '../support/signed-tokens.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -17,7 +18,7 @@ interface Line {
   readonly name: string;
   readonly time: number;
   readonly msg: string;
-  readonly gatedCallId?: string;
+  readonly gatedCall?: string;
   readonly alarm?: string;
   readonly databaseAheadMs?: number;
   readonly accessRequestsAheadMs?: number;
@@ -28,7 +29,12 @@ describe.each([
   ['the gateway is ten minutes behind, the worker ten minutes ahead', -TEN_MINUTES_MS, TEN_MINUTES_MS],
 ])('where the clock of %s', (_case, gatewayMs, workerMs) => {
   let stack!: Stack;
-  const { hold, approve, end, writes } = heldCalls(() => stack);
+  // A gateway that is behind takes a token of now for one of the future, and refuses it.
+  const token = async () =>
+    resigned(stack.development, await stack.token('agent'), {
+      iat: Math.floor((Date.now() + Math.min(0, gatewayMs)) / 1_000),
+    });
+  const { hold, approve, end, writes } = heldCalls(() => stack, token);
   beforeAll(async () => {
     stack = await startStack({
       parts: 'apart',
@@ -89,10 +95,10 @@ describe.each([
     };
     const id = (await inDatabase())?.id;
     const putOffs = () =>
-      linesOf('worker').filter(({ gatedCallId, msg }) => gatedCallId === id && msg.startsWith('a claim is put off'));
+      linesOf('worker').filter(({ gatedCall, msg }) => gatedCall === id && msg.startsWith('a claim is put off'));
     await waitFor(() => putOffs().length >= 3);
     expect(await inDatabase()).toMatchObject({ state: 'granted', claims: 0 });
-    const shown = await stack.rpc(await stack.token('agent'), 'tasks/get', { taskId });
+    const shown = await stack.rpc(await token(), 'tasks/get', { taskId });
     expect(shown.body.result?.['status']).toBe('working');
     expect(writes(path)).toBe(0);
 

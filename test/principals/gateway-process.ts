@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT } from 'jose';
-import { startStack, type Stack } from '../support/stack.ts';
+import { resigned } from '../support/signed-tokens.ts';
+import { startStack } from '../support/stack.ts';
 import { openWork } from '../support/traces.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { prepareTasks, storedIn, type Ground } from './attempts.ts';
@@ -43,20 +43,16 @@ export async function startGround(): Promise<Ground & { stop(): Promise<void> }>
     callers: {
       'somebody else': { token: await stack.token('bob'), kinds: all },
       'the same person through another client': {
-        token: await resigned(stack, owner, { client_id: 'another' }),
+        token: await resigned(stack.development, owner, { client_id: 'another' }),
         kinds: all,
       },
-      'the same client for somebody else': { token: await resigned(stack, owner, { sub: 'another' }), kinds: all },
+      'the same client for somebody else': {
+        token: await resigned(stack.development, owner, { sub: 'another' }),
+        kinds: all,
+      },
       'the owner, when it is not kept any more': { token: owner, kinds: ['purged', 'unknown'] },
     },
     stored: () => storedIn(database),
     stop: () => stack.stop(),
   };
-}
-
-/** A token of the issuer, signed with its own key, with other claims. */
-async function resigned({ development }: Stack, token: string, claims: object): Promise<string> {
-  const { alg = '', ...header } = decodeProtectedHeader(token);
-  const key = await importJWK(development.identity.signingKey, alg);
-  return new SignJWT({ ...decodeJwt(token), ...claims }).setProtectedHeader({ alg, ...header }).sign(key);
 }

@@ -5,14 +5,14 @@ import type { Stack } from './stack.ts';
 import { waitFor } from './wait-for.ts';
 
 /** What tests do with calls that wait for an approval, on a stack whose parts may come and go. */
-export function heldCalls(stack: () => Stack) {
+export function heldCalls(stack: () => Stack, tokenOf = () => stack().token('agent')) {
   let count = 0;
   return {
     /** Makes a call that has to wait for an approval, beside those that wait already. */
     async hold(beside: readonly OpenRequest[] = []): Promise<{ taskId: string; path: string; request: OpenRequest }> {
       const path = join(stack().files, `held-${(count += 1)}.txt`);
       const call = { name: 'files__write_file', arguments: { path, content: path } };
-      const { body } = await stack().rpc(await stack().token('agent'), 'tools/call', call);
+      const { body } = await stack().rpc(await tokenOf(), 'tools/call', call);
       const taskId = body.result?.['taskId'];
       if (typeof taskId !== 'string') {
         throw new Error(`the call is not put on hold: ${JSON.stringify(body)}\n${warningsOf(stack())}`);
@@ -27,7 +27,7 @@ export function heldCalls(stack: () => Stack) {
       if (status !== 200) throw new Error(`the approval was answered with ${status}`);
     },
     async end(taskId: string): Promise<{ status: string; disposition: unknown }> {
-      const token = await stack().token('agent');
+      const token = await tokenOf();
       return waitFor(
         async () => {
           const { body } = await stack().rpc(token, 'tasks/get', { taskId });

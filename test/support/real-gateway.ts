@@ -30,7 +30,7 @@ export const REQUESTABLE = {
 
 /** What the configuration says beside the gateway's own settings. */
 type Sections = Readonly<
-  Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations' | 'pdp', object>>
+  Partial<Record<'mcpServers' | 'signature' | 'tools' | 'requirements' | 'obligations' | 'pdp' | 'identity', object>>
 >;
 
 /**
@@ -117,8 +117,8 @@ async function startReplica({ authorityUrl: url, databaseUrl, settings, sections
       gateway: { port: await freePort(), ...settings },
       pdp: { url },
       approvals: { url },
-      identity: { issuer: url },
       ...sections,
+      identity: { issuer: url, ...sections.identity },
     },
     { baseDir: '/', stateDir: '/' },
   );

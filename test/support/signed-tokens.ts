@@ -1,4 +1,4 @@
-import { importJWK, SignJWT, type JWTPayload } from 'jose';
+import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWTPayload } from 'jose';
 import type { DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 
 /**
@@ -14,4 +14,15 @@ export async function signedToken(
   return new SignJWT({ iat, exp: iat + 3_600, ...claims })
     .setProtectedHeader({ alg: 'ES256', kid: String(signingKey.kid), ...header })
     .sign(await importJWK(signingKey, 'ES256'));
+}
+
+/** A token that the embedded issuer gave out, signed anew with other claims. */
+export async function resigned(
+  { identity: { signingKey } }: Pick<DevelopmentSecrets, 'identity'>,
+  token: string,
+  claims: object,
+): Promise<string> {
+  const { alg = '', ...header } = decodeProtectedHeader(token);
+  const jwt = new SignJWT({ ...decodeJwt(token), ...claims }).setProtectedHeader({ alg, ...header });
+  return jwt.sign(await importJWK(signingKey, alg));
 }

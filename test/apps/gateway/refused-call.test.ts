@@ -54,7 +54,7 @@ describe('a call that is not right', () => {
 
   it('has half of a character: it is not read, and nothing runs', async () => {
     const { body } = await call(transfer({ arguments: { to: '\ud800', amount: 1 } }));
-    expect(body.error).toMatchObject({ code: -32_700, message: expect.stringContaining('half a character') });
+    expect(body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('half a character') });
     expect([world.evaluations, world.invocations, world.openings]).toEqual([[], [], []]);
   });
 
