@@ -102,6 +102,7 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   };
   return [
     { name: 'without a sign-in', prepare: async () => '/requests', refusals: [403] },
+    { name: 'signed out here alone', as: 'alice', prepare: async () => '/delegations', arrive: signOutHere },
     { name: 'signed out', as: 'alice', prepare: async () => '/delegations', arrive: signOut },
     { name: 'no approver', as: 'olivia', prepare: async () => '/requests', status: 403 },
     { name: 'no such request', as: 'alice', prepare: async () => '/requests/arq_none', status: 404 },
@@ -202,9 +203,16 @@ export function approvalsSituations(service: ApprovalsUnderTest): Situation[] {
   ];
 }
 
-async function signOut(page: Page): Promise<void> {
+/** To the issuer, which asks whether its session is to end as well: the page of this site leads on to it at once. */
+async function signOutHere(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByText('You are signed out').waitFor();
+  await page.getByText('You are signed in at the identity provider').waitFor();
+}
+
+async function signOut(page: Page): Promise<void> {
+  await signOutHere(page);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL('**/signed-out');
 }
 
 /** Requests that were granted in an emergency and not reviewed, straight into the store. */

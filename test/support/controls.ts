@@ -34,7 +34,9 @@ async function collect(page: Page): Promise<Control[]> {
     [CONTROLS.map((tag) => (tag === 'input' ? 'input:not([type=hidden])' : tag)).join(), SOURCE] as const,
   );
   const counts = new Map<string, number>();
-  const placed = all.map((one) => {
+  // The form with which the issuer ends its session is written by a library. Its button is ours.
+  const ours = all.filter(({ tag, source }) => tag !== 'form' || source !== '');
+  const placed = ours.map((one) => {
     const at = counts.get(one.source) ?? 0;
     counts.set(one.source, at + 1);
     return { ...one, at } as Control;

@@ -52,6 +52,8 @@ async function submit(page: Page, button: Locator, texts: Texts): Promise<void> 
   await isReady(button, form);
   const required = form.locator(':is(input, textarea):not([type=hidden]):required');
   if ((await required.count()) > 0) {
+    // What was typed before may be there again.
+    for (const field of await required.all()) await field.fill('');
     await button.click();
     const isOnMissing = () => required.first().evaluate((field) => field === document.activeElement);
     await waitFor(isOnMissing);
@@ -59,9 +61,13 @@ async function submit(page: Page, button: Locator, texts: Texts): Promise<void> 
   const fields = form.locator(':is(input, textarea, select):not([type=hidden]):not([readonly])');
   for (const field of await fields.all()) await fill(field, texts, { isAlone: false });
   await isReady(button, form);
+  const answered = page.waitForResponse((response) => response.request().isNavigationRequest());
   const navigated = page.waitForEvent('framenavigated');
   await button.click();
   await navigated;
+  // A page that leads on by itself has done so before anything else is done with it.
+  const next = (await answered).headers()['refresh']?.replace(/^\d+; url=/, '');
+  if (next !== undefined) await page.waitForURL(next);
 }
 
 async function fill(field: Locator, texts: Texts, { isAlone }: { isAlone: boolean }): Promise<void> {
