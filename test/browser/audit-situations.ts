@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { TERMINAL_STATES } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
 import { anOpening, TEST_SEALS } from '../support/gated-calls.ts';
 import type { ApprovalsUnderTest } from '../support/approvals.ts';
@@ -10,7 +11,7 @@ const LOOKUP_LIMIT = 50;
 
 /** Every page of the auditors in every state. The records are made once: nothing that is pressed there changes any. */
 export function auditSituations(service: ApprovalsUnderTest): Situation[] {
-  let made: Promise<{ taskId: string; twice: string; often: string }> | undefined;
+  let made: Promise<{ tasks: Map<string, string>; twice: string; often: string }> | undefined;
   const records = () =>
     (made ??= (async () => {
       const calls = endedCalls(service.database.pool);
@@ -19,12 +20,12 @@ export function auditSituations(service: ApprovalsUnderTest): Situation[] {
       const again = async (of: Opening) =>
         calls.end('cancelled', { ...anOpening({ tool: 'mail__send' }), binding: of.binding });
       await again(opening);
-      for (const state of ['execution_error', 'outcome_unknown', 'cancelled', 'failed'] as const)
-        await calls.end(state);
+      const tasks = new Map([['executed', taskId]]);
+      for (const state of TERMINAL_STATES) if (!tasks.has(state)) tasks.set(state, (await calls.end(state)).taskId);
       const often = anOpening();
       for (let times = 0; times <= LOOKUP_LIMIT; times += 1) await again(often);
       const digest = (of: Opening) => TEST_SEALS.digest(of.binding.callDigest);
-      return { taskId, twice: digest(opening), often: digest(often) };
+      return { tasks, twice: digest(opening), often: digest(often) };
     })());
   const olivia = (
     name: string,
@@ -49,7 +50,9 @@ export function auditSituations(service: ApprovalsUnderTest): Situation[] {
     olivia('a list that is narrowed', '/outcome-records?tool=mail__send&state=executed&from=2020-01-01'),
     olivia('an instant in the address', '/outcome-records?from=2020-01-01T00:00:00Z'),
     olivia('a list without records', '/outcome-records?tool=none'),
-    olivia('a record', ({ taskId }) => `/outcome-records/by-task/${taskId}`),
+    ...TERMINAL_STATES.map((state) =>
+      olivia(`the record of a call: ${state}`, ({ tasks }) => `/outcome-records/by-task/${tasks.get(state)}`),
+    ),
     olivia('records of one call', ({ twice }) => `/outcome-records/by-call/${twice}`),
     olivia('the newest records of one call', ({ often }) => `/outcome-records/by-call/${often}`),
     olivia('no such record', '/outcome-records/out_none', 404),
