@@ -46,7 +46,7 @@ describe('everything that can be pressed', () => {
   describe.each(ways)('in $site, $way', ({ url, situations, javaScriptEnabled }) => {
     let controls: ControlsUnderTest;
     beforeAll(() => {
-      controls = new ControlsUnderTest({ browser, url: url(), texts, javaScriptEnabled });
+      controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, javaScriptEnabled });
     });
 
     it.each(situations)('does something: $name', async (situation: Situation) => {

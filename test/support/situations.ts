@@ -1,5 +1,7 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Pool } from 'pg';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { collect, staysHere, type Control } from './controls.ts';
+import { countEffects, effectOf, wrongEffects } from './effects.ts';
 import { press, type Texts } from './press.ts';
 
 /** A page in one of its states, as a visitor sees it. */
@@ -31,11 +33,15 @@ interface Opened {
   isArriving: boolean;
   /** Whether something was sent that may have changed the state. */
   hasSent: boolean;
+  /** Forms that the site took with the press that is looked at. */
+  readonly taken: Request[];
 }
 
 export interface ControlsOptions {
   readonly browser: Browser;
   readonly url: string;
+  /** Of the database in which the presses have their effects. */
+  readonly pool: Pool;
   readonly texts: Texts;
   readonly javaScriptEnabled: boolean;
 }
@@ -52,7 +58,7 @@ async function whereItEnds<Found>(page: Page, ask: () => Promise<Found>): Promis
   }
 }
 
-/** Presses everything that a page holds, each time in a fresh state, and throws for what does nothing, fails, or loses the focus. */
+/** Presses everything that a page holds, each time in a fresh state, and throws for what does not do its own thing, fails, or loses the focus. */
 export class ControlsUnderTest {
   readonly #options: ControlsOptions;
   /** Cookies of those who are signed in. */
@@ -79,11 +85,15 @@ export class ControlsUnderTest {
     return controls.map((control) => ({ ...control, situation: situation.name }));
   }
 
-  async #check({ page, faults }: Opened, control: Control, where: string): Promise<void> {
+  async #check({ page, faults, taken }: Opened, control: Control, where: string): Promise<void> {
+    const { pool, texts } = this.#options;
     try {
-      await press(page, control, this.#options.texts);
+      const before = await countEffects(pool);
+      taken.length = 0;
+      await press(page, control, texts);
       if (!(await whereItEnds(page, () => page.evaluate(hasSensibleFocus))))
         faults.push('the focus is on nothing to be seen');
+      faults.push(...wrongEffects(before, await countEffects(pool), taken.map(effectOf)));
     } catch (error) {
       faults.push(String(error));
     }
@@ -108,7 +118,15 @@ export class ControlsUnderTest {
     const page = (this.#page ??= await this.#newPage());
     await page.goto(new URL('/healthz', this.#options.url).href);
     await page.evaluate(() => [localStorage, sessionStorage].forEach((storage) => storage.clear()));
-    const opened: Opened = { situation, page, address: undefined, faults: [], isArriving: true, hasSent: false };
+    const opened: Opened = {
+      situation,
+      page,
+      address: undefined,
+      faults: [],
+      isArriving: true,
+      hasSent: false,
+      taken: [],
+    };
     this.#opened = opened;
     await this.#again(opened);
     return opened;
@@ -130,7 +148,10 @@ export class ControlsUnderTest {
     });
     page.on('response', (response) => {
       if (this.#opened === undefined) return;
-      const { isArriving, faults, situation } = this.#opened;
+      const { isArriving, faults, situation, taken } = this.#opened;
+      const request = response.request();
+      const isOwn = new URL(request.url()).origin === new URL(this.#options.url).origin;
+      if (isOwn && request.method() !== 'GET' && response.status() < 400) taken.push(request);
       const { status = 200, refusals = [] } = situation;
       const isMeant = isArriving ? response.status() === status : refusals.includes(response.status());
       if (response.status() >= 400 && !isMeant) faults.push(`${response.status()} for ${response.url()}`);
