@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { statementsOf, VICTIMS } from './steps.ts';
+
+const sources = ['apps', 'activities']
+  .flatMap((folder) =>
+    readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => readFileSync(packagePath(name), 'utf8'))
+  .join('\n');
+
+/** How a statement can be named in the sources: whole, or by what follows the prefix of its store or schema. */
+const spellings = (name: string) => {
+  const rest = name.slice(name.indexOf('-') + 1);
+  return [`'${name}'`, `'${rest}'`, `\${schema}-${rest}\``];
+};
+
+it.each(VICTIMS.flatMap((victim) => [...statementsOf(victim)].map(([name, step]) => [step, victim, name] as const)))(
+  '%s of the %s breaks a statement that the product has: %s',
+  (_step, _victim, name) => {
+    expect(spellings(name).filter((one) => sources.includes(one))).not.toEqual([]);
+  },
+);
