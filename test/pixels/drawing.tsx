@@ -60,10 +60,17 @@ export class DrawingBoard {
 
   /** The blocks of these canonical texts, in their order; dense, as those of long ones are. */
   draw(texts: readonly string[], isDense: boolean): Promise<Drawing[]> {
-    return this.#drawAll(
-      texts.map((canonical, key) => (
-        <JsonBlock key={key} canonical={canonical} label="Arguments of the call" isDense={isDense} />
-      )),
+    return this.#drawAll(texts.map((one, key) => blockOf(one, key, isDense)));
+  }
+
+  /** What stands on the page of each of these canonical texts, without the code points beside what looks like something else. */
+  async read(texts: readonly string[], isDense: boolean): Promise<string[]> {
+    await this.#tab.setContent(pageOf(texts.map((one, key) => blockOf(one, key, isDense))));
+    return this.#tab.evaluate(() =>
+      Array.from(document.querySelectorAll('.json'), (block) => {
+        for (const beside of Array.from(block.querySelectorAll('.points'))) beside.remove();
+        return block.textContent ?? '';
+      }),
     );
   }
 
@@ -119,6 +126,10 @@ function cut({ data, width: pitch }: PNG, { x, y, width, height }: Box): Drawing
   });
   return { width, height, pixels: Buffer.concat(rows) };
 }
+
+const blockOf = (canonical: string, key: number, isDense: boolean) => (
+  <JsonBlock key={key} canonical={canonical} label="Arguments of the call" isDense={isDense} />
+);
 
 function pageOf(blocks: readonly VNode[]): string {
   const page = renderPage(
