@@ -118,8 +118,9 @@ async function epochIn(database: Client, engine: Engine, epoch: number): Promise
 /** Tells the engine of the epoch, so that it is as good a witness as before when this is run again, with no worker in between. */
 async function tell(engine: Engine, database: Client): Promise<void> {
   const { rows } = await database.query<{ installation: string; epoch: number; claims: number }>(
-    `SELECT installation, number AS epoch, (SELECT coalesce(max(number), 0)::float8 FROM gateway.execution_claim) AS claims
-     FROM gateway.epoch`,
+    // Of a database that is frozen this only answers the mark as it is to be.
+    `SELECT e.installation, mark.epoch, mark.claims::float8 AS claims
+     FROM gateway.epoch e, gateway.hold_against(NULL, NULL) AS mark`,
   );
   for (const { installation, ...mark } of rows) await createEngineMemory(engine).writeMark(installation, mark);
 }
