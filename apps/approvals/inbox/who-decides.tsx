@@ -1,5 +1,6 @@
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
 import { Instant, Time } from '../../shared/pages/time.tsx';
+import { ActingFor } from '../../shared/pages/acting-for.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import { Fact } from './fact.tsx';
 import { stageView } from './view.ts';
@@ -103,7 +104,7 @@ function VoteLine({
       )}
       {actors !== undefined && (
         <>
-          (acting for them: <Visible text={actors.join(', ')} />){' '}
+          <ActingFor actors={actors} />{' '}
         </>
       )}
       {DECIDED[verdict]} <Time at={at} />

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { StatedPerson, StatedVote } from '../../../workflows/domain/access-request/statement.ts';
 import type { Decider, WhoDecided } from '../../../workflows/domain/gated-call/who-decided.ts';
+import { ActingFor } from '../../shared/pages/acting-for.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 
 /** Somebody by the name of that time and by their subject, which alone tells people apart. */
@@ -67,16 +68,6 @@ export function Way({ via }: { via: string }): ComponentChildren {
   );
 }
 
-/** Who acted for a voter by the token with which the vote was cast, the last first. */
-function ActingFor({ actors }: { actors: readonly string[] }) {
-  return (
-    <>
-      {' (acting for them: '}
-      <Visible text={actors.join(', ')} />)
-    </>
-  );
-}
-
 /** One vote in a line: who, as whose, what, in which stage, by which way. */
 export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: string | undefined }) {
   const { approver, castBy, actors, verdict, via, stage, hasLapsed } = vote;
@@ -94,7 +85,12 @@ export function VoteLine({ vote, stageName }: { vote: StatedVote; stageName: str
           </strong>
         </>
       )}
-      {actors && <ActingFor actors={actors} />}
+      {actors && (
+        <>
+          {' '}
+          <ActingFor actors={actors} />
+        </>
+      )}
       {stage !== undefined && `, stage ${stage}`}
       {stageName !== undefined && (
         <>

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
-import { bodyFaultOf } from '../../shared/http/body-fault.ts';
+import { TOO_MANY_MEMBERS } from '../../shared/http/body-fault.ts';
 import { INVALID_PARAMS } from './identifiers.ts';
 
 /** What the body parser says of a body that we refused, with its bytes. */
@@ -37,7 +37,7 @@ const MESSAGES = {
   'body.character_broken':
     'Invalid params: a text has half a character (a surrogate without the other one), so nothing was done. Next step: send the whole ' +
     'character, or leave it out.',
-  'body.too_many': `Invalid params: nothing was done, since ${bodyFaultOf({ type: 'body.too_many' })?.message}.`,
+  'body.too_many': `Invalid params: nothing was done, since ${TOO_MANY_MEMBERS}.`,
 } as const;
 
 function parsed(text: string): unknown {

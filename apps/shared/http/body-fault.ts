@@ -10,6 +10,11 @@ export interface BodyFault {
 /** Of a body that no parser of JSON takes. */
 export const NOT_JSON = 'the body is not JSON';
 
+/** Of a body that has more in it than is read. */
+export const TOO_MANY_MEMBERS =
+  `the body has too many members and elements, of which a message may have ${MAX_MEMBERS.message}, and one between ` +
+  `services ${MAX_MEMBERS.service}: send less at a time`;
+
 /** What express's body parsers, and our check of what they read, call the faults of a body. */
 const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
   ['entity.parse.failed', { kind: 'malformed', status: 400, message: NOT_JSON }],
@@ -39,16 +44,7 @@ const FAULTS: ReadonlyMap<unknown, BodyFault> = new Map<unknown, BodyFault>([
       message: `the body has more than ${MAX_LEVELS} levels of objects and lists: send it with fewer`,
     },
   ],
-  [
-    'body.too_many',
-    {
-      kind: 'malformed',
-      status: 400,
-      message:
-        `the body has too many members and elements, of which a message may have ${MAX_MEMBERS.message}, and one between ` +
-        `services ${MAX_MEMBERS.service}: send less at a time`,
-    },
-  ],
+  ['body.too_many', { kind: 'malformed', status: 400, message: TOO_MANY_MEMBERS }],
   ['entity.too.large', { kind: 'too_large', status: 413, message: 'the body is too large' }],
   ['encoding.unsupported', { kind: 'encoding', status: 415, message: 'the content encoding is not supported' }],
   ['charset.unsupported', { kind: 'charset', status: 415, message: 'the character set is not supported: send UTF-8' }],
