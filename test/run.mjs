@@ -23,8 +23,7 @@ try {
     console.log(`  ${path ?? `${HOW_TO_INSTALL} Tests that drive a browser will fail.`}`);
   });
   await step('temporal', async () => {
-    const program = await obtainTemporal((line) => console.log(`  ${line}`));
-    console.log(`  ${program.how}`);
+    console.log(`  ${await obtainTemporal((line) => console.log(`  ${line}`))}`);
   });
   const failedChecks = chosen.length === 0 ? await step('checks', runChecks) : [];
   const tests = await step('tests', runJest);

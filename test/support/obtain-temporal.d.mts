@@ -3,4 +3,4 @@ export declare function temporalTools(): {
   readonly cacheDir: string;
   readonly variables: Readonly<Record<string, string>>;
 };
-export declare function obtainTemporal(say: (line: string) => void): Promise<{ path: string; how: string }>;
+export declare function obtainTemporal(say: (line: string) => void): Promise<string>;
