@@ -46,18 +46,6 @@ export interface ControlsOptions {
   readonly javaScriptEnabled: boolean;
 }
 
-/** Asks the page that a visitor ends up at: one that leads on by itself, as that of a sign-out does, may go while it is asked. */
-async function whereItEnds<Found>(page: Page, ask: () => Promise<Found>): Promise<Found> {
-  for (;;) {
-    await page.waitForLoadState('load');
-    try {
-      return await ask();
-    } catch (error) {
-      if (!String(error).includes('Execution context was destroyed')) throw error;
-    }
-  }
-}
-
 /** Presses everything that a page holds, each time in a fresh state, and throws for what does not do its own thing, fails, or loses the focus. */
 export class ControlsUnderTest {
   readonly #options: ControlsOptions;
@@ -91,8 +79,8 @@ export class ControlsUnderTest {
       const before = await countEffects(pool);
       taken.length = 0;
       await press(page, control, texts);
-      if (!(await whereItEnds(page, () => page.evaluate(hasSensibleFocus))))
-        faults.push('the focus is on nothing to be seen');
+      await page.waitForLoadState('load');
+      if (!(await page.evaluate(hasSensibleFocus))) faults.push('the focus is on nothing to be seen');
       faults.push(...wrongEffects(before, await countEffects(pool), taken.map(effectOf)));
     } catch (error) {
       faults.push(String(error));
