@@ -1,15 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { sourceFiles } from '../support/source-files.ts';
 import { statementsOf, VICTIMS } from './steps.ts';
 
-const sources = ['apps', 'activities']
-  .flatMap((folder) =>
-    readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-  )
-  .filter((name) => name.endsWith('.ts'))
-  .map((name) => readFileSync(packagePath(name), 'utf8'))
+const sources = sourceFiles(['apps', 'activities'])
+  .map((file) => readFileSync(packagePath(file), 'utf8'))
   .join('\n');
 
 /** How a statement can be named in the sources: whole, or by what follows the prefix of its store or schema. */

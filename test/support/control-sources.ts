@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { options, type VNode } from 'preact';
 import ts from 'typescript';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { sourceFiles } from './source-files.ts';
 
 /** What a person presses, opens or fills in, and what holds it together. */
 export const CONTROLS = ['a', 'button', 'form', 'input', 'select', 'summary', 'textarea'] as const;
@@ -27,11 +28,7 @@ export function markSources(): void {
 
 /** Where controls stand in the pages of these folders. Hidden fields are none: no person presses them. */
 export function controlSources(folders: readonly string[]): string[] {
-  return folders.flatMap((folder) =>
-    readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.tsx'))
-      .flatMap((file) => sourcesIn(join(folder, file))),
-  );
+  return sourceFiles(folders, /[.]tsx$/).flatMap(sourcesIn);
 }
 
 function sourcesIn(file: string): string[] {

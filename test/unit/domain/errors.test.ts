@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { CountersignError, ERROR_FACTS, type ErrorCode } from '../../../workflows/domain/errors.ts';
+import { sourceFiles } from '../../support/source-files.ts';
 
 const CODES = Object.keys(ERROR_FACTS) as ErrorCode[];
 
@@ -27,18 +27,11 @@ describe('CountersignError', () => {
 });
 
 describe('the list of codes', () => {
-  const OF_THE_LIST = ['workflows/domain/errors.ts', 'apps/gateway/wire/error-codes.ts'].map((file) =>
-    packagePath(file),
-  );
-  const sources = ['apps', 'activities', 'workflows'].flatMap((folder) =>
-    readdirSync(packagePath(folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /[.]tsx?$/.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name))
-      .filter((file) => !OF_THE_LIST.includes(file)),
-  );
+  const OF_THE_LIST = ['workflows/domain/errors.ts', 'apps/gateway/wire/error-codes.ts'];
+  const sources = sourceFiles(['apps', 'activities', 'workflows']).filter((file) => !OF_THE_LIST.includes(file));
   /** Without comments, and without the places that only look at the code of an error that came. */
   const raising = sources.map((file) =>
-    readFileSync(file, 'utf8')
+    readFileSync(packagePath(file), 'utf8')
       .replace(/\/\*.*?\*\/|(?<!:)\/\/[^\n]*/gs, '')
       .replace(/(?:[=!]==|\bcase)\s*'ERR_[A-Z_]+'/g, ''),
   );

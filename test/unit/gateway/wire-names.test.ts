@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import * as names from '../../../apps/gateway/wire/identifiers.ts';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { sourceFiles } from '../../support/source-files.ts';
 
 /** @see MCP 2026-07-28, `_meta` */
 const LABEL = '[a-zA-Z](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
@@ -25,10 +26,8 @@ it('keys of `_meta` keep to the grammar, and ours are under no prefix of the pro
 
 /** Every text in the sources of the product that has one of these forms. */
 function textsLike(form: RegExp): string[] {
-  const found = ['apps', 'activities', 'workflows'].flatMap((folder) =>
-    readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /[.]tsx?$/.test(file))
-      .flatMap((file) => [...readFileSync(packagePath(folder, file), 'utf8').matchAll(form)].map(([text]) => text)),
+  const found = sourceFiles(['apps', 'activities', 'workflows']).flatMap((file) =>
+    [...readFileSync(packagePath(file), 'utf8').matchAll(form)].map(([text]) => text),
   );
   return [...new Set(found)].toSorted();
 }

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { sourceFiles } from '../../../support/source-files.ts';
 
 /** A path of this site by what it begins with, or by who wrote it. */
 const OWN = /^(?:['`]\/(?:[a-z?]|['`]$)|ownPath\(|signInPath\(|addressOf\('\/[a-z])/;
@@ -36,12 +36,9 @@ function targetsIn(file: string): string[] {
 
 describe('redirects in the sources of both sites', () => {
   it('lead to paths of their own, or to where they are known to lead', () => {
-    const files = ['apps/approvals', 'apps/audit', 'apps/shared'].flatMap((folder) =>
-      readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
-        .filter((file) => /\.tsx?$/.test(file))
-        .map((file) => join(folder, file)),
+    const all = sourceFiles(['apps/approvals', 'apps/audit', 'apps/shared']).flatMap((file) =>
+      targetsIn(file).map((target) => ({ file, target })),
     );
-    const all = files.flatMap((file) => targetsIn(file).map((target) => ({ file, target })));
     expect(all.length).toBeGreaterThan(12);
     const others = all.filter(({ target }) => !OWN.test(target)).map(({ file, target }) => `${file}: ${target}`);
     expect(others.toSorted()).toEqual(ELSEWHERE.toSorted());
