@@ -171,7 +171,7 @@ function deed(
   return `${who}: ${facts}${because(reason)}`;
 }
 
-/** Somebody with the issuer, which alone makes a subject one of a kind. */
+/** A person with their issuer, without which a subject is not one of a kind. */
 const whoIs = ({ issuer, ...one }: z.infer<typeof person>) =>
   issuer === undefined ? nameOf(one) : `${nameOf(one)} of ${issuer}`;
 

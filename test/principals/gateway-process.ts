@@ -41,12 +41,12 @@ export async function startGround(): Promise<Ground & { stop(): Promise<void> }>
     mcpUrl: stack.config.urls.mcp,
     taskIds,
     callers: {
-      'somebody else': { token: await stack.token('bob'), kinds: all },
+      'another person': { token: await stack.token('bob'), kinds: all },
       'the same person through another client': {
         token: await resigned(stack.development, owner, { client_id: 'another' }),
         kinds: all,
       },
-      'the same client for somebody else': {
+      'the same client for another person': {
         token: await resigned(stack.development, owner, { sub: 'another' }),
         kinds: all,
       },

@@ -24,7 +24,7 @@ export async function countEffects(pool: Pool): Promise<EffectCounts> {
   return found;
 }
 
-/** What a form of the inbox is for; undefined where it is for a sign-out. Throws for a form that nobody has described here. */
+/** What a form of the inbox is for; undefined where it is for a sign-out. Throws for a form that is not described here. */
 export function effectOf(form: Pick<Request, 'url' | 'postData'>): Effect | undefined {
   const { pathname } = new URL(form.url());
   if (pathname === '/sign-out') return undefined;

@@ -213,7 +213,7 @@ class Desk {
       kinds: [kind],
       knock: async () => {
         const request = await this.#open('others');
-        // Who may grant alone reads what is open. Nobody may grant what has ended.
+        // A person who may grant alone reads what is open. A request that has ended cannot be granted.
         expect((await this.#service.vote('stays', request, 'deny')).status).toBe(200);
         return (await send(`/requests/${request.id}`)).includes(SECRET);
       },

@@ -117,7 +117,7 @@ function isKept(literal: string): boolean {
 }
 
 /**
- * The digits that say which number it is, whatever its size. Zeros are tried for an end only where they begin: a number of many
+ * The digits that tell numbers of any size apart. Zeros are tried for an end only where they begin: a number of many
  * zeros with a digit behind them would take quadratic time.
  */
 const digitsOf = (literal: string): string =>
