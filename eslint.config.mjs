@@ -130,7 +130,7 @@ export default tseslint.config(
   { files: ['*.config.{mjs,ts}', '.*.mjs'], rules: { 'no-restricted-syntax': ['error', ...FORMS] } },
   // jest loads these by their default export.
   {
-    files: ['test/support/global-{setup,teardown}.ts'],
+    files: ['test/support/jest/global-*.{ts,mjs}'],
     rules: { 'no-restricted-syntax': ['error', ...FORMS] },
   },
 );
