@@ -1,0 +1,13 @@
+import { expect, it } from '@jest/globals';
+import { runSoak } from '../soak/run-soak.ts';
+
+it('half a minute of calls while one thing after the other fails: each ends as it may, and its tool was called as often as that says', async () => {
+  const figures = await runSoak({
+    ...{ seconds: 30, callsPerSecond: 2, faultEverySeconds: 6 },
+    onProgress: () => undefined,
+  });
+  expect(figures.wrong).toEqual([]);
+  expect(figures.violations).toEqual([]);
+  expect(figures.calls).toBe(60);
+  expect(Object.keys(figures.faults).length).toBeGreaterThan(0);
+});

@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packagePath } from '../../apps/shared/config/package-root.ts';
+
+const WHOLE = ['dist', 'apps', 'activities', 'workflows', 'prisma/migrations'];
+
+/** Every file below a folder of this package. */
+function filesIn(folder: string): string[] {
+  return readdirSync(packagePath(folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+describe('what is shipped', () => {
+  it('has the bundle of workflows in it', () => {
+    expect(filesIn('dist')).toContain(packagePath('dist', 'workflow-bundle.js'));
+  });
+
+  it.each(WHOLE)('knows nothing of the ways in which tests break it: %s', (folder) => {
+    const files = filesIn(folder);
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.filter((file) => /fail-?point/i.test(readFileSync(file, 'utf8')))).toEqual([]);
+  });
+});
