@@ -1,5 +1,6 @@
 import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Progress } from '../../workflows/domain/upstream-ports.ts';
@@ -13,16 +14,18 @@ import { GatheredChanges, hearChanges, type Changed } from './upstream-notices.t
 import { ProgressNotices } from './upstream-progress.ts';
 import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
-const PING_TIMEOUT_MS = 2_000;
-/** How old an attempt to connect may get while somebody waits for a list. A program has to start first. */
-const LIST_PATIENCE_MS = 15_000;
-/** For all pages of a list together. */
-const LIST_TIMEOUT_MS = 15_000;
+const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
 /** An HTTP session that rested longer is checked before a call is trusted to it. */
 const IDLE_MS = 1_000;
 
 export interface RequestLimits extends SendingLimits {
   readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface ConnectionDeps extends Timing {
+  readonly log: Logger;
+  /** Called after each new list of tools, and when another list may have changed. */
+  readonly onChanged: (what: Changed) => void;
 }
 
 interface Live {
@@ -39,32 +42,34 @@ export class UpstreamConnection {
   /** What it knows us by. */
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
+  readonly #time: Timing;
   readonly #log: Logger;
   readonly #onChanged: (what: Changed) => void;
   #live: Live | undefined;
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
-  readonly #attempts = new Attempts(() =>
-    this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable')),
-  );
+  readonly #attempts: Attempts;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
-  readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
+  readonly #tools: UpstreamList;
   readonly #progress = new ProgressNotices();
   readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
 
-  /** `onChanged` is called after each new list of tools, and when another list may have changed. */
-  constructor(server: UpstreamServer, log: Logger, onChanged: (what: Changed) => void) {
+  constructor(server: UpstreamServer, { log, onChanged, clock, limits }: ConnectionDeps) {
     this.#server = server;
-    this.credentials = 'url' in server ? createCredentials(server) : NO_CREDENTIALS;
+    this.#time = { clock, limits };
+    this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#log = log;
     this.#onChanged = onChanged;
-    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what));
+    this.#tools = new UpstreamList(TOOLS, clock);
+    const stillAway = (err: unknown) => this.#log.debug({ err }, 'upstream is still unreachable');
+    this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);
+    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what), clock);
     const notRead = (err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read');
-    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead));
+    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead), clock);
     this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
@@ -73,8 +78,8 @@ export class UpstreamConnection {
    * come about.
    */
   get patienceMs(): number {
-    const connectingMs = this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
-    return Math.max(0, LIST_PATIENCE_MS - connectingMs);
+    const connectingMs = this.#connecting === undefined ? 0 : this.#time.clock.monotonicMs() - this.#connectingSince;
+    return Math.max(0, this.#time.limits.upstreamWaitMs - connectingMs);
   }
 
   /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
@@ -99,7 +104,7 @@ export class UpstreamConnection {
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
       if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
-      this.#connectingSince = performance.now();
+      this.#connectingSince = this.#time.clock.monotonicMs();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }
     return this.#connecting;
@@ -141,8 +146,8 @@ export class UpstreamConnection {
   async #send(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
     const { asking, forget } = this.#progress.expect(params, limits.onProgress);
     try {
-      const result = await sendOnce(client, { method, params: asking }, limits);
-      if (this.#live?.client === client) this.#live.usedAt = performance.now();
+      const result = await sendOnce(client, { method, params: asking }, limits, this.#time.clock);
+      if (this.#live?.client === client) this.#live.usedAt = this.#time.clock.monotonicMs();
       return result;
     } finally {
       forget();
@@ -172,16 +177,21 @@ export class UpstreamConnection {
 
   async #open(): Promise<Client> {
     this.#attempts.stop();
-    const [client, program] = [createClient(this.#log), new ProgramStart()];
+    const [client, program] = [createClient(this.#log, this.#time.limits), new ProgramStart()];
     this.#progress.hear(client);
     try {
-      const transport = createTransport(this.#server, this.credentials, { log: this.#log, program });
-      this.#prior = await connectClient(client, transport, this.#prior);
-      const now = performance.now();
+      const transport = createTransport(this.#server, this.credentials, {
+        log: this.#log,
+        program,
+        clock: this.#time.clock,
+      });
+      this.#prior = await connectClient(client, transport, { prior: this.#prior, limits: this.#time.limits });
+      const now = this.#time.clock.monotonicMs();
       const live = { client, since: now, usedAt: now };
       client.onclose = () => this.#lost(live);
       this.#capabilities = client.getServerCapabilities();
-      await hearChanges(client, (what) => this.#changes[what].announce(), this.#log);
+      const onChanged = (what: Changed) => this.#changes[what].announce();
+      await hearChanges(client, { onChanged, log: this.#log, ...this.#time });
       await this.#list(client);
       this.#changes.prompts.announce();
       this.#changes.resources.announce();
@@ -201,15 +211,15 @@ export class UpstreamConnection {
 
   /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
-    const until = performance.now() + LIST_TIMEOUT_MS;
+    const until = this.#time.clock.monotonicMs() + this.#time.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
-      this.#send(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
+      this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#time.clock.monotonicMs()) });
     const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
     return list.read(has ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
-    const began = performance.now();
+    const began = this.#time.clock.monotonicMs();
     const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
       // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
@@ -218,17 +228,17 @@ export class UpstreamConnection {
     });
     // What a connection that is new lists can be used again, though it is the same.
     if (isNews || this.#live?.client !== client) this.#onChanged('tools');
-    this.#changes.tools.rest(performance.now() - began);
+    this.#changes.tools.rest(this.#time.clock.monotonicMs() - began);
     return items;
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */
   async #isFit(live: Live): Promise<boolean> {
     const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
-    if (!isSession || performance.now() - live.usedAt < IDLE_MS) return true;
+    if (!isSession || this.#time.clock.monotonicMs() - live.usedAt < IDLE_MS) return true;
     try {
-      await live.client.ping({ timeout: PING_TIMEOUT_MS });
-      live.usedAt = performance.now();
+      await live.client.ping({ timeout: this.#time.limits.upstreamPingMs });
+      live.usedAt = this.#time.clock.monotonicMs();
       return true;
     } catch {
       this.discard(live.client);

@@ -32,7 +32,7 @@ const DEFAULTS = {
   joiningMs: 10_000,
   /**
    * The right of one process to submit an access request. More than `accessRequestServiceMs` and `handleRecordingMs` together, so
-   * that no other process submits meanwhile; if one does, the key of the request still makes it one.
+   * that a right that ran out means its holder died. If two submit all the same, the key of the request makes it one.
    */
   submissionLeaseMs: 30_000,
   /** The right of one process to handle an entry of an outbox. A handler has to end within it; if not, another handles it as well. */
@@ -103,6 +103,13 @@ const DEFAULTS = {
   engineMs: 5_000,
   /** Whether the engine answers at all. */
   enginePingMs: 2_000,
+
+  /** One answer of a service to a command of the command line. */
+  commandMs: 10_000,
+  /** One answer to `doctor`, which tells that there was none. */
+  examinationMs: 5_000,
+  /** Whether the stack that is on record answers. Without an answer it counts as gone. */
+  stackProbeMs: 2_000,
 
   /** What a probe asks of a process. */
   healthMs: 3_000,

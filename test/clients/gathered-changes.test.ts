@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { GatheredChanges } from '../../activities/clients/upstream-notices.ts';
+import { systemTime } from '../support/time.ts';
 
 const TOGETHER_MS = 50;
 
@@ -13,7 +14,7 @@ function gathering() {
   const changes = new GatheredChanges(() => {
     carriedOut += 1;
     return new Promise<void>((resolve) => void ends.push(resolve));
-  });
+  }, systemTime.clock);
   const end = async () => {
     for (const resolve of ends.splice(0)) resolve();
     await jest.advanceTimersByTimeAsync(0);

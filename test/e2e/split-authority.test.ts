@@ -6,6 +6,7 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { ORDINARY_LIMITS } from '../support/time.ts';
 
 let stack!: Stack;
 let pdpDatabase!: Pool;
@@ -19,7 +20,7 @@ async function anotherDatabase(): Promise<string> {
   await admin.end();
   const url = new URL(connectionString);
   url.pathname = '/pdp_alone';
-  await migrate(url.href, packagePath('prisma', 'migrations'));
+  await migrate(url.href, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
   return url.href;
 }
 

@@ -11,6 +11,7 @@ import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gate
 import { lives, repeated } from '../support/lives.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 
@@ -22,7 +23,7 @@ let hastyPool: Pool;
 beforeAll(async () => {
   db = await createTestDatabase({ max: 20 });
   fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000 });
-  hastyPool = createPool(withProductLimits(db), { applicationName: 'hasty' });
+  hastyPool = createPool(withProductLimits(db), { ...systemTime, applicationName: 'hasty' });
   hasty = gatedCallFixture(hastyPool);
 });
 afterAll(async () => {

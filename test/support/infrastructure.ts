@@ -11,6 +11,7 @@ import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { createLogger } from '../../apps/shared/logger.ts';
 import { waitFor } from './wait-for.ts';
+import { ORDINARY_LIMITS } from './time.ts';
 
 /** What the deployables stand on when each is a process of its own: Postgres that syncs, Temporal, an issuer. */
 export interface Infrastructure {
@@ -30,7 +31,7 @@ export async function startInfrastructure(
   const { stateDir } = config;
   const { searchPath, cacheDir, variables } = readEnvironment();
   let postgres = await findOrStartPostgres({ stateDir, searchPath });
-  await migrate(postgres.url, packagePath('prisma', 'migrations'));
+  await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
   const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
   const issuer = await startIdentityProvider(

@@ -48,7 +48,12 @@ export const openTo = (
   { host, addresses }: { readonly host: string; readonly addresses: AddressSettings },
   { port, urls }: { readonly port: number; readonly urls?: readonly string[] },
   log: Logger,
-): Listening => ({ host, port, ...(urls && { urls }), admit: limitByAddress(addresses, log) });
+): Omit<Listening, 'clock' | 'limits'> => ({
+  host,
+  port,
+  ...(urls && { urls }),
+  admit: limitByAddress(addresses, log),
+});
 
 function refuse(response: ServerResponse, waitMs: number): void {
   const text = 'Too many requests from this address bring no good credential. Come again later.\n';

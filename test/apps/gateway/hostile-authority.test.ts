@@ -6,6 +6,7 @@ import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
+import { systemTime } from '../../support/time.ts';
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
 let real!: Awaited<ReturnType<typeof startRealGateway>>;
@@ -113,7 +114,8 @@ describe('a call that needs an approval, before an access request service that l
     });
     const call = async (headers: Record<string, string>, text = claim) =>
       (await request(real.callbackUrl, { method: 'POST', headers, body: text })).statusCode;
-    const signed = (secret: string, id: string, text = claim) => signedHeaders(new Webhook(secret), { id, body: text });
+    const signed = (secret: string, id: string, text = claim) =>
+      signedHeaders(new Webhook(secret), { id, body: text, at: new Date() });
     const forged = `whsec_${Buffer.from('another secret of 24 byte').toString('base64')}`;
     expect(await call({ 'content-type': 'application/json' })).toBe(401);
     expect(await call(signed(forged, 'msg_1'))).toBe(401);

@@ -11,6 +11,7 @@ import { repeatWhileForLater, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { stepsIn, TOOL, type World } from '../../support/steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const NOT_FOUND = { code: -32_602, message: 'Task not found or expired' };
@@ -141,7 +142,7 @@ describe('an authentic callback', () => {
   const webhook = new Webhook(CALLBACK_SECRET);
   const callback = async (id: string, status = 'approved') => {
     const body = JSON.stringify({ state: 'opaque', task: { id, status, status_endpoint: real.authority.url } });
-    const headers = signedHeaders(webhook, { id: `msg_${randomUUID()}`, body });
+    const headers = signedHeaders(webhook, { id: `msg_${randomUUID()}`, body, at: new Date() });
     return (await fetch(real.callbackUrl, { method: 'POST', headers, body })).status;
   };
   const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: real.authority.url });

@@ -10,6 +10,7 @@ import { GatewayUnderTest } from '../../support/gateway.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { FAULTS } from '../../support/json-faults.ts';
 import { aTransfer, startTestPdp, post } from '../../support/pdp.ts';
+import { systemTime } from '../../support/time.ts';
 
 /** What a door answered, and whether it found fault with how the text is written. */
 interface Answer {
@@ -53,7 +54,11 @@ const asApprover: (path: () => string) => Knock = (path) => async (text) => {
   return answerOf(await fetch(new URL(path(), service.url), { method: 'POST', headers, body: text }));
 };
 const signed: (url: () => string, secret: () => string) => Knock = (url, secret) => async (text) => {
-  const headers = signedHeaders(new Webhook(secret()), { id: `msg_${crypto.randomUUID()}`, body: text });
+  const headers = signedHeaders(new Webhook(secret()), {
+    id: `msg_${crypto.randomUUID()}`,
+    body: text,
+    at: new Date(),
+  });
   return answerOf(await fetch(url(), { method: 'POST', headers, body: text }));
 };
 const toPdp =

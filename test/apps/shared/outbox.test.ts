@@ -5,6 +5,7 @@ import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const TABLE = `
   CREATE SCHEMA IF NOT EXISTS queue;
@@ -32,7 +33,7 @@ describe('outbox', () => {
   const start = async (handlers: Record<string, OutboxHandler>, options: Partial<OutboxOptions> = {}) => {
     const log = pino({}, { write: (line: string) => (logged += line) });
     const base = { pool: db.pool, listenUrl: db.url, schema: 'queue', channel: 'queue_outbox', concurrency: 4, log };
-    const one = await startOutbox({ ...base, handlers, ...options });
+    const one = await startOutbox({ ...systemTime, ...base, handlers, ...options });
     running.push(one);
     return one;
   };

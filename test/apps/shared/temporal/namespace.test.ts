@@ -3,6 +3,7 @@ import pino from 'pino';
 import { checkTemporal } from '../../../../apps/cli/commands/doctor/services.ts';
 import { runWorker } from '../../../../apps/shared/temporal/worker.ts';
 import { testTemporal } from '../../../support/temporal.ts';
+import { systemTime } from '../../../support/time.ts';
 
 describe('a Temporal namespace that is missing', () => {
   it('is named by worker and doctor, with the command that creates it', async () => {
@@ -14,7 +15,7 @@ describe('a Temporal namespace that is missing', () => {
     await expect(runWorker({ temporal, taskQueue, activities: {}, graceMs: 1_000, log })).rejects.toThrow(
       `${what}: create it with \`${command}\``,
     );
-    const finding = await checkTemporal({ temporal }, address);
+    const finding = await checkTemporal({ timeLimitFactor: 1, temporal }, address);
     expect(finding).toMatchObject({ status: 'fail', message: what, advice: expect.stringContaining(command) });
   });
 });
