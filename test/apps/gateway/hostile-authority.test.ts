@@ -6,7 +6,6 @@ import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
-import { systemTime } from '../../support/time.ts';
 
 let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
 let real!: Awaited<ReturnType<typeof startRealGateway>>;

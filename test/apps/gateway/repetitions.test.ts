@@ -11,7 +11,6 @@ import { repeatWhileForLater, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { stepsIn, TOOL, type World } from '../../support/steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { systemTime } from '../../support/time.ts';
 
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const NOT_FOUND = { code: -32_602, message: 'Task not found or expired' };

@@ -10,7 +10,6 @@ import { GatewayUnderTest } from '../../support/gateway.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
 import { FAULTS } from '../../support/json-faults.ts';
 import { aTransfer, startTestPdp, post } from '../../support/pdp.ts';
-import { systemTime } from '../../support/time.ts';
 
 /** What a door answered, and whether it found fault with how the text is written. */
 interface Answer {

@@ -3,7 +3,6 @@ import pino from 'pino';
 import { checkTemporal } from '../../../../apps/cli/commands/doctor/services.ts';
 import { runWorker } from '../../../../apps/shared/temporal/worker.ts';
 import { testTemporal } from '../../../support/temporal.ts';
-import { systemTime } from '../../../support/time.ts';
 
 describe('a Temporal namespace that is missing', () => {
   it('is named by worker and doctor, with the command that creates it', async () => {
