@@ -57,27 +57,9 @@ export interface AccessRequestClientOptions extends Timing {
  * followed, so that our credential goes nowhere else.
  * @see ARAP, submission, task status, cancellation
  */
-export function createAccessRequestClient({
-  credential,
-  isTrusted,
-  clock,
-  limits,
-}: AccessRequestClientOptions): AccessRequestService {
-  const timeoutMs = limits.accessRequestServiceMs;
-  async function send(
-    url: string,
-    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
-  ) {
-    if (!isTrusted(url))
-      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
-    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
-    try {
-      return await sendHttp(url, { timeoutMs, clock, ...init, headers, via: credential.via });
-    } catch (cause) {
-      throw unavailable('the access request service does not answer', cause);
-    }
-  }
-
+export function createAccessRequestClient(options: AccessRequestClientOptions): AccessRequestService {
+  const { isTrusted, clock, limits } = options;
+  const send = createSend(options);
   return {
     async submit({ endpoint, idempotencyKey, body }) {
       const response = await send(endpoint, {
@@ -110,6 +92,24 @@ export function createAccessRequestClient({
       if (isOk(response) || isOver(response)) return;
       throw refusal(response);
     },
+  };
+}
+
+/** Sends with our credential, only to addresses that are trusted. */
+function createSend({ credential, isTrusted, clock, limits }: AccessRequestClientOptions) {
+  const timeoutMs = limits.accessRequestServiceMs;
+  return async (
+    url: string,
+    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
+  ): Promise<HttpAnswer> => {
+    if (!isTrusted(url))
+      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
+    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
+    try {
+      return await sendHttp(url, { timeoutMs, clock, ...init, headers, via: credential.via });
+    } catch (cause) {
+      throw unavailable('the access request service does not answer', cause);
+    }
   };
 }
 

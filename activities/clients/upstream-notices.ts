@@ -39,7 +39,8 @@ export async function hearChanges(client: Client, hearing: Hearing): Promise<voi
   await listen(client, filter, hearing);
 }
 
-interface Hearing extends Timing {
+/** What changes are heard with. */
+export interface Hearing extends Timing {
   readonly onChanged: (what: Changed) => void;
   readonly log: Logger;
 }

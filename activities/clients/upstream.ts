@@ -61,8 +61,7 @@ export function createUpstreams(
     items,
 
     async tools() {
-      const wait = (one: UpstreamConnection) => atMost(one.ensureGoodTools(), one.patienceMs, time.clock);
-      await Promise.all(connections().map(wait));
+      await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.patienceMs, time.clock)));
       return [...offered.known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
     },
 

@@ -82,15 +82,13 @@ export async function startApprovals(
   { clock, log, databaseUrl, temporalAddress }: ApprovalsDeps,
 ): Promise<Running> {
   const time: Timing = { clock, limits: limitsOf(config) };
-  const { limits } = time;
   const pool = createPool(databaseUrl, {
     applicationName: 'countersign approvals',
     role: ROLES.approvals,
     durable: config.mode === 'production',
-    limits,
-    log,
+    ...{ log, ...time },
   });
-  const rightsPool = createPool(databaseUrl, { ...RIGHTS_POOL, limits });
+  const rightsPool = createPool(databaseUrl, { ...RIGHTS_POOL, ...time });
   const pools = { sessions: pool, rights: rightsPool };
   const signIn = createSignIn({ config, site: SITE, secrets, pools, log, ...time });
   const running: Running[] = [];

@@ -25,9 +25,10 @@ import { openTo } from '../shared/http/address-limit.ts';
 import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
-import { limitsOf, type Timing } from '../shared/limits.ts';
+import { limitsOf } from '../shared/limits.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
+import { callOptions } from './call-options.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createGatewayApp } from './http.ts';
 import { createHandles } from './handles.ts';
@@ -116,61 +117,45 @@ export function startGateway(config: Config, secrets: GatewaySecrets, deps: Gate
 
 /** The real parts behind the gateway. Nothing is contacted before it is needed. */
 export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): GatewayConnections {
-  const { log, clock } = deps;
-  const time: Timing = { clock, limits: limitsOf(config) };
-  const { urls, gateway, authority } = config;
+  const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
+  const { urls, gateway, authority, obligations } = config;
+  const { pdpToken, accessRequestToken } = secrets;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
     role: ROLES.gateway,
     durable: config.mode === 'production',
-    limits: time.limits,
-    log,
+    ...own,
   });
   const seals = createSeals(secrets);
   const upstreams = deps.upstreams ?? connectUpstreams(config, deps);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
-    ...connectAuthority(
-      authority,
-      { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
-      { pool, seals, obligations: config.obligations, log, ...time },
-    ),
-    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...time }),
-    taskChanges: createTaskChanges(deps.databaseUrl, { log, ...time }),
+    ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
+    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...own }),
+    taskChanges: createTaskChanges(deps.databaseUrl, own),
     signature: createSignature({
       pins: createPins(pool),
       pinning: config.signature.pinning,
       offered: () => offeredBy(upstreams),
       settings: config,
       listenUrl: deps.databaseUrl,
-      log,
-      ...time,
+      ...own,
     }),
-    store: createLifecycleStore(pool, { seals, retentionMs, clock }),
+    store: createLifecycleStore(pool, { seals, retentionMs, ...own }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     upstreams,
-    requirements: createRequirementChecks(config.requirements, { log, ...time }),
-    requestForms: createRequestForms(log, time),
-    handles: createHandles(secrets.sealingKeys, clock, gateway.taskOwner),
-    verifier: createTokenVerifier(config, urls.mcp, { log, ...time }),
+    requirements: createRequirementChecks(config.requirements, own),
+    requestForms: createRequestForms(own.log, own),
+    handles: createHandles(secrets.sealingKeys, own.clock, gateway.taskOwner),
+    verifier: createTokenVerifier(config, urls.mcp, own),
     problems: () => databaseProblems(pool),
-    log,
-    ...time,
+    ...own,
     async close() {
       if (deps.upstreams === undefined) await upstreams.close();
       await pool.end();
     },
   };
 }
-
-const callOptions = ({ gateway, worker }: Config) => ({
-  requestTtlMs: gateway.requestTtlSeconds * 1_000,
-  firstLookMs: worker.resolutionPollMinSeconds * 1_000,
-  taskOwner: gateway.taskOwner,
-  maxOpenPerCaller: gateway.maxOpenPerCaller,
-  maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
-  unreadMs: gateway.unreadOutcomeSeconds * 1_000,
-});
 
 /** Starts the gateway on these connections, and closes them when it stops or does not start. */
 export async function startGatewayOn(
@@ -190,8 +175,7 @@ export async function startGatewayOn(
         calls: { ...dueCalls, expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
-        clock,
-        log,
+        ...{ clock, log },
       }),
     );
   } catch (error) {
@@ -240,10 +224,8 @@ export async function serveGateway(
     readDocument,
     verifier,
     problems: ports.problems,
-    clock,
-    limits,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
-    log,
+    ...{ clock, limits, log },
   });
   const http = await listen(app, { ...openTo(config, config.gateway, log), clock, limits });
   log.info({ url: config.urls.mcp }, 'the gateway is listening');

@@ -33,7 +33,7 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
-import { limitsOf, type Limits, type Timing } from '../shared/limits.ts';
+import { limitsOf, type Limits } from '../shared/limits.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createEngineMemory, type EngineMemory } from '../shared/temporal/fence-mark.ts';
@@ -99,29 +99,26 @@ export function startWorker(config: Config, secrets: WorkerSecrets, deps: Worker
 
 /** The real parts behind the worker. Nothing is contacted before it is needed. */
 export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): WorkerConnections {
-  const { clock, log } = deps;
-  const time: Timing = { clock, limits: limitsOf(config) };
+  const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
     role: ROLES.worker,
     durable: config.mode === 'production',
-    limits: time.limits,
-    log,
+    ...own,
   });
   const seals = createSeals(secrets);
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
   const authority = connectAuthority(
     config.authority,
     { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
-    { pool, seals, obligations: config.obligations, log, ...time },
+    { pool, seals, obligations: config.obligations, ...own },
   );
   return {
     ...deps,
-    limits: time.limits,
+    limits: own.limits,
     pool,
     store: createLifecycleStore(pool, {
-      seals,
-      clock,
+      ...{ seals, clock: own.clock },
       retentionMs: config.gateway.resultRetentionSeconds * 1_000,
       approvalUseMs: config.worker.approvalUseSeconds * 1_000,
     }),
@@ -131,17 +128,17 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
     }),
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
-    requestForms: createRequestForms(log, time),
+    requestForms: createRequestForms(own.log, own),
     ...authority,
     clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
-    requirements: createRequirementChecks(config.requirements, { log, ...time }),
+    requirements: createRequirementChecks(config.requirements, own),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,
       restMs: config.gateway.requestTtlSeconds * 1_000,
-      ...time,
+      ...own,
     }),
-    engineMemory: createEngineMemory(engine.client, time),
+    engineMemory: createEngineMemory(engine.client, own),
     close: () =>
       stopAll([
         { name: 'database pool', stop: () => pool.end() },
@@ -199,8 +196,7 @@ function startMaintenance(
       calls: { ...dueCalls, expire: store.expire, end: store.end },
       intervalMs: worker.sweepIntervalMs,
       abandonAfterMs: worker.abandonAfterSeconds * 1_000,
-      clock,
-      log,
+      ...{ clock, log },
     }),
     startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, clock, log }),
     startCallReconciler({
@@ -209,8 +205,7 @@ function startMaintenance(
         calls: createOpenCalls(pool),
         progress: store.progress,
         report: (id) => parts.restores.report(id),
-        clock,
-        log,
+        ...{ clock, log },
       },
       intervalMs: worker.reconcileIntervalSeconds * 1_000,
     }),

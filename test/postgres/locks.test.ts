@@ -14,7 +14,6 @@ import { waitFor } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
-
 let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
 /** The same for who gives up as soon as the product does. */
