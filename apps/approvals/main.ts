@@ -110,8 +110,8 @@ export async function startApprovals(
     });
     const { urls, keyUrls } = config;
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
-    const open = openTo(config, { port: config.approvals.port, urls: addresses }, log);
-    const server = await listen(app, { ...open, ...time });
+    const own = { log, ...time };
+    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, own));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
     const temporal = { ...config.temporal, address: temporalAddress };

@@ -69,8 +69,7 @@ export async function startAudit(
     ...time,
   });
   try {
-    const open = openTo(config, { port: config.audit.port, urls: [url] }, log);
-    const server = await listen(app, { ...open, ...time });
+    const server = await listen(app, openTo(config, { port: config.audit.port, urls: [url] }, { log, ...time }));
     log.info({ url }, 'the audit application is listening');
     return { name: 'audit', stop: () => server.close().finally(release) };
   } catch (error) {

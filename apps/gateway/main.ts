@@ -227,7 +227,7 @@ export async function serveGateway(
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
     ...{ clock, limits, log },
   });
-  const http = await listen(app, { ...openTo(config, config.gateway, log), clock, limits });
+  const http = await listen(app, openTo(config, config.gateway, { clock, limits, log }));
   log.info({ url: config.urls.mcp }, 'the gateway is listening');
   return {
     name: 'gateway',

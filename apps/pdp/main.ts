@@ -149,8 +149,8 @@ export async function startPdp(
   try {
     const app = await createApp(config, secrets, { parts, log, ...time });
     const addresses = [config.urls.pdp, config.keyUrls.pdp];
-    const open = openTo(config, { port: config.pdp.port, urls: addresses }, log);
-    const server = await listen(app, { ...open, ...time });
+    const own = { log, ...time };
+    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, own));
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
