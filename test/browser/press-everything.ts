@@ -10,6 +10,7 @@ import { ControlsUnderTest, type Pressed, type Situation } from '../support/situ
 import { SEALING_SECRETS } from '../support/gated-calls.ts';
 import { approvalsSituations, settings } from './approvals-situations.ts';
 import { auditSituations } from './audit-situations.ts';
+import { systemTime } from '../support/time.ts';
 
 /** Of fields that do not take any text. */
 const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hmac-sha-256:${'0'.repeat(64)}` };
@@ -25,7 +26,7 @@ export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnab
     markSources();
     await service.start(settings);
     const secrets = { ...service.secrets, ...SEALING_SECRETS };
-    const deps = { log: pino({ level: 'silent' }), databaseUrl: service.database.url };
+    const deps = { ...systemTime, log: pino({ level: 'silent' }), databaseUrl: service.database.url };
     audit = await startAudit(service.config, secrets, deps);
     browser = await launchBrowser();
   });

@@ -9,6 +9,7 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { until } from '../../apps/shared/embedded/process-tools.ts';
 import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
 import { testRunFolder } from './test-run.ts';
+import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
 export interface TestDatabase {
   /** Whoever connects to it waits for the database for a minute. */
@@ -35,7 +36,7 @@ const PATIENT = {
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
   const copy = await copyTemplate();
   const url = withPatience(copy.url);
-  const pool = createPool(url, { max: options.max ?? 10, applicationName: 'test file' });
+  const pool = createPool(url, { ...systemTime, max: options.max ?? 10, applicationName: 'test file' });
   pool.options.connectionTimeoutMillis = PATIENCE_MS;
   const prisma = createPrisma(pool);
   const drop = async () => {
@@ -83,7 +84,7 @@ function migratedTemplate(): Promise<string> {
     // Once only: nobody may be connected to the template while it is copied.
     const ready = join(folder, 'template.ready');
     if (!existsSync(ready)) {
-      await migrate(url, packagePath('prisma', 'migrations'));
+      await migrate(url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
       writeFileSync(ready, '');
     }
     return url;

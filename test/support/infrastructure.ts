@@ -13,6 +13,7 @@ import { createLogger } from '../../apps/shared/logger.ts';
 import { copyTemplate } from './database.ts';
 import { testTemporal } from './temporal.ts';
 import { waitFor } from './wait-for.ts';
+import { ORDINARY_LIMITS } from './time.ts';
 
 /** What the deployables stand on: Postgres and Temporal. */
 export interface Servers {
@@ -56,7 +57,7 @@ export async function startInfrastructure(
 async function startServers({ stateDir }: Config): Promise<Servers> {
   const { searchPath, cacheDir, variables } = readEnvironment();
   let postgres = await findOrStartPostgres({ stateDir, searchPath });
-  await migrate(postgres.url, packagePath('prisma', 'migrations'));
+  await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
   const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
   return {
