@@ -3,7 +3,6 @@
 export const project = {
   runtime: '<rootDir>/test/support/jest/runtime.cjs',
   testEnvironment: '<rootDir>/test/support/jest/environment.cjs',
-  setupFilesAfterEnv: ['<rootDir>/test/support/standstill.ts'],
   transform: {},
 };
 /** Servers start when a test file first asks for one; these make their folder, and stop them after the last file. */

@@ -11,7 +11,6 @@ import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shar
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { startInfrastructure, type Servers } from '../support/infrastructure.ts';
-import { preloading } from '../support/preload.ts';
 import { stackConfig } from '../support/stack-config.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
 import { connectCaller, type Caller } from './caller.ts';
@@ -79,7 +78,7 @@ export class Rig {
     this.#ledgerPort = await freePort();
     const raw = await stackConfig(
       { folder: this.folder, files: this.folder, journal: this.folder },
-      { parts: 'apart', config: SETTINGS, policies: POLICY },
+      { parts: 'apart', timeLimitFactor: 1, config: SETTINGS, policies: POLICY },
     );
     raw['mcpServers'] = { ledger: { url: `http://127.0.0.1:${this.#ledgerPort}/mcp` } };
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
@@ -113,7 +112,6 @@ export class Rig {
       env: {
         ...process.env,
         ...this.#infrastructure?.environment,
-        ...preloading(),
         COUNTERSIGN_STATE: this.stateDir,
         CRASH_FAILPOINTS: this.failpoints,
         CRASH_VICTIM: part,

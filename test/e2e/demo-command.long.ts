@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
-import { preloading } from '../support/preload.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -23,7 +22,7 @@ describe('the demonstration', () => {
   const start = (...args: string[]) =>
     run(process.execPath, [packagePath('dist', 'apps', 'cli', 'main.js'), 'demo', ...args], {
       cwd: stack.folder,
-      env: { ...preloading(), PATH: process.env['PATH'], COUNTERSIGN_STATE: stack.stateDir },
+      env: { PATH: process.env['PATH'], COUNTERSIGN_STATE: stack.stateDir },
     });
   const demo = (...args: string[]) => start('--auto', ...args);
 

@@ -8,7 +8,6 @@ import { timesLogged } from '../support/artefacts.ts';
 import { backUp, databaseUrl, engineAddress } from '../support/copies.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { outboxesAreEmpty } from '../support/outboxes.ts';
-import { preloading } from '../support/preload.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
@@ -29,7 +28,6 @@ describe('a database that was restored from a backup', () => {
   async function cli(args: readonly string[], address = engineAddress(stack)): Promise<string> {
     const env = {
       ...process.env,
-      ...preloading(),
       DATABASE_URL: await databaseUrl(stack),
       TEMPORAL_ADDRESS: address,
       COUNTERSIGN_STATE: stack.stateDir,

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { startAuditApp, type AuditUnderTest } from '../apps/audit/audit-app.ts';
-import { withPatience } from '../support/database.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { withOperator } from '../support/postgres-faults.ts';
@@ -16,7 +15,7 @@ let doors: readonly string[];
 
 beforeAll(async () => {
   url = await postgres.start();
-  const pool = createPool(withPatience(url), { ...systemTime, applicationName: 'calls' });
+  const pool = createPool(url, { ...systemTime, applicationName: 'calls' });
   audit = await startAuditApp({ url, pool, drop: () => pool.end() });
   const { taskId, opening, decisionId } = await audit.calls.end('executed');
   const list = await audit.json('/outcome-records');

@@ -4,7 +4,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type Pool } from 'pg';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
-import { withPatience } from '../support/database.ts';
 import { lives, repeated, type Held } from '../support/lives.ts';
 import { NetProxy } from '../support/net-proxy.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
@@ -38,7 +37,7 @@ async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, ov
     await world.drive(call);
   }).finally(calm);
   for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
-  const checks = createPool(withPatience(url), { ...systemTime, applicationName: 'checks' });
+  const checks = createPool(url, { ...systemTime, applicationName: 'checks' });
   try {
     const { rows } = await checks.query('SELECT DISTINCT state FROM gateway.gated_call WHERE id = ANY ($1)', [
       held.map(({ gatedCallId }) => gatedCallId),

@@ -5,7 +5,6 @@ import { createPool } from '../../apps/shared/database/pool.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { anOpening } from '../support/gated-calls.ts';
-import { withPatience } from '../support/database.ts';
 import { lives, repeated, type Held } from '../support/lives.ts';
 import { withOperator } from '../support/postgres-faults.ts';
 import { times } from '../support/regime.ts';
@@ -25,7 +24,7 @@ beforeAll(async () => {
   postgres = new SmallDiskPostgres();
   await postgres.start();
   pool = createPool(postgres.url, { ...systemTime, applicationName: 'calls', durable: true });
-  checks = createPool(withPatience(postgres.url), { ...systemTime, applicationName: 'checks' });
+  checks = createPool(postgres.url, { ...systemTime, applicationName: 'checks' });
 });
 afterAll(async () => {
   await pool?.end();

@@ -6,12 +6,12 @@ import { ownerKey } from '../../workflows/domain/principal.ts';
 import { sha256 } from '../../activities/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
-import { createTestDatabase, withProductLimits, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
 import { lives, repeated } from '../support/lives.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { systemTime } from '../support/time.ts';
+import { ordinaryTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 let db: TestDatabase;
@@ -22,7 +22,7 @@ let hastyPool: Pool;
 beforeAll(async () => {
   db = await createTestDatabase({ max: 20 });
   fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000 });
-  hastyPool = createPool(withProductLimits(db), { ...systemTime, applicationName: 'hasty' });
+  hastyPool = createPool(db.url, { ...ordinaryTime, applicationName: 'hasty' });
   hasty = gatedCallFixture(hastyPool);
 });
 afterAll(async () => {

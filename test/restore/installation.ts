@@ -8,7 +8,6 @@ import { timesLogged } from '../support/artefacts.ts';
 import { databaseUrl, engineAddress } from '../support/copies.ts';
 import type { OpenRequest } from '../support/decisions.ts';
 import { outboxesAreEmpty } from '../support/outboxes.ts';
-import { preloading } from '../support/preload.ts';
 import { DEPLOYABLES, startStack, type Part, type Stack } from '../support/stack.ts';
 import { patiently } from '../support/wait-for.ts';
 
@@ -142,7 +141,7 @@ interface Finding {
 function commands(stack: Stack) {
   const cli = async (...args: string[]) => {
     const env = {
-      ...{ ...process.env, ...preloading(), COUNTERSIGN_STATE: stack.stateDir },
+      ...{ ...process.env, COUNTERSIGN_STATE: stack.stateDir },
       ...{ DATABASE_URL: await databaseUrl(stack), TEMPORAL_ADDRESS: engineAddress(stack) },
     };
     const main = packagePath('dist', 'apps', 'cli', 'main.js');

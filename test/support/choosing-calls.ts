@@ -1,4 +1,4 @@
-import { isForLater, type Sent } from './gateway-wire.ts';
+import type { Sent } from './gateway-wire.ts';
 import { SCHEMA_PATH } from './authority-stub.ts';
 import { accepted, answering, questionIn, schemaOf, startAskingGateway } from './input-calls.ts';
 import { REQUESTABLE } from './real-gateway.ts';
@@ -16,9 +16,6 @@ export const CENTERS: readonly Item[] = [
   { value: 'cc-7', label: 'Finance', granted: true, risk_level: 'high' },
   { value: 'cc-8', label: 'Research' },
 ];
-/** For how long catalogs are looked into, in milliseconds; and how often a look that stood still together with the test is repeated. */
-const LOOK_MS = 10_000;
-const TURNS = 3;
 const DOCUMENT_PATH = '/canary-catalogs/document';
 const CATALOG_PATH = '/canary-catalogs/centers';
 
@@ -69,13 +66,8 @@ export async function startChoosing() {
       let last: Sent | undefined;
       return async (content?: object): Promise<Sent> => {
         const options = last && content ? answering(questionIn(last), accepted(content)) : {};
-        for (let turn = 1; ; turn += 1) {
-          const [began, seen] = [performance.now(), real.authority.seen.length];
-          last = await asking.call(args, options);
-          if (!isForLater(last) || performance.now() - began < LOOK_MS || turn === TURNS) return last;
-          // As clients do, and nothing is left of the look that took too long.
-          real.authority.seen.length = seen;
-        }
+        last = await asking.call(args, options);
+        return last;
       };
     },
     /** What requesters said in the requests that were made. */

@@ -1,5 +1,6 @@
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
+import { PATIENT_FACTOR } from './time.ts';
 
 const SECTIONS = ['gateway', 'pdp', 'approvals', 'audit', 'identity'] as const;
 type Section = (typeof SECTIONS)[number];
@@ -24,9 +25,9 @@ export async function onFreePorts(): Promise<Record<Section, { port: number }>> 
 /** A configuration whose servers all have a free port of their own. `raw` wins over it, section by section. */
 export async function testConfig(
   at: { baseDir: string; stateDir: string },
-  raw: Record<string, Record<string, unknown>> & { mode?: never } = {},
+  raw: Record<string, Record<string, unknown>> & { mode?: never; timeLimitFactor?: never } = {},
 ): Promise<Config> {
   const ports = await onFreePorts();
   const sections = SECTIONS.map((section) => [section, { ...ports[section], ...raw[section] }]);
-  return parseConfig({ ...raw, ...Object.fromEntries(sections) }, at);
+  return parseConfig({ timeLimitFactor: PATIENT_FACTOR, ...raw, ...Object.fromEntries(sections) }, at);
 }

@@ -9,10 +9,9 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { until } from '../../apps/shared/embedded/process-tools.ts';
 import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
 import { testRunFolder } from './test-run.ts';
-import { ORDINARY_LIMITS, systemTime } from './time.ts';
+import { systemTime } from './time.ts';
 
 export interface TestDatabase {
-  /** Whoever connects to it waits for the database for a minute. */
   readonly url: string;
   readonly pool: Pool;
   readonly prisma: PrismaClient;
@@ -20,31 +19,20 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** The product gives its database up within seconds. A machine that stood still is no database that is away. */
-const PATIENCE_MS = 60_000;
-const PATIENT = {
-  statement_timeout: PATIENCE_MS,
-  lock_timeout: PATIENCE_MS,
-  idle_in_transaction_session_timeout: PATIENCE_MS,
-  query_timeout: 2 * PATIENCE_MS,
-};
-
 /**
  * A migrated database of its own, for one test file: `beforeAll` makes it, `afterAll` drops it. The first one of a
  * jest run starts the server; it never syncs, so a test of durability starts its own with `findOrStartPostgres`.
  */
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
   const copy = await copyTemplate();
-  const url = withPatience(copy.url);
-  const pool = createPool(url, { ...systemTime, max: options.max ?? 10, applicationName: 'test file' });
-  pool.options.connectionTimeoutMillis = PATIENCE_MS;
+  const pool = createPool(copy.url, { ...systemTime, max: options.max ?? 10, applicationName: 'test file' });
   const prisma = createPrisma(pool);
   const drop = async () => {
     await prisma.$disconnect();
     await pool.end();
     await copy.drop();
   };
-  return { url, pool, prisma, drop };
+  return { url: copy.url, pool, prisma, drop };
 }
 
 /** A migrated database of its own. `drop` fails when a client is still connected to it. */
@@ -84,7 +72,7 @@ function migratedTemplate(): Promise<string> {
     // Once only: nobody may be connected to the template while it is copied.
     const ready = join(folder, 'template.ready');
     if (!existsSync(ready)) {
-      await migrate(url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+      await migrate(url, packagePath('prisma', 'migrations'), systemTime.limits);
       writeFileSync(ready, '');
     }
     return url;
@@ -118,20 +106,6 @@ async function administer(url: string, statement: string, database = 'postgres')
   } finally {
     await client.end();
   }
-}
-
-/** The address with limits that win over those that the product gives its connections. */
-export function withPatience(url: string): string {
-  const changed = new URL(url);
-  for (const [name, ms] of Object.entries(PATIENT)) changed.searchParams.set(name, String(ms));
-  return changed.href;
-}
-
-/** The same address for whoever is to wait no longer than the product does: for tests of its limits. */
-export function withProductLimits({ url }: TestDatabase): string {
-  const changed = new URL(url);
-  for (const name of Object.keys(PATIENT)) changed.searchParams.delete(name);
-  return changed.href;
 }
 
 function withDatabase(url: string, name: string): string {

@@ -21,7 +21,7 @@ import { signedToken } from './signed-tokens.ts';
 import { testTemporal } from './temporal.ts';
 import { untilFound } from './upstreams.ts';
 import { waitFor } from './wait-for.ts';
-import { systemTime } from './time.ts';
+import { PATIENT_FACTOR, systemTime } from './time.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 type Half = 'pdp' | 'approvals';
@@ -47,7 +47,6 @@ export interface Ended {
 }
 
 /** How often a call may not have been sent in time before that is what was found. */
-const TURNS = 3;
 const OVER = ['completed', 'failed', 'cancelled'];
 
 /** A file server, and before it somebody who writes down each call that reaches it. */
@@ -83,6 +82,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
   ]);
   const config = parseConfig(
     {
+      timeLimitFactor: PATIENT_FACTOR,
       ...{ ...Object.fromEntries(withPorts), temporal, mcpServers: { files: tools.settings } },
       worker: { resolutionPollMinSeconds: 1, resolutionPollMaxSeconds: 2, ...sections.worker },
       accessRequests: sections.accessRequests ?? {},
@@ -142,19 +142,14 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     call: async (name: string, args: Record<string, unknown>, token?: string) =>
       (await rpc('tools/call', { name: `files__${name}`, arguments: args }, token)).result as Record<string, unknown>,
     ended,
-    /** Makes the call, has it approved and answers how it ended. As callers do, makes it again when it was not sent: a machine may stand still. */
+    /** Makes the call, has it approved and answers how it ended. */
     async carriedOut(
       make: () => Promise<Record<string, unknown>>,
       approve: () => unknown = () => undefined,
     ): Promise<Ended> {
-      for (let turn = 1; ; turn += 1) {
-        const { taskId } = await make();
-        await approve();
-        const end = await ended(taskId);
-        const text = `SELECT FROM gateway.gated_call WHERE task_id = $1 AND reason = 'not_sent'`;
-        const found = await databases.enforcement?.pool.query(text, [taskId]);
-        if (found?.rowCount !== 1 || turn === TURNS) return end;
-      }
+      const { taskId } = await make();
+      await approve();
+      return ended(taskId);
     },
     /** Waits for the request that approvers see, and answers it. */
     async openRequest(): Promise<ListedRequest> {

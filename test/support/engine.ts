@@ -15,7 +15,6 @@ import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
-import { askedAgain } from './asked-again.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-world.ts';
 import { NEVER_RESTORED } from './never-restored.ts';
@@ -75,14 +74,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     taskQueue,
     restMs: options.restMs ?? 3_600_000,
   });
-  const { start, restart, poke, rouse } = asked;
-  const again = {
-    start: askedAgain(start),
-    restart: askedAgain(restart),
-    poke: askedAgain(poke),
-    rouse: askedAgain(rouse),
-  };
-  const workflows = { ...asked, ...again };
+  const workflows = asked;
   const parts: Running[] = [];
   const running = (part: Running): Running => {
     parts.push(part);

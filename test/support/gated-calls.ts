@@ -14,6 +14,7 @@ import type { Opening } from '../../workflows/domain/ports.ts';
 import type { Principal, TaskOwner } from '../../workflows/domain/principal.ts';
 import { sealingKey, sealingSecrets } from './sealing-secrets.ts';
 import { systemTime } from './time.ts';
+import { repeatWhile } from './wait-for.ts';
 
 /** The sealing secrets of tests, as a deployable gets them. */
 export const SEALING_SECRETS = sealingSecrets([sealingKey('test', 7)], 'a digest key that is for tests');
@@ -23,7 +24,6 @@ export const TEST_RECORD_SEALS = createRecordSeals(SEALING_SECRETS);
 
 const HOUR_MS = 3_600_000;
 /** How often a decision may have grown old before that is what was found. */
-const TURNS = 3;
 
 export const CALLER: Principal = { issuer: 'https://idp.test', subject: 'agent', clientId: 'agent' };
 
@@ -122,15 +122,15 @@ export function gatedCallFixture(
     const call = await lifecycle.load(gatedCallId);
     return lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call, systemTime.clock));
   }
-  /** As the product does, asks for another decision when the one it had grew old on the way: a machine may stand still. */
-  async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 600_000) {
-    for (let turn = 1; ; turn += 1) {
-      const decisionId = await allow(gatedCallId);
-      const of = { gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs };
-      const outcome = await lifecycle.claim(of);
-      if (outcome !== 'stale' || turn === TURNS) return outcome;
-    }
-  }
+  /** As the product does, asks for another decision when the one it had got older than five seconds. */
+  const claim = (gatedCallId: string, claimId: string, executionTimeoutMs = 600_000) =>
+    repeatWhile(
+      (outcome) => outcome === 'stale',
+      async () => {
+        const decisionId = await allow(gatedCallId);
+        return lifecycle.claim({ gatedCallId, generation: 1, epoch: 1, decisionId, claimId, executionTimeoutMs });
+      },
+    );
   async function claimed(executionTimeoutMs?: number) {
     const call = await granted();
     const claimId = randomUUID();

@@ -4,7 +4,7 @@ import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { CALLBACK_SECRET, FakeWorld } from './gateway-world.ts';
-import { systemTime } from './time.ts';
+import { PATIENT_FACTOR, systemTime } from './time.ts';
 
 interface Settings extends Partial<Config['gateway']> {
   readonly tools?: Readonly<Record<string, object>>;
@@ -35,7 +35,8 @@ export class GatewayUnderTest {
   async start(): Promise<void> {
     const { tools = {}, mcpServers = {}, identity = {}, addresses = {}, ...settings } = this.#settings;
     const gateway = { port: await freePort(), pollIntervalMs: 250, ...settings };
-    const config = parseConfig({ gateway, tools, mcpServers, identity, addresses }, { baseDir: '/', stateDir: '/' });
+    const raw = { timeLimitFactor: PATIENT_FACTOR, gateway, tools, mcpServers, identity, addresses };
+    const config = parseConfig(raw, { baseDir: '/', stateDir: '/' });
     const log = pino({ level: 'trace' }, { write: (line: string) => void this.logged.push(line) });
     this.#running = await serveGateway(
       config,

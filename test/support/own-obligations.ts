@@ -33,10 +33,6 @@ export const permit = (obligations: unknown, evaluation_id: string = randomUUID(
   context: { evaluation_id, obligations },
 });
 
-/** How long a receiver may take, in milliseconds; and how often one that stood still together with the test is asked again. */
-const RECEIVER_MS = 2_000;
-const TURNS = 3;
-
 /**
  * Gives the tests of a file a policy decision point that obliges, with its receivers, over a database of their own. Call it
  * outside of any test; what it answers is filled in before the first one.
@@ -54,17 +50,9 @@ export function ownObligations() {
   beforeEach(() => own.oblige.receiver.reset());
   return Object.assign(own, {
     /** What the enforcement point makes of this answer, for a caller with these claims. */
-    async evaluate(says: unknown, claims: JsonObject = {}) {
+    evaluate(says: unknown, claims: JsonObject = {}) {
       own.oblige.world.says = says;
-      for (let turn = 1; ; turn += 1) {
-        const began = performance.now();
-        try {
-          return await own.oblige.pdp.evaluate(QUESTION, undefined, claims);
-        } catch (error) {
-          if (performance.now() - began < RECEIVER_MS || turn === TURNS) throw error;
-          own.oblige.receiver.arrived.length = 0;
-        }
-      }
+      return own.oblige.pdp.evaluate(QUESTION, undefined, claims);
     },
     /** Ids of the obligations that arrived. */
     arrived: () => own.oblige.receiver.arrived.map(({ body }) => body.obligation.id).sort(),

@@ -9,7 +9,6 @@ import { createAccessRequestWorkflows } from '../../apps/shared/temporal/access-
 import { startPatientWorker } from '../../apps/shared/temporal/patient-worker.ts';
 import { accessRequestWorkflowId } from '../../workflows/ids.ts';
 import { newAccessRequest } from './access-requests.ts';
-import { askedAgain } from './asked-again.ts';
 import { createTestDatabase } from './database.ts';
 import { testTemporal } from './temporal.ts';
 import { systemTime } from './time.ts';
@@ -43,7 +42,7 @@ export async function startPacedRequests() {
   const handle = (id: string, runId?: string) => client.workflow.getHandle(accessRequestWorkflowId(id), runId);
   return {
     ...{ db, client, store, handle, temporal, consult },
-    workflows: { ...workflows, wake: askedAgain(workflows.wake), rouse: askedAgain(workflows.rouse) },
+    workflows,
     /** An open request that has no workflow yet. */
     async open(changes: Parameters<typeof newAccessRequest>[0]) {
       const request = newAccessRequest(changes);

@@ -9,7 +9,7 @@ import { SEALING_SECRETS } from './gated-calls.ts';
 import { CALLBACK_SECRET } from './gateway-world.ts';
 import { send, type Sent } from './gateway-wire.ts';
 import { waitFor } from './wait-for.ts';
-import { systemTime } from './time.ts';
+import { PATIENT_FACTOR, systemTime } from './time.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 
@@ -114,6 +114,7 @@ interface Replica {
 async function startReplica({ authorityUrl: url, databaseUrl, settings, sections }: Replica) {
   const config = parseConfig(
     {
+      timeLimitFactor: PATIENT_FACTOR,
       mcpServers: CRASHING,
       gateway: { port: await freePort(), ...settings },
       pdp: { url },

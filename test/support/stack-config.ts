@@ -2,12 +2,15 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { onFreePorts } from './config.ts';
+import { PATIENT_FACTOR } from './time.ts';
 
 export interface StackOptions {
   /** `together`: one process, as `npm start` runs it. `apart`: each deployable a process of its own. */
   readonly parts: 'together' | 'apart';
   /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. `own` unless said otherwise. */
   readonly servers?: 'own' | 'shared';
+  /** How much longer than on an ordinary machine something may take. 100 unless a test needs a limit or a lease to end. */
+  readonly timeLimitFactor?: number;
   /** Merged over the defaults of the tests. */
   readonly config?: Record<string, object>;
   /** Cedar policies that come on top of the examples. */
@@ -31,7 +34,7 @@ const UNLIMITED = { maxCallsPerSecond: 100_000, maxPollsPerSecond: 100_000, maxS
 /** Free ports for everything, short pauses, a limit on executions that none reaches by itself, the example policies, and the file server behind its recorder. */
 export async function stackConfig(
   at: { folder: string; files: string; journal: string },
-  { config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
+  { timeLimitFactor = PATIENT_FACTOR, config = {}, policies = '', policyFiles = {}, mcpServers = {} }: StackOptions,
 ): Promise<Record<string, unknown>> {
   cpSync(packagePath('policies'), join(at.folder, 'policies'), { recursive: true });
   const files = { ...policyFiles, 'test.cedar': policies };
@@ -41,6 +44,7 @@ export async function stackConfig(
   const fileServer = packagePath('node_modules', '@modelcontextprotocol', 'server-filesystem', 'dist', 'index.js');
   const recorder = packagePath('test', 'support', 'recording-upstream.mjs');
   return {
+    timeLimitFactor,
     mcpServers: {
       files: { command: process.execPath, args: [recorder, at.journal, process.execPath, fileServer, at.files] },
       ...mcpServers,

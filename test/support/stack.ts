@@ -23,7 +23,6 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { send, sendUntilAnswered, type Sent } from './gateway-wire.ts';
 import { borrowServers, startInfrastructure, type Servers } from './infrastructure.ts';
-import { preloading } from './preload.ts';
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
 import { stackConfig, type StackOptions } from './stack-config.ts';
@@ -68,7 +67,7 @@ export class Stack {
     const child = spawn(process.execPath, [packagePath('dist', script[0] ?? ''), ...script.slice(1)], {
       cwd: this.folder,
       env: {
-        ...{ ...process.env, ...this.#servers?.environment, ...preloading() },
+        ...{ ...process.env, ...this.#servers?.environment },
         ...{ COUNTERSIGN_STATE: this.stateDir, ...variables },
       },
       stdio: ['ignore', log, log],

@@ -13,6 +13,7 @@ import type { AccessRequestService, ResolutionStatus } from '../../workflows/dom
 import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { systemTime } from './time.ts';
+import { repeatWhile } from './wait-for.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
 export const TOOL: UpstreamTool = {
@@ -26,7 +27,6 @@ export const TOOL: UpstreamTool = {
 
 const PROBE = 'was_written';
 /** How often a decision may have grown old before that is what was found. */
-const TURNS = 3;
 
 /** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
 export interface World {
@@ -143,13 +143,11 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     },
   };
   const activities = createActivities(deps);
-  /** As the workflow does, comes back when the decision grew old on its way to the claim: a machine may stand still. */
-  const claimExecution: typeof activities.claimExecution = async (call) => {
-    for (let turn = 1; ; turn += 1) {
-      stale.delete(call.gatedCallId);
-      const found = await activities.claimExecution(call);
-      if (!stale.has(call.gatedCallId) || turn === TURNS) return found;
-    }
-  };
+  /** As the workflow does, decides again when the decision got older than five seconds on its way to the claim. */
+  const claimExecution: typeof activities.claimExecution = (call) =>
+    repeatWhile(
+      () => stale.delete(call.gatedCallId),
+      () => activities.claimExecution(call),
+    );
   return { ...activities, claimExecution, sent, sendBys, probed, submitted };
 }

@@ -1,14 +1,21 @@
 import { systemClock } from '../../apps/shared/clock.ts';
 import { limitsOf, type Limits, type Timing } from '../../apps/shared/limits.ts';
 
-/** The limits of a machine of ordinary speed. */
+/** The limits of a machine of ordinary speed, for tests of a limit. */
 export const ORDINARY_LIMITS = limitsOf({ timeLimitFactor: 1 });
 
+/** What tests set `timeLimitFactor` to where no limit is tested: a machine that stops for ten seconds reaches none of them. */
+export const PATIENT_FACTOR = 100;
+export const PATIENT_LIMITS = limitsOf({ timeLimitFactor: PATIENT_FACTOR });
+
 /** Time as a `main.ts` gives it, for what is tested in this process and does not depend on it. */
-export const systemTime: Timing = { clock: systemClock, limits: ORDINARY_LIMITS };
+export const systemTime: Timing = { clock: systemClock, limits: PATIENT_LIMITS };
+
+/** The same for tests of a limit. */
+export const ordinaryTime: Timing = { clock: systemClock, limits: ORDINARY_LIMITS };
 
 /** With servers that cut open connections when they close. */
-export const CUT_AT_ONCE: Limits = { ...ORDINARY_LIMITS, serverCloseMs: 0 };
+export const CUT_AT_ONCE: Limits = { ...PATIENT_LIMITS, serverCloseMs: 0 };
 
 /** What `doctor` knows of a configuration of tests. */
-export const IN_DEVELOPMENT = { mode: 'development', timeLimitFactor: 1 } as const;
+export const IN_DEVELOPMENT = { mode: 'development', timeLimitFactor: PATIENT_FACTOR } as const;

@@ -16,14 +16,19 @@ export const patiently = <T>(
   });
 };
 
-/** As callers do, asks again while the answer is to try again: a machine may stand still. */
-export const untilAnswered = <Answer extends { readonly status: number }>(
+/** Repeats what the product documents as to be repeated, while its answer says so. Throws when that goes on for long. */
+export const repeatWhile = <Answer>(
+  isForLater: (answer: Answer) => boolean,
   ask: () => Promise<Answer>,
-): Promise<Answer> =>
+): Promise<NonNullable<Answer>> =>
   waitFor(async () => {
     const answer = await ask();
-    return answer.status === 503 ? undefined : answer;
+    return isForLater(answer) ? undefined : answer;
   });
+
+/** Asks again while a service answers 503, as callers do. */
+export const untilAnswered = <Answer extends { readonly status: number }>(ask: () => Promise<Answer>) =>
+  repeatWhile(({ status }) => status === 503, ask);
 
 /**
  * Waits until the condition gives something truthy and answers it. Throws after `timeoutMs`, so that no test hangs: a net, and

@@ -7,7 +7,6 @@ import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
-import { askedAgain } from './asked-again.ts';
 import { testTemporal } from './temporal.ts';
 import { systemTime } from './time.ts';
 
@@ -73,8 +72,8 @@ export async function startWorkflowBench() {
       const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue, restMs });
       return worker.runUntil(() =>
         use({
-          start: askedAgain(() => workflows.start(gatedCallId)),
-          poke: askedAgain(() => workflows.poke(gatedCallId)),
+          start: () => workflows.start(gatedCallId),
+          poke: () => workflows.poke(gatedCallId),
           result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
           handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
         }),

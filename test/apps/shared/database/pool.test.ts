@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createPool, refuseUnfitDatabase } from '../../../../apps/shared/database/pool.ts';
 import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
-import { createTestDatabase, withPatience, type TestDatabase } from '../../../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
 import { IN_DEVELOPMENT, systemTime } from '../../../support/time.ts';
@@ -45,7 +45,7 @@ describe('connections to a standby', () => {
   afterAll(() => postgres.stop());
 
   it('are used by nobody, because it shows the past; to the same server as a primary they are', async () => {
-    const url = withPatience(await postgres.start());
+    const url = await postgres.start();
     await refuseUnfitDatabase(url, { ...systemTime, durable: true });
     const pool = createPool(url, { ...systemTime, applicationName: 'calls', durable: true });
     expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
