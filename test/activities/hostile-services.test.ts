@@ -157,7 +157,7 @@ describe('a call that waits', () => {
       granted();
       const until = (ms: number) => new Date(Date.now() + ms).toISOString();
       pdpSays = { decision: true, context: { approval: { approved_until: until(-1) } } };
-      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await step(call, { isDecidedOnce: true })).toMatchObject({ kind: 'wait' });
       expect(await rowOf(call)).toEqual(unclaimed('granted'));
       pdpSays = { decision: true, context: { approval: { approved_until: until(3_600_000) } } };
       expect(await step(call)).toMatchObject({ kind: 'claimed' });
@@ -171,7 +171,7 @@ describe('a call that waits', () => {
         const found = await own.fixture.lifecycle.load(gatedCallId);
         return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
       };
-      expect(await step(call, { store: { load } })).toMatchObject({ kind: 'wait' });
+      expect(await step(call, { store: { load }, isDecidedOnce: true })).toMatchObject({ kind: 'wait' });
       pdpSays = DENY;
       expect(await step(call)).toEqual({ kind: 'ended' });
       expect(await rowOf(call)).toEqual(unclaimed('denied', 'policy_denied'));

@@ -7,6 +7,7 @@ import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 describe('invoking the tool', () => {
   const own = ownCalls();
@@ -98,7 +99,7 @@ describe('invoking the tool', () => {
   });
 
   it.each([
-    ['two seconds after its permit', 60_000, 2_000],
+    ['the end of its window to be sent', 3_600_000, systemTime.limits.sendWindowMs],
     ['its execution deadline', 900, 900],
   ])('may be sent until %s at most', async (_, remainingMs, windowMs) => {
     const call = await claimedCall();

@@ -17,8 +17,8 @@ const MET = { unmet: [], undecided: [] };
 const unmet = (...names: string[]) => ({ unmet: names, undecided: [] });
 const undecided = (...names: string[]) => ({ unmet: [], undecided: names });
 
-const checks = (settings: Record<string, RequirementSetting>) =>
-  createRequirementChecks(settings, { log: pino({ level: 'silent' }), ...systemTime });
+const checks = (settings: Record<string, RequirementSetting>, limits = systemTime.limits) =>
+  createRequirementChecks(settings, { log: pino({ level: 'silent' }), ...systemTime, limits });
 const ask = (
   settings: Record<string, RequirementSetting>,
   requirements = Object.keys(settings),
@@ -147,10 +147,12 @@ describe('a requirement that a service knows', () => {
     expect(seen.length).toBe(before + 1);
   });
 
-  it('is undecided when it does not answer in time, and when nobody is there', async () => {
+  it('is undecided when its service does not answer in time, and when no service is there', async () => {
     let release: (() => void) | undefined;
     answer = { status: 200, body: '{"met":true}', after: new Promise((resolve) => (release = resolve)) };
-    expect(await ask(settings())).toEqual(undecided('state:clear'));
+    const hasty = checks(settings(), { ...systemTime.limits, requirementMs: 50 });
+    const asked = { requirements: ['state:clear'], tool: 'bank__pay', caller, claims: {} };
+    expect(await hasty.check(asked)).toEqual(undecided('state:clear'));
     release?.();
     expect(await ask({ x: { url: 'http://127.0.0.1:1/', headers: {} } })).toEqual(undecided('x'));
   });

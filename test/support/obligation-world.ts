@@ -1,3 +1,4 @@
+import type { Limits } from '../../apps/shared/limits.ts';
 import { text } from 'node:stream/consumers';
 import type { Pool } from 'pg';
 import { pino } from 'pino';
@@ -61,7 +62,11 @@ export const receiversAt = (receiver: Receiver): ObligingPdpOptions['obligations
 });
 
 /** The policy decision point as gateway and worker have it, before a stub whose answer a test sets, with the receivers beside it. */
-export async function obligingPdp(pool: Pool, changes: Partial<ObligingPdpOptions['obligations']> = {}) {
+export async function obligingPdp(
+  pool: Pool,
+  changes: Partial<ObligingPdpOptions['obligations']> = {},
+  limits: Limits = systemTime.limits,
+) {
   const receiver = await aReceiver();
   const lines: Record<string, unknown>[] = [];
   const world = { says: undefined as unknown, asked: [] as unknown[] };
@@ -72,7 +77,7 @@ export async function obligingPdp(pool: Pool, changes: Partial<ObligingPdpOption
     });
   });
   const parts = createObligingPdp({
-    ...systemTime,
+    ...{ ...systemTime, limits },
     ...pdpClientOptions(server.url, {
       ...{ metadata: 'ignored', accessRequestsUrl: 'https://approvals.test/access/v1/requests' },
       log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),

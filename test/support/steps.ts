@@ -30,6 +30,8 @@ const PROBE = 'was_written';
 
 /** What the world around the steps answers. Nothing said: a pending request, an allow, an unchanged tool that succeeds. */
 export interface World {
+  /** The test makes a decision too old to be used: it is not made again. */
+  readonly isDecidedOnce?: true;
   status?: ResolutionStatus | Error;
   /** What the access request service states about who resolved the request. Absent: nothing. */
   statement?: RecordedStatement;
@@ -146,7 +148,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   /** As the workflow does, decides again when the decision got older than five seconds on its way to the claim. */
   const claimExecution: typeof activities.claimExecution = (call) =>
     repeatWhile(
-      () => stale.delete(call.gatedCallId),
+      () => stale.delete(call.gatedCallId) && world.isDecidedOnce !== true,
       () => activities.claimExecution(call),
     );
   return { ...activities, claimExecution, sent, sendBys, probed, submitted };
