@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client, Pool } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -19,7 +18,7 @@ async function anotherDatabase(): Promise<string> {
   await admin.end();
   const url = new URL(connectionString);
   url.pathname = '/pdp_alone';
-  await migrate(url.href, packagePath('prisma', 'migrations'));
+  await migrate(url.href);
   return url.href;
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { packagePath } from '../../../../apps/shared/config/package-root.ts';
-import { migrate } from '../../../../apps/shared/database/migrate.ts';
+import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
 import { createEmptyDatabase } from '../../../support/database.ts';
 
 let folder: string;
@@ -21,8 +21,13 @@ afterEach(async () => {
 });
 
 function write(name: string, script: string): void {
-  mkdirSync(join(folder, name), { recursive: true });
-  writeFileSync(join(folder, name, 'migration.sql'), script);
+  mkdirSync(join(folder, 'migrations', name), { recursive: true });
+  writeFileSync(join(folder, 'migrations', name, 'migration.sql'), script);
+}
+
+function writeFunction(name: string, script: string): void {
+  mkdirSync(join(folder, 'functions', 'public'), { recursive: true });
+  writeFileSync(join(folder, 'functions', 'public', `${name}.sql`), script);
 }
 
 async function rows<Row extends Record<string, unknown>>(text: string): Promise<Row[]> {
@@ -35,15 +40,19 @@ async function rows<Row extends Record<string, unknown>>(text: string): Promise<
   }
 }
 
+/** What a run answers that found everything as it has to be. */
+const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
+
 describe('migrate', () => {
   it("applies this package's own migrations to an empty database and then has nothing left to do", async () => {
-    cpSync(packagePath('prisma', 'migrations'), folder, { recursive: true });
+    cpSync(packagePath('prisma'), folder, { recursive: true });
     const first = await migrate(database.url, folder);
     expect(first.applied.length).toBeGreaterThan(0);
+    expect(first.functions).toContain('gateway/claim_execution');
     expect(
       await rows("SELECT 1 FROM pg_tables WHERE schemaname = 'gateway' AND tablename = 'gated_call'"),
     ).toHaveLength(1);
-    expect(await migrate(database.url, folder)).toEqual({ applied: [], unknown: [], renewedRights: false });
+    expect(await migrate(database.url, folder)).toEqual(NOTHING);
   });
 
   it('records what it applied the way Prisma does', async () => {
@@ -60,13 +69,9 @@ describe('migrate', () => {
     write('2_two', 'CREATE TABLE two (id int REFERENCES one);');
     write('1_one', 'CREATE TABLE one (id int PRIMARY KEY);');
     expect((await migrate(database.url, folder)).applied).toEqual(['1_one', '2_two']);
-    rmSync(join(folder, '1_one'), { recursive: true });
+    rmSync(join(folder, 'migrations', '1_one'), { recursive: true });
     write('3_three', 'CREATE TABLE three (id int);');
-    expect(await migrate(database.url, folder)).toEqual({
-      applied: ['3_three'],
-      unknown: ['1_one'],
-      renewedRights: false,
-    });
+    expect(await migrate(database.url, folder)).toEqual({ ...NOTHING, applied: ['3_three'], unknown: ['1_one'] });
   });
 
   it('sends function bodies in dollar quotes unharmed', async () => {
@@ -113,5 +118,76 @@ describe('migrate', () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url, folder)));
     expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, 0, 1]);
     expect(await rows('SELECT 1 FROM _prisma_migrations')).toHaveLength(1);
+  });
+});
+
+describe('the functions', () => {
+  const returning = (value: number, parameters = '') =>
+    `CREATE OR REPLACE FUNCTION f(${parameters}) RETURNS int LANGUAGE sql AS 'SELECT ${value}';`;
+
+  it('are made whichever calls which, and only those whose file has changed are made anew', async () => {
+    writeFunction('a', "CREATE OR REPLACE FUNCTION a() RETURNS int LANGUAGE sql AS 'SELECT f() + 1';");
+    writeFunction('f', returning(1));
+    expect((await migrate(database.url, folder)).functions).toEqual(['public/a', 'public/f']);
+    expect(await migrate(database.url, folder)).toEqual(NOTHING);
+    writeFunction('f', returning(2));
+    expect((await migrationStatus(database.url, folder)).functions).toEqual(['public/f']);
+    expect((await migrate(database.url, folder)).functions).toEqual(['public/f']);
+    expect(await rows('SELECT a()')).toEqual([{ a: 3 }]);
+  });
+
+  it('leave nothing behind when their parameters change or their file goes', async () => {
+    writeFunction('f', returning(1));
+    await migrate(database.url, folder);
+    writeFunction('f', returning(2, 'p_x int'));
+    await migrate(database.url, folder);
+    const made = `SELECT oid::regprocedure::text AS name FROM pg_proc WHERE proname = 'f'`;
+    expect(await rows(made)).toEqual([{ name: 'f(integer)' }]);
+    rmSync(join(folder, 'functions'), { recursive: true });
+    expect((await migrate(database.url, folder)).functions).toEqual(['public/f']);
+    expect(await rows(made)).toEqual([]);
+  });
+
+  it('bring their triggers along, and take them away', async () => {
+    write('1_one', 'CREATE TABLE one (id int);');
+    const trigger = (name: string) =>
+      `CREATE OR REPLACE FUNCTION t() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+       CREATE OR REPLACE TRIGGER ${name} BEFORE INSERT ON one FOR EACH ROW EXECUTE FUNCTION t();`;
+    for (const name of ['earlier', 'later']) {
+      writeFunction('t', trigger(name));
+      await migrate(database.url, folder);
+      expect(await rows('SELECT tgname AS name FROM pg_trigger')).toEqual([{ name }]);
+    }
+  });
+
+  it('stay as they were when one of them is faulty, and the error says where', async () => {
+    writeFunction('a', returning(1).replace('f()', 'a()'));
+    await migrate(database.url, folder);
+    writeFunction('a', returning(2).replace('f()', 'a()'));
+    writeFunction('f', 'CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql AS\n$$SELECT nonsense$$;');
+    await expect(migrate(database.url, folder)).rejects.toThrow(/function public\/f failed at line 2: .*nonsense/);
+    expect(await rows('SELECT a()')).toEqual([{ a: 1 }]);
+    writeFunction('f', returning(1).replace('f()', 'g()'));
+    await expect(migrate(database.url, folder)).rejects.toThrow(/public\/f does not make the function/);
+    expect(await rows(`SELECT 1 FROM pg_proc WHERE proname = 'g'`)).toEqual([]);
+  });
+
+  it('are made again when they are gone, and left alone where a newer version migrated the database', async () => {
+    write('1_one', 'CREATE TABLE one (id int);');
+    writeFunction('f', returning(1));
+    await migrate(database.url, folder);
+    await rows('DROP FUNCTION f');
+    expect((await migrationStatus(database.url, folder)).functions).toEqual(['public/f']);
+    expect((await migrate(database.url, folder)).functions).toEqual(['public/f']);
+    writeFunction('f', returning(2));
+    rmSync(join(folder, 'migrations'), { recursive: true });
+    expect(await migrate(database.url, folder)).toEqual({ ...NOTHING, unknown: ['1_one'] });
+    expect(await rows('SELECT f()')).toEqual([{ f: 1 }]);
+  });
+
+  it('are made by one of many that start at once', async () => {
+    writeFunction('f', returning(1));
+    const results = await Promise.all(Array.from({ length: 5 }, () => migrate(database.url, folder)));
+    expect(results.map(({ functions }) => functions.length).sort()).toEqual([0, 0, 0, 0, 1]);
   });
 });
