@@ -11,7 +11,7 @@ BEGIN
   IF p_approved_until <= clock_timestamp() THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
   END IF;
-  INSERT INTO gateway.approval
+  INSERT INTO gateway.approval (gated_call_id, generation, approval_key, approved_at, approved_until, sealed_body, sealed_reference)
     VALUES (p_call, p_generation, p_approval_key, p_approved_at, p_approved_until, p_sealed_body, p_sealed_reference)
     ON CONFLICT (approval_key) DO NOTHING;
   IF NOT FOUND THEN

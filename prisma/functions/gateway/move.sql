@@ -3,8 +3,8 @@
 -- with a notice wait for each other, and calls are opened many at once.
 CREATE OR REPLACE FUNCTION gateway.move(p_call uuid, p_to text, p_cause text, p_reason text, p_retention_ms bigint)
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE v_version integer; v_task text; v_end boolean := p_to IN
-  ('executed','execution_error','outcome_unknown','denied','cancelled','failed');
+DECLARE v_version integer; v_task text;
+  v_end boolean := EXISTS (SELECT 1 FROM gateway.transition WHERE to_state = p_to AND is_end);
 BEGIN
   UPDATE gateway.gated_call SET state = p_to, reason = coalesce(p_reason, reason), state_version = state_version + 1,
     last_updated_at = clock_timestamp(), ended_at = CASE WHEN v_end THEN clock_timestamp() END,

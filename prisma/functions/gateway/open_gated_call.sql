@@ -38,9 +38,12 @@ BEGIN
     DELETE FROM gateway.gated_call WHERE id = v_id;
     RETURN;
   END IF;
-  INSERT INTO gateway.data_key VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
-  INSERT INTO gateway.call_binding VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool',
-    p ->> 'call_digest', p ->> 'tool_digest', p ->> 'requester_key', p ->> 'sealed_content', p ->> 'sealed_requester');
+  INSERT INTO gateway.data_key (gated_call_id, key_id, call_key, record_key)
+    VALUES (v_id, p ->> 'key_id', p ->> 'call_key', p ->> 'record_key');
+  INSERT INTO gateway.call_binding (gated_call_id, tool, upstream, upstream_tool, call_digest, tool_digest, requester_key,
+      sealed_content, sealed_requester)
+    VALUES (v_id, p ->> 'tool', p ->> 'upstream', p ->> 'upstream_tool', p ->> 'call_digest', p ->> 'tool_digest',
+      p ->> 'requester_key', p ->> 'sealed_content', p ->> 'sealed_requester');
   INSERT INTO gateway.decision (id, gated_call_id, generation, kind, reason, evaluation_id, call_digest, obligations, policy_version, policies)
     VALUES ((p ->> 'decision_id')::uuid, v_id, 1, 'requestable', p ->> 'decision_reason', p ->> 'evaluation_id',
       p ->> 'call_digest', p -> 'obligations', p ->> 'policy_version',

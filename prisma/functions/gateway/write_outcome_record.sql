@@ -30,7 +30,8 @@ BEGIN
         FROM gateway.call_result r WHERE r.gated_call_id = p_call),
     'transitions', (SELECT jsonb_agg(jsonb_build_object('seq', e.seq, 'to', e.to_state, 'cause', e.cause, 'at', e.at)
         ORDER BY e.seq) FROM gateway.call_event e WHERE e.gated_call_id = p_call))::text;
-  INSERT INTO gateway.outcome_record
+  INSERT INTO gateway.outcome_record (outcome_ref, gated_call_id, task_id, call_digest, tool, state, requester_key, body, digest,
+      recorded_at)
     VALUES (v_ref, p_call, c.task_id, b.call_digest, b.tool, c.state, b.requester_key, v_body,
             'sha-256:' || encode(sha256(convert_to(v_body, 'UTF8')), 'hex'), v_at);
 END $$;

@@ -9,17 +9,24 @@
 -- rest afterwards, and times are compared with now() (fixed for a statement) where an index is to be used.
 CREATE SCHEMA IF NOT EXISTS gateway;
 
+-- How a gated call may go from state to state. `is_end`: the state it comes to is an end. `guard_gated_call` holds every row to this table.
 CREATE TABLE gateway.transition (
   from_state text NOT NULL,
   to_state   text NOT NULL,
+  is_end     boolean NOT NULL,
   PRIMARY KEY (from_state, to_state)
 );
-INSERT INTO gateway.transition VALUES
-  ('preparing','pending'), ('preparing','denied'), ('preparing','cancelled'), ('preparing','failed'),
-  ('pending','granted'), ('pending','denied'), ('pending','cancelled'), ('pending','failed'),
-  ('input_required','granted'), ('input_required','denied'), ('input_required','cancelled'), ('input_required','failed'),
-  ('granted','pending'), ('granted','input_required'), ('granted','claimed'), ('granted','denied'), ('granted','cancelled'), ('granted','failed'),
-  ('claimed','executed'), ('claimed','execution_error'), ('claimed','outcome_unknown');
+CREATE INDEX transition_to_end ON gateway.transition (to_state) WHERE is_end;
+INSERT INTO gateway.transition (from_state, to_state, is_end) VALUES
+  ('preparing', 'pending', false),
+  ('preparing', 'denied', true), ('preparing', 'cancelled', true), ('preparing', 'failed', true),
+  ('pending', 'granted', false),
+  ('pending', 'denied', true), ('pending', 'cancelled', true), ('pending', 'failed', true),
+  ('input_required', 'granted', false),
+  ('input_required', 'denied', true), ('input_required', 'cancelled', true), ('input_required', 'failed', true),
+  ('granted', 'pending', false), ('granted', 'input_required', false), ('granted', 'claimed', false),
+  ('granted', 'denied', true), ('granted', 'cancelled', true), ('granted', 'failed', true),
+  ('claimed', 'executed', true), ('claimed', 'execution_error', true), ('claimed', 'outcome_unknown', true);
 
 CREATE TABLE gateway.gated_call (
   id                  uuid PRIMARY KEY,
@@ -61,8 +68,6 @@ CREATE TABLE gateway.gated_call (
   forgotten_at        timestamptz,
   CONSTRAINT gated_call_state_known CHECK (state IN ('preparing','pending','input_required','granted','claimed',
     'executed','execution_error','outcome_unknown','denied','cancelled','failed')),
-  CONSTRAINT gated_call_ended CHECK
-    ((state IN ('executed','execution_error','outcome_unknown','denied','cancelled','failed')) = (ended_at IS NOT NULL)),
   CONSTRAINT gated_call_unclaimed CHECK (state NOT IN ('denied','cancelled','failed') OR claim_id IS NULL),
   CONSTRAINT gated_call_claimed CHECK
     (state NOT IN ('claimed','executed','execution_error','outcome_unknown') OR claim_id IS NOT NULL),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../../apps/shared/config/package-root.ts';
-import { readFunctions } from '../../../../apps/shared/database/schema-files.ts';
+import { readFunctions, readMigrations } from '../../../../apps/shared/database/schema-files.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { functionsOf, rolesOf, tablesOf, transitionsOf } from '../../../support/schema-text.ts';
 
@@ -37,5 +37,14 @@ describe('a fresh install', () => {
     );
     const files = readFunctions(packagePath('prisma')).map(({ name }) => name);
     expect(rows.map(({ name }) => name).sort()).toEqual(files.sort());
+  });
+});
+
+describe('the files of the schema', () => {
+  it('name the columns wherever they insert', () => {
+    const files = [...readMigrations(packagePath('prisma')), ...readFunctions(packagePath('prisma'))];
+    const nameless = files.filter(({ script }) => /\bINSERT INTO [\w.]+\s+(VALUES|SELECT)\b/.test(script));
+    expect(nameless.map(({ name }) => name)).toEqual([]);
+    expect(files.some(({ script }) => script.includes('INSERT INTO'))).toBe(true);
   });
 });
