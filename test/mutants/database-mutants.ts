@@ -131,6 +131,6 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
     name: 'an end leaves no outcome record',
     checks: ['histories'],
-    inDatabase: change('move', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
+    inDatabase: change('transition', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
   },
 ];

@@ -79,7 +79,7 @@ describe('the enforcement role', () => {
     `UPDATE gateway.approval SET approved_until = now() + interval '1 year'`,
     'UPDATE gateway.data_key SET call_key = NULL',
     'ALTER TABLE gateway.gated_call DISABLE TRIGGER ALL',
-    `SELECT gateway.move(id, 'granted', 'x', NULL, 0) FROM gateway.gated_call`,
+    `SELECT gateway.transition(id, 'granted', 'x', NULL, 0) FROM gateway.gated_call`,
     `SELECT gateway.write_outcome_record(id) FROM gateway.gated_call`,
     'SELECT * FROM approvals.access_request',
     'SELECT * FROM pdp.evaluation',

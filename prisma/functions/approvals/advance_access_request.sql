@@ -9,7 +9,7 @@ BEGIN
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
   v_now := clock_timestamp();
   v_due := approvals.missing_reminder(r, v_now);
-  IF v_due IS NOT NULL THEN PERFORM approvals.tell(p_id, 'reminder', v_due); END IF;
+  IF v_due IS NOT NULL THEN PERFORM approvals.enqueue_notice(p_id, 'reminder', v_due); END IF;
   IF approvals.awaits_resolver(r) THEN RETURN 0; END IF;
   SELECT min(at) INTO v_next FROM approvals.reminders_of(r) AS at WHERE at > v_now;
   RETURN greatest(1, ceil(extract(epoch FROM least(r.expires_at, r.stage_ends_at, v_next) - v_now) * 1000));

@@ -6,5 +6,5 @@ BEGIN
     WHERE id = p_id AND callback_endpoint IS NOT NULL AND (callback_events IS NULL OR status = ANY (callback_events));
   IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
   PERFORM approvals.announce_bundle(bundle_id) FROM approvals.access_request WHERE id = p_id AND bundle_id IS NOT NULL;
-  PERFORM approvals.tell(p_id, 'ended', 1);
+  PERFORM approvals.enqueue_notice(p_id, 'ended', 1);
 END $$;

@@ -17,6 +17,6 @@ BEGIN
     FROM jsonb_populate_record(NULL::approvals.access_request, p) r
     ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN NULL; END IF;
-  PERFORM approvals.tell(p ->> 'id', 'opened', 1);
+  PERFORM approvals.enqueue_notice(p ->> 'id', 'opened', 1);
   RETURN v_expires;
 END $$;

@@ -3,5 +3,5 @@ CREATE OR REPLACE FUNCTION approvals.open_stage(p_id text, p_stage int, p_event 
 BEGIN
   UPDATE approvals.access_request SET stage = p_stage, stage_opened_at = clock_timestamp(),
     stage_ends_at = approvals.stage_end(stages -> p_stage - 1) WHERE id = p_id;
-  PERFORM approvals.tell(p_id, p_event, 1);
+  PERFORM approvals.enqueue_notice(p_id, p_event, 1);
 END $$;

@@ -23,7 +23,7 @@ BEGIN
     PERFORM pg_notify('gateway_task', c.task_id);
     RETURN c.state;
   END IF;
-  PERFORM gateway.move(p_call, 'granted', 'input_given', NULL, 0);
+  PERFORM gateway.transition(p_call, 'granted', 'input_given', NULL, 0);
   PERFORM gateway.enqueue('poke_workflow', p_call::text);
   RETURN 'granted';
 END $$;

@@ -23,6 +23,6 @@ BEGIN
   INSERT INTO gateway.question (key, gated_call_id, generation, form_digest, sealed_form, asked_at)
     SELECT q ->> 'key', p_call, p_generation, p ->> 'form_digest', q ->> 'sealed_form', v_now
     FROM jsonb_array_elements(p -> 'questions') AS q;
-  PERFORM gateway.move(p_call, 'input_required', 'input_needed', NULL, 0);
+  PERFORM gateway.transition(p_call, 'input_required', 'input_needed', NULL, 0);
   RETURN 'input_required';
 END $$;

@@ -25,7 +25,7 @@ BEGIN
     UPDATE gateway.gated_call SET request_deadline = p_expires_at WHERE id = p_call;
   END IF;
   IF c.state = 'preparing' THEN
-    PERFORM gateway.move(p_call, 'pending', 'submitted', NULL, 0);
+    PERFORM gateway.transition(p_call, 'pending', 'submitted', NULL, 0);
     PERFORM gateway.enqueue('start_workflow', p_call::text);
   END IF;
   -- Nothing will be told of a request that has ended already.

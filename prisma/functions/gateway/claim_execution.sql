@@ -26,6 +26,6 @@ BEGIN
     retain_until = greatest(retain_until, v_now + (p_execution_ms + p_retention_ms) * interval '1 ms') WHERE id = p_call;
   INSERT INTO gateway.execution_claim (gated_call_id, claim_id, generation, decision_id, claimed_at, timeline)
     VALUES (p_call, p_claim, p_generation, p_decision, v_now, gateway.timeline());
-  PERFORM gateway.move(p_call, 'claimed', 'claim', NULL, 0);
+  PERFORM gateway.transition(p_call, 'claimed', 'claim', NULL, 0);
   RETURN 'won';
 END $$;

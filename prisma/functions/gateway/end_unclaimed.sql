@@ -15,7 +15,7 @@ BEGIN
     IF v_state <> 'preparing' OR EXISTS (SELECT 1 FROM gateway.submission
         WHERE gated_call_id = p_call AND lease_until > clock_timestamp()) THEN RETURN v_state; END IF;
   END IF;
-  PERFORM gateway.move(p_call, p_to, p_cause, p_reason, p_retention_ms);
+  PERFORM gateway.transition(p_call, p_to, p_cause, p_reason, p_retention_ms);
   -- A decision can end the call from behind: it was asked for in one generation, and the request of the next is open.
   IF p_reason IN ('client_cancelled','abandoned','request_expired','restored')
      OR (p_cause = 're-evaluation' AND v_state NOT IN ('granted','input_required')) THEN

@@ -14,16 +14,16 @@ BEGIN
   ELSIF c.state = 'claimed' AND c.execution_deadline <= v_now THEN
     SELECT * INTO i FROM gateway.invocation WHERE gated_call_id = p_call;
     IF FOUND AND i.not_sent_at IS NULL THEN
-      PERFORM gateway.move(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
+      PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
       RETURN 'outcome_unknown';
     END IF;
     -- After a restore the permit may be among what was lost.
     IF gateway.fence_state() <> 'whole' THEN RETURN c.state; END IF;
     IF i.not_sent_at IS NULL AND gateway.is_of_earlier_timeline(p_call) THEN
-      PERFORM gateway.move(p_call, 'outcome_unknown', 'execution_deadline', 'restored', p_retention_ms);
+      PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'restored', p_retention_ms);
       RETURN 'outcome_unknown';
     END IF;
-    PERFORM gateway.move(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
+    PERFORM gateway.transition(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
     RETURN 'execution_error';
   END IF;
   RETURN c.state;

@@ -20,6 +20,6 @@ BEGIN
   -- A service may approve for years; what is granted now is not to wait for its execution that long.
   UPDATE gateway.gated_call SET approval_expires_at =
     least(p_approved_until, clock_timestamp() + p_use_ms * interval '1 ms') WHERE id = p_call;
-  PERFORM gateway.move(p_call, 'granted', 'grant', NULL, 0);
+  PERFORM gateway.transition(p_call, 'granted', 'grant', NULL, 0);
   RETURN 'granted';
 END $$;

@@ -18,6 +18,6 @@ BEGIN
       p ->> 'submission_endpoint', p ->> 'sealed_body');
   UPDATE gateway.gated_call SET generation = p_generation + 1, approval_expires_at = NULL,
     request_deadline = latest_deadline, look_at = clock_timestamp() WHERE id = p_call;
-  PERFORM gateway.move(p_call, 'pending', 'requested_again', NULL, 0);
+  PERFORM gateway.transition(p_call, 'pending', 'requested_again', NULL, 0);
   RETURN 'pending';
 END $$;

@@ -20,12 +20,12 @@ BEGIN
   END IF;
   IF p_cause = 'not_sent' THEN
     UPDATE gateway.invocation SET not_sent_at = clock_timestamp() WHERE gated_call_id = p_call;
-    PERFORM gateway.move(p_call, 'execution_error', 'not_sent', 'not_sent', p_retention_ms);
+    PERFORM gateway.transition(p_call, 'execution_error', 'not_sent', 'not_sent', p_retention_ms);
     RETURN 'execution_error';
   END IF;
   INSERT INTO gateway.call_result (gated_call_id, is_error, sealed_result, result_digest)
     VALUES (p_call, p_is_error, p_sealed_result, p_result_digest);
   v_state := CASE WHEN p_is_error THEN 'execution_error' ELSE 'executed' END;
-  PERFORM gateway.move(p_call, v_state, p_cause, NULL, p_retention_ms);
+  PERFORM gateway.transition(p_call, v_state, p_cause, NULL, p_retention_ms);
   RETURN v_state;
 END $$;

@@ -1,6 +1,6 @@
--- Notes what there is to tell of a request whose row the caller has locked, once, and has it sent where somebody is told.
--- What moved the request wakes its workflow, which looks then what is next.
-CREATE OR REPLACE FUNCTION approvals.tell(p_id text, p_event text, p_number int) RETURNS void LANGUAGE plpgsql AS $$
+-- Records, once, an event of a request whose row the caller has locked, and queues a notification where a receiver is configured.
+-- An event that changed the request also queues a signal to its workflow, which then reads what is next.
+CREATE OR REPLACE FUNCTION approvals.enqueue_notice(p_id text, p_event text, p_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_notice bigint; v_wakes boolean;
 BEGIN
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;

@@ -1,7 +1,7 @@
--- Changes the state of a call whose row the caller has locked, with its event and, at an end, its outcome record. Whoever
--- subscribed to the task hears of it on commit. Nobody has before its handle is given out, so the way there is silent: commits
--- with a notice wait for each other, and calls are opened many at once.
-CREATE OR REPLACE FUNCTION gateway.move(p_call uuid, p_to text, p_cause text, p_reason text, p_retention_ms bigint)
+-- Changes the state of a call whose row the caller has locked, with its event and, at an end, its outcome record. On commit, gateways
+-- with a subscription to the task are notified. No client can have one before the handle is given out, so the transition to `pending` is
+-- silent: commits with a notification wait for each other, and many calls are opened at once.
+CREATE OR REPLACE FUNCTION gateway.transition(p_call uuid, p_to text, p_cause text, p_reason text, p_retention_ms bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_version integer; v_task text;
   v_end boolean := EXISTS (SELECT 1 FROM gateway.transition WHERE to_state = p_to AND is_end);
