@@ -97,12 +97,12 @@ function reading(query: Query) {
 
 function changing(query: Query) {
   return {
-    create: (request: NewAccessRequest) =>
-      one(
-        query<Created>('create', 'SELECT * FROM approvals.create_access_request($1)', [
-          JSON.stringify(newRow(request)),
-        ]),
-      ),
+    create: (request: NewAccessRequest) => {
+      const row = newRow(request);
+      const parameters = { ...row, stages: JSON.stringify(row.stages) };
+      const { text, values } = functionCall('approvals.create_access_request', parameters);
+      return one(query<Created>('create', `SELECT * FROM ${text}`, values));
+    },
 
     castVote: (vote: NewVote) =>
       outcomeOf<VoteOutcome>(query, {

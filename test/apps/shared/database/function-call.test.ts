@@ -32,3 +32,18 @@ describe('a call of a function of the database', () => {
     await expect(answer({ many: [], one: 1 })).rejects.toMatchObject(UNDEFINED_FUNCTION);
   });
 });
+
+it('a bundle takes no item with a member that an item cannot have', async () => {
+  const { text, values } = functionCall('approvals.create_bundle', {
+    id: 'bundle',
+    client_id: 'client',
+    submitted_by: 'client',
+    idempotency_key: 'key',
+    body_digest: 'digest',
+    callback_endpoint: null,
+    callback_state: null,
+    callback_events: null,
+    items: JSON.stringify([{ id: 'item', position: 1, digest: 'for body_digest' }]),
+  });
+  await expect(db.pool.query(`SELECT ${text}`, values)).rejects.toMatchObject({ code: '22023' });
+});

@@ -41,6 +41,11 @@ describe('a fresh install', () => {
 });
 
 describe('the files of the schema', () => {
+  it('give every value a parameter of its own, and none a document of parameters', () => {
+    const files = readFunctions(packagePath('prisma'));
+    expect(files.filter(({ script }) => /\bp jsonb\b/.test(script)).map(({ name }) => name)).toEqual([]);
+  });
+
   it('name the columns wherever they insert', () => {
     const files = [...readMigrations(packagePath('prisma')), ...readFunctions(packagePath('prisma'))];
     const nameless = files.filter(({ script }) => /\bINSERT INTO [\w.]+\s+(VALUES|SELECT)\b/.test(script));
