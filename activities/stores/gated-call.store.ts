@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { functionCall } from '../../apps/shared/database/function-call.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { newTrace } from '../../apps/shared/log-scope.ts';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
-import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { requestRefOf, taskIdOf } from './handles.ts';
@@ -18,7 +18,7 @@ import { expire, stateAfter } from './step-context.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
-export interface GatedCallOptions {
+export interface GatedCallOptions extends Timing {
   readonly seals: Seals;
   readonly requestTtlMs: number;
   /** From the opening to the first look for a resolution of which no word came. */
@@ -64,9 +64,6 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   };
 }
 
-/** A caller waits for this. Whoever is told to try again joins what was opened. */
-const OPEN_WITHIN_MS = 5_000;
-
 async function open(
   pool: Pool,
   options: GatedCallOptions,
@@ -105,9 +102,9 @@ async function open(
     submission_id: randomUUID(),
     idempotency_key: submission.idempotencyKey,
     submission_endpoint: submission.endpoint,
-    lease_ms: SUBMISSION_LEASE_MS,
+    lease_ms: options.limits.submissionLeaseMs,
   };
-  const row = await openOnce(pool, { parameters, redemption }, signal);
+  const row = await openOnce(pool, options, { parameters, redemption, signal });
   if (row === undefined) return { kind: 'unwanted' };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
   if (kind === 'too_many' || kind === 'gone' || kind === 'unwanted' || kind === 'late') return { kind };
@@ -144,7 +141,7 @@ async function findOpen(
   const parameters = { id: randomUUID(), owner_key, dedup_key, ...unreadOf(options, true, waitedMs) };
   const { text, values } = functionCall('gateway.take_unread', parameters);
   const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', `SELECT * FROM ${text}`, values);
-  const [unread] = await persist(take, OPEN_WITHIN_MS);
+  const [unread] = await persist(take, options.limits.callOpeningMs, options.clock);
   return unread && { kind: 'unread' as const, gatedCallId: unread.gated_call_id, taskId: unread.task_id };
 }
 
@@ -169,11 +166,11 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Open
  */
 async function openOnce(
   pool: Pool,
-  { parameters, redemption }: { parameters: { readonly id: string }; redemption: Redemption | undefined },
-  signal: AbortSignal | undefined,
+  { clock, limits }: Timing,
+  { parameters, redemption, signal }: OnceOpened,
 ): Promise<OpenedRow | undefined> {
   let wasLost = false;
-  return persist(async () => {
+  const attempt = async () => {
     const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
     wasLost = true;
     if (mine !== undefined || signal?.aborted) return mine;
@@ -183,7 +180,14 @@ async function openOnce(
         ? ['open-gated-call', functionCall('gateway.open_gated_call', parameters)]
         : ['redeem-state', functionCall('gateway.redeem_state', { nonce, expires_at, ...parameters })];
     return queryOne<OpenedRow>(pool, statement, `SELECT * FROM ${text}`, values);
-  }, OPEN_WITHIN_MS);
+  };
+  return persist(attempt, limits.callOpeningMs, clock);
+}
+
+interface OnceOpened {
+  readonly parameters: { readonly id: string };
+  readonly redemption: Redemption | undefined;
+  readonly signal: AbortSignal | undefined;
 }
 
 const FIND_OPEN =

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { limitsOf } from '../../shared/limits.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
 import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
@@ -24,7 +25,8 @@ export function migrateCommand(io: Io): Command {
 }
 
 async function apply(io: Io, url: string, options: MigrateOptions): Promise<void> {
-  const result = await migrate(url);
+  // Databases are migrated where there is no configuration yet.
+  const result = await migrate(url, limitsOf({ timeLimitFactor: 1 }));
   const { applied, unknown, functions, renewedRights } = result;
   if (options.json) return io.out(json(result));
   if (renewedRights)

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { packagePath } from '../config/package-root.ts';
 import { errorCode } from '../error-code.ts';
+import type { Limits } from '../limits.ts';
 import { applyFunctions, differingFunctions, lacksRights, readProgram, renewRights } from './functions.ts';
 import { readMigrations, runScript, type SchemaFile } from './schema-files.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;
-const LOCK_WAIT_SECONDS = 120;
 const UNDEFINED_TABLE = '42P01';
 const NO_TRANSACTION = /^--\s*migrate:no-transaction\b/m;
 
@@ -52,13 +52,17 @@ export interface MigrationResult {
  * Throws, with the database unchanged, when a migration that was applied has been edited since, when one is recorded
  * as failed, and when one or a function fails now (the migrations before it stay applied).
  */
-export async function migrate(databaseUrl: string, folder = packagePath('prisma')): Promise<MigrationResult> {
+export async function migrate(
+  databaseUrl: string,
+  limits: Limits,
+  folder = packagePath('prisma'),
+): Promise<MigrationResult> {
   const migrations = readMigrations(folder);
   const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await lock(client);
+    await lock(client, limits);
     await client.query(RECORDS);
     const { rows } = await client.query<MigrationRecord>(READ_RECORDS);
     refuseFailed(rows);
@@ -139,15 +143,15 @@ async function functionsOtherThan(client: Client, files: readonly SchemaFile[]):
   }
 }
 
-async function lock(client: Client): Promise<void> {
+async function lock(client: Client, { migrationLockMs }: Limits): Promise<void> {
   try {
-    await client.query(`SET lock_timeout = '${LOCK_WAIT_SECONDS}s'`);
+    await client.query(`SET lock_timeout = ${migrationLockMs}`);
     await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK]);
     await client.query('SET lock_timeout = 0');
   } catch (error) {
     if (errorCode(error) !== '55P03') throw error;
     throw new Error(
-      `another process has been migrating this database for ${LOCK_WAIT_SECONDS} seconds; wait for it and start again`,
+      `another process has been migrating this database for ${migrationLockMs / 1_000} seconds; wait for it and start again`,
       { cause: error },
     );
   }
@@ -176,7 +180,8 @@ function refuseEdited(records: readonly MigrationRecord[], migrations: readonly 
 
 async function apply(client: Client, migration: SchemaFile): Promise<void> {
   const { name, script, checksum } = migration;
-  const startedAt = new Date();
+  const started = await client.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+  const startedAt = started.rows[0]?.at;
   const inTransaction = !NO_TRANSACTION.test(script);
   try {
     if (inTransaction) await client.query('BEGIN');
