@@ -233,11 +233,13 @@ CREATE TABLE gateway.epoch (
   timeline     integer,
   CHECK (NOT frozen OR found IS NOT NULL)
 );
--- Below a savepoint, since what is written there takes a transaction number of its own: so the transaction of the next migration
--- is no neighbour of this one.
-SAVEPOINT next_number;
-INSERT INTO gateway.epoch DEFAULT VALUES;
-RELEASE SAVEPOINT next_number;
+-- A block that handles an error writes under a transaction number of its own: so the transaction of the next migration is no
+-- neighbour of this one. SAVEPOINT would do the same, but Prisma's engine sends this file without BEGIN.
+DO $$
+BEGIN
+  INSERT INTO gateway.epoch DEFAULT VALUES;
+EXCEPTION WHEN unique_violation THEN RAISE;
+END $$;
 
 -- Each row names the transaction and the database that wrote it. PostgreSQL keeps with every row which transaction did, and
 -- freezing, vacuum, pg_upgrade and a failover leave that as it is. A load of rows from elsewhere (pg_restore, COPY, logical

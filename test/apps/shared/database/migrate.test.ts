@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { packagePath } from '../../../../apps/shared/config/package-root.ts';
 import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
+import { readMigrations } from '../../../../apps/shared/database/schema-files.ts';
 import { createEmptyDatabase } from '../../../support/database.ts';
 import { ORDINARY_LIMITS } from '../../../support/time.ts';
 
@@ -54,6 +55,20 @@ describe('migrate', () => {
       await rows("SELECT 1 FROM pg_tables WHERE schemaname = 'gateway' AND tablename = 'gated_call'"),
     ).toHaveLength(1);
     expect(await migrate(database.url, ORDINARY_LIMITS, folder)).toEqual(NOTHING);
+  });
+
+  it("goes on from this package's migrations as Prisma's engine applies them: each is one message, in no transaction", async () => {
+    await migrate(database.url, ORDINARY_LIMITS, folder);
+    for (const { name, script, checksum } of readMigrations(packagePath('prisma'))) {
+      await rows(script);
+      await rows(`INSERT INTO "_prisma_migrations" (id, checksum, migration_name, finished_at)
+        VALUES (gen_random_uuid(), '${checksum}', '${name}', now())`);
+    }
+    const result = await migrate(database.url, ORDINARY_LIMITS);
+    expect(result).toMatchObject({ applied: [], unknown: [] });
+    expect(result.functions).toContain('gateway/claim_execution');
+    expect(await rows('SELECT gateway.fence_state() AS state')).toEqual([{ state: 'whole' }]);
+    expect(await rows('SELECT max(stamped_by::text::bigint) - min(stamped_by::text::bigint) > 1 AS apart FROM gateway.fence')).toEqual([{ apart: true }]);
   });
 
   it('records what it applied the way Prisma does', async () => {
