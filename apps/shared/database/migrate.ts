@@ -46,8 +46,8 @@ export interface MigrationResult {
  * Brings a database to the version in `folder`. First it applies what is missing of the migrations (`migrations/`, in Prisma's
  * layout), in the records and under the lock that `prisma migrate` uses, so that both accept each other's work. Each migration
  * and its record are one transaction, unless the script says `-- migrate:no-transaction`. Then it makes the functions and rights of the
- * database those of this version (`functions/`, `rights.sql`), in one transaction, unless a newer version migrated the database.
- * Several processes may do this at once: one works, the others wait.
+ * database those of this version (`functions/`, `rights.sql`), in one transaction. It leaves them alone where the database has a migration
+ * that this version does not know, which a newer version applied. Several processes may do this at once: one works, the others wait.
  *
  * Throws, with the database unchanged, when a migration that was applied has been edited since, when one is recorded
  * as failed, and when one or a function fails now (the migrations before it stay applied).

@@ -68,7 +68,11 @@ describe('migrate', () => {
     expect(result).toMatchObject({ applied: [], unknown: [] });
     expect(result.functions).toContain('gateway/claim_execution');
     expect(await rows('SELECT gateway.fence_state() AS state')).toEqual([{ state: 'whole' }]);
-    expect(await rows('SELECT max(stamped_by::text::bigint) - min(stamped_by::text::bigint) > 1 AS apart FROM gateway.fence')).toEqual([{ apart: true }]);
+    expect(
+      await rows(
+        'SELECT max(stamped_by::text::bigint) - min(stamped_by::text::bigint) > 1 AS apart FROM gateway.fence',
+      ),
+    ).toEqual([{ apart: true }]);
   });
 
   it('records what it applied the way Prisma does', async () => {
@@ -201,7 +205,7 @@ describe('the functions', () => {
   });
 
   it('are made again when they are gone, and left alone where a newer version migrated the database', async () => {
-    write('1_one', 'CREATE TABLE one (id int);');
+    write('1_one', '-- Newer functions.');
     writeFunction('f', returning(1));
     await migrate(database.url, ORDINARY_LIMITS, folder);
     await rows('DROP FUNCTION f');
