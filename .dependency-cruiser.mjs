@@ -26,12 +26,15 @@ export default {
     {
       name: 'activities-import-inwards',
       comment:
-        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, and which call log lines are about; never an app.',
+        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, which call log lines are about, and how a function of the database is called; never an app.',
       severity: 'error',
       from: { path: '^activities/' },
       to: {
         path: '^(apps|workflows)/',
-        pathNot: ['^workflows/(domain/|activity-ports[.]ts$)', '^apps/shared/(log-scope|clock|limits)[.]ts$'],
+        pathNot: [
+          '^workflows/(domain/|activity-ports[.]ts$)',
+          '^apps/shared/(log-scope|clock|limits|database/function-call)[.]ts$',
+        ],
       },
     },
     {

@@ -10,7 +10,7 @@ export interface Planted {
 
 const SOON = `clock_timestamp() + interval '1 h'`;
 const LONG_AGO = `clock_timestamp() - interval '1 h'`;
-const KEEP_NO_CHECKS = ['state_known', 'ended', 'unclaimed', 'claimed'].map(
+const KEEP_NO_CHECKS = ['state_known', 'unclaimed', 'claimed'].map(
   (name) => `ALTER TABLE gateway.gated_call DROP CONSTRAINT gated_call_${name}`,
 );
 const without = (table: string, constraint: string) => `ALTER TABLE ${table} DROP CONSTRAINT ${constraint} CASCADE`;
