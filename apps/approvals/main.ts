@@ -8,12 +8,12 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
-import { given, runDeployable } from '../shared/deployable.ts';
+import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
-import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
+import { startOutbox } from '../shared/outbox.ts';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
@@ -21,14 +21,14 @@ import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
-import { startExpiry } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
+import { startAskingResolvers } from './jobs/ask-resolvers.ts';
+import { startCarryingOutDue } from './jobs/carry-out-due.ts';
 import { standIns, type StandIns } from './stand-ins.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
 import { createNotificationSender } from './notifications/send-notification.ts';
-import { startPace } from './pace.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { createConsult } from './resolvers/consult.ts';
 import { configuredResolvers } from './resolvers/resolvers.ts';
@@ -55,7 +55,6 @@ export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 export interface ApprovalsDeps {
   readonly log: Logger;
   readonly databaseUrl: string;
-  readonly temporalAddress: string;
 }
 
 interface Parts {
@@ -70,13 +69,13 @@ interface Parts {
 }
 
 /**
- * Starts the access request service with its inbox on `config.host` and `config.approvals.port`, whether the engine at
- * `temporalAddress` answers or not. Rejects with the listen error when the port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
+ * port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
  */
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { log, databaseUrl, temporalAddress }: ApprovalsDeps,
+  { log, databaseUrl }: ApprovalsDeps,
 ): Promise<Running> {
   const pool = createPool(databaseUrl, {
     applicationName: 'countersign approvals',
@@ -95,7 +94,6 @@ export async function startApprovals(
   };
   try {
     const parts = { ...createParts(pool, config, log), clients: await clientsOf(config, secrets) };
-    const { store } = parts;
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, { ...parts, signIn })),
       signIn: signIn.handlers,
@@ -107,12 +105,9 @@ export async function startApprovals(
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
     const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, log));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
-    const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
-    const temporal = { ...config.temporal, address: temporalAddress };
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config) });
-    const pace = startPace({ temporal, reconcileIntervalMs, store, consult, log });
-    running.push(pace);
-    running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
+    running.push(await startAskingResolvers({ pool, databaseUrl, consult, log }));
+    running.push(await startMessages({ pool, databaseUrl, config, ...parts }));
   } catch (error) {
     await stop();
     throw error;
@@ -121,9 +116,9 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-/** What is due by the clock alone, and needs no engine. */
+/** What is due by the clock alone. */
 const startSweeps = ({ store, log }: Pick<Parts, 'store' | 'log'>): Running[] => [
-  startExpiry({ store, log }),
+  startCarryingOutDue({ store, log }),
   startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), log }),
 ];
 
@@ -189,12 +184,11 @@ type MessageParts = Parts & {
   readonly pool: Parameters<typeof startOutbox>[0]['pool'];
   readonly databaseUrl: string;
   readonly config: Config;
-  readonly wake: OutboxHandler;
 };
 
-/** What leaves the service: to enforcement points, to people, and to the engine. */
+/** What the service tells: enforcement points and people. */
 async function startMessages(parts: MessageParts): Promise<Running> {
-  const { pool, databaseUrl, config, store, clients, wake, log } = parts;
+  const { pool, databaseUrl, config, store, clients, log } = parts;
   return startOutbox({
     pool,
     listenUrl: databaseUrl,
@@ -213,7 +207,6 @@ async function startMessages(parts: MessageParts): Promise<Running> {
         inboxUrl: config.urls.approvals,
         log,
       }),
-      wake,
     },
     concurrency: MESSAGES_AT_ONCE,
     log,
@@ -228,8 +221,5 @@ async function notified(settings: Config['approvals']['notifications']) {
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => {
-    const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-    return startApprovals(config, secrets, { ...deps, temporalAddress });
-  });
+  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => startApprovals(config, secrets, deps));
 }

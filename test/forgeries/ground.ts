@@ -99,7 +99,7 @@ export async function startGround(): Promise<Ground> {
   };
   try {
     running.push(await startPdp(config, secrets, deps));
-    running.push(await startApprovals(config, secrets, { ...deps, temporalAddress: '127.0.0.1:1' }));
+    running.push(await startApprovals(config, secrets, deps));
     running.push(await startGateway({ ...config, mcpServers: {} }, secrets, deps));
   } catch (error) {
     await stop();

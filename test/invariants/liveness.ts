@@ -28,7 +28,8 @@ export const LIVENESS: readonly Invariant[] = [
     name: 'what is to be done outside gets done',
     needs: 'quietForMs',
     sql: `SELECT 'gateway' AS outbox, id, kind FROM gateway.outbox WHERE available_at < (SELECT since FROM quiet)
-      UNION ALL SELECT 'approvals', id, kind FROM approvals.outbox WHERE available_at < (SELECT since FROM quiet)`,
+      UNION ALL SELECT 'approvals', id, kind FROM approvals.outbox WHERE available_at < (SELECT since FROM quiet)
+      UNION ALL SELECT 'questions', id, kind FROM approvals.question_outbox WHERE available_at < (SELECT since FROM quiet)`,
   },
   {
     name: 'what is to be done outside is about a call that is there',

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createSignedPost, isTaken } from './signed-post.ts';
@@ -16,13 +15,13 @@ export interface CallbackOptions {
  * callback is recognised as the same. Throws when the receiver did not take it; the outbox then tries again.
  * @see ARAP, Callback Completion
  */
-export function createCallbackSender({ store, clients, statusEndpointOf, log }: CallbackOptions): OutboxHandler {
+export function createCallbackSender({ store, clients, statusEndpointOf, log }: CallbackOptions) {
   const senders = new Map(
     clients.flatMap(({ name, callbacks }) =>
       callbacks === undefined ? [] : [[name, { ...callbacks, post: createSignedPost(callbacks) }]],
     ),
   );
-  return async (requestId) => {
+  return async (requestId: string): Promise<void> => {
     const callback = await store.callbackOf(requestId);
     if (callback === undefined) return;
     const { endpoint, state, status, endedAt, client } = callback;

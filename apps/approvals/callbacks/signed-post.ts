@@ -28,14 +28,18 @@ export function createSignedPost(sender: Sender): SignedPost {
   };
 }
 
-/** As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said. */
+/**
+ * As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said; and
+ * when `stopping` aborts.
+ */
 export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number; maxAnswerBytes: number }) {
   const send = createSend(sender, limits);
   return async (
     endpoint: string,
     message: Message,
+    stopping: AbortSignal,
   ): Promise<{ status: number; type: string | undefined; text: string }> => {
-    const { statusCode, headers, body } = await send(endpoint, message);
+    const { statusCode, headers, body } = await send(endpoint, message, stopping);
     return { status: statusCode, type: headers['content-type']?.toString(), text: await body.text() };
   };
 }
@@ -43,10 +47,11 @@ export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number
 function createSend({ secret, networks }: Sender, limits: { timeoutMs: number; maxAnswerBytes?: number }) {
   const webhook = new Webhook(secret);
   const guard = createGuardedAgent(networks, { maxAnswerBytes: limits.maxAnswerBytes });
-  return (endpoint: string, message: Message) => {
+  return (endpoint: string, message: Message, stopping?: AbortSignal) => {
     guard.check(endpoint);
     const headers = signedHeaders(webhook, message);
-    const signal = AbortSignal.timeout(limits.timeoutMs);
+    const timeout = AbortSignal.timeout(limits.timeoutMs);
+    const signal = stopping === undefined ? timeout : AbortSignal.any([timeout, stopping]);
     const { body } = message;
     return request(endpoint, { method: 'POST', headers, body, signal, dispatcher: guard.agent });
   };
