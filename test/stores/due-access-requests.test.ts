@@ -146,8 +146,8 @@ describe('what is due of an access request', () => {
       await other.query('BEGIN');
       await other.query('SELECT FROM approvals.access_request WHERE id = $1 FOR UPDATE', [id]);
       expect([await carryOut(), await notices(id)]).toEqual([0, []]);
-      await other.query('ROLLBACK');
     } finally {
+      await other.query('ROLLBACK');
       other.release();
     }
     expect([await carryOut(), (await notices(id)).length]).toEqual([1, 1]);
@@ -165,8 +165,8 @@ describe('what is due of an access request', () => {
       const before = await rowsRead(connection);
       expect((await connection.query('SELECT approvals.carry_out_due(100) AS count')).rows).toEqual([{ count: 1 }]);
       expect((await rowsRead(connection)) - before).toBeLessThan(50);
-      await connection.query('COMMIT');
     } finally {
+      await connection.query('COMMIT');
       connection.release();
     }
     expect(await notices(id)).toHaveLength(1);

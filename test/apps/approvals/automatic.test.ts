@@ -178,6 +178,17 @@ describe('an automatic resolver', () => {
     expect(service.log).toContain('in networks of the notifications or the resolver');
   });
 
+  it('is asked again, in the same words, when the service stops before it answers', async () => {
+    const { id } = await open('alone', () => undefined);
+    await waitFor(() => engine.asked(id).length === 1);
+    engine.replies['risk'] = { verdict: 'approve' };
+    await service.restart();
+    await ended(id, 'approved');
+    const [first, ...more] = engine.asked(id).map(({ headers, body }) => [headers['webhook-id'], body]);
+    expect(more).toEqual([first]);
+    expect((await recordOf(id)).answers).toEqual([expect.objectContaining({ verdict: 'approve' })]);
+  });
+
   it('delays no callback while it is silent, however many questions it has', async () => {
     const asked: ServerResponse[] = [];
     const silent = await Promise.all(
