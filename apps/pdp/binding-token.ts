@@ -67,15 +67,15 @@ export interface BoundDenial {
 /** What of it is signed: the request is there by its hash, and by the inline copies where there are any. */
 export type SignedDenial = Omit<BoundDenial, 'request' | 'policyVersion'>;
 
-/** Fixes what a denial binds and how long it can be answered. Throws a `RangeError` when the request has no canonical form. */
+/** Fixes what a denial binds and how long it can be answered. `now`: milliseconds since 1970. Throws a `RangeError` when the request has no canonical form. */
 export function bindDenial(
   denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'policyVersion'>,
-  ttlSeconds: number,
+  { ttlSeconds, now }: { readonly ttlSeconds: number; readonly now: number },
 ): BoundDenial {
   const members = bindingMembers(denial.request);
   const bound = boundParts(denial.request, members);
   const text = canonicalJson(bound);
-  const evaluatedAt = new Date();
+  const evaluatedAt = new Date(now);
   return {
     ...denial,
     evaluationId: `eval_${randomUUID()}`,

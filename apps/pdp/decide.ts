@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
+import type { Clock } from '../shared/clock.ts';
 import { bindDenial, type SignBindingToken } from './binding-token.ts';
 import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
 import type { PolicyAnswer, Requestable } from './cedar/requestable.ts';
@@ -41,6 +42,7 @@ export interface DecideWith {
   /** Where it says from which catalogs values are chosen; undefined when none are. Of no use without the schema. */
   readonly requestCatalogsUrl: (template: string, evaluationId: string) => string | undefined;
   readonly denialTtlSeconds: number;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Adds what an answer rests on. */
   readonly stamp?: (body: DecisionBody, of: Pick<Decided, 'answer' | 'requester'>) => DecisionBody;
@@ -175,8 +177,8 @@ async function makeOffer(
   asked: Asked,
 ): Promise<Record<string, unknown> | undefined> {
   try {
-    const { policyVersion, denialTtlSeconds } = deps;
-    const denial = bindDenial({ ...asked, offer: answer, policyVersion }, denialTtlSeconds);
+    const { policyVersion, denialTtlSeconds: ttlSeconds, clock } = deps;
+    const denial = bindDenial({ ...asked, offer: answer, policyVersion }, { ttlSeconds, now: clock.now() });
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
     const display = {
       ...(answer.title && { title: answer.title }),

@@ -2,6 +2,7 @@ import { closeSync, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { destination, type Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Decided } from './decide.ts';
 
 /** A file that gets one line of JSON for every decision, so that changed policies can be tried on real calls. */
@@ -36,7 +37,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
 
 /** Throws `ERR_CONFIG_INVALID` when the file cannot be written at the start. */
-export function openDecisionLog(file: string, log: Logger): DecisionLog {
+export function openDecisionLog(file: string, { clock, log }: { clock: Clock; log: Logger }): DecisionLog {
   claim(file);
   // With `minLength` 0 nothing that waits would ever be written again once so much waits that all else is left out.
   const stream = destination({ dest: file, sync: false, mode: OWNER_ONLY, minLength: 1, maxLength: MAX_WAITING_BYTES });
@@ -58,7 +59,10 @@ export function openDecisionLog(file: string, log: Logger): DecisionLog {
     lost = 0;
   });
   return {
-    note: (policyVersion, decided) => void stream.write(`${JSON.stringify(lineOf(policyVersion, decided))}\n`),
+    note(policyVersion, decided) {
+      const line = lineOf(policyVersion, decided, new Date(clock.now()));
+      stream.write(`${JSON.stringify(line)}\n`);
+    },
     reopen: () => stream.reopen(),
     close: async () => {
       await new Promise<void>((resolve) => {
@@ -72,9 +76,9 @@ export function openDecisionLog(file: string, log: Logger): DecisionLog {
   };
 }
 
-function lineOf(policyVersion: string, { request, requester, answer, approvedFor }: Decided): DecisionLine {
+function lineOf(policyVersion: string, { request, requester, answer, approvedFor }: Decided, at: Date): DecisionLine {
   return {
-    time: new Date().toISOString(),
+    time: at.toISOString(),
     policy_version: policyVersion,
     requester,
     request: { ...request },

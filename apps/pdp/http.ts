@@ -15,10 +15,11 @@ import { bodyFaultOf } from '../shared/http/body-fault.ts';
 import { refuseUnfaithfulOfService } from '../shared/http/faithful-json.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { traced } from '../shared/http/traced.ts';
+import type { Timing } from '../shared/limits.ts';
 import { decideBatch } from './batch.ts';
 import type { WithPolicies } from './decide-in-force.ts';
 import type { EnforcementPoint } from './enforcement-points.ts';
-import { TooMany, type Limits } from './limits.ts';
+import { TooMany, type RequestRates } from './limits.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
 import { RECORDED_DENIALS_PATH } from './recorded-denials.ts';
 import { REQUEST_CATALOGS_PATH, type RequestCatalogs } from './request-catalogs.ts';
@@ -27,7 +28,7 @@ import { BadRequest, readBatch, readEvaluation } from './requests.ts';
 import { readSearch, SEARCH_KINDS } from './search/search-requests.ts';
 import { whenAllIsRead } from './turn.ts';
 
-export interface PdpHttp {
+export interface PdpHttp extends Timing {
   /** Does what one HTTP request wants with the policies in force, of which none changes meanwhile. */
   readonly withPolicies: WithPolicies;
   /** What operators may know of it beside that it runs. */
@@ -44,7 +45,7 @@ export interface PdpHttp {
   readonly url: string;
   /** Who may ask, each by the name that denials and approvals are bound to. */
   readonly enforcementPoints: readonly EnforcementPoint[];
-  readonly limits: Limits;
+  readonly rates: RequestRates;
   readonly maxBatchEntries: number;
   readonly maxBodyBytes: number;
   readonly log: Logger;
@@ -58,7 +59,7 @@ export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders(), identify, traced);
-  app.use(healthRouter(http.problems ?? (async () => []), http.status));
+  app.use(healthRouter(http.problems ?? (async () => []), http, http.status));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });
@@ -89,10 +90,10 @@ function createDocuments(http: PdpHttp): express.Router {
 }
 
 function createApi(http: PdpHttp): express.Router {
-  const { withPolicies, limits } = http;
+  const { withPolicies, rates } = http;
   const guarded = [
     authenticate(http),
-    limits.admit,
+    rates.admit,
     requireJson,
     express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithfulOfService }),
   ];
@@ -111,7 +112,7 @@ function createApi(http: PdpHttp): express.Router {
   post(EVALUATIONS_PATH, async (body, requester) => {
     const batch = readBatch(body, http.maxBatchEntries);
     if (!batch) return await evaluate(body, requester);
-    await limits.charge(requester, batch.entries.length - 1);
+    await rates.charge(requester, batch.entries.length - 1);
     return await withPolicies(({ decide }) => decideBatch(batch, (request) => decide(request, requester)));
   });
   for (const kind of SEARCH_KINDS)

@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/foreign-pdp.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -10,6 +11,7 @@ import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { limitsOf, type Timing } from '../shared/limits.ts';
 import { createBindingTokenSigner } from './binding-token.ts';
 import { createApprovalVerifier } from './cedar/facts.ts';
 import { openDecisionLog } from './decision-log.ts';
@@ -35,7 +37,6 @@ export { shortVersion, type PolicyPlaces } from './versions/version.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
-const KEYS_TIMEOUT_MS = 2_000;
 /** All that this part may know: neither side's other keys and tokens. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
@@ -43,19 +44,20 @@ const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 const KEYS_KEPT_MS = 300_000;
 
 /** The keys that approvals are signed with. For one that is unknown they are read anew, at most twice a minute (ARAP-DIS-09). */
-const approvalKeys = ({ approvals }: Config['keyUrls']) =>
+const approvalKeys = ({ approvals }: Config['keyUrls'], { approvalKeysMs }: Timing['limits']) =>
   createRemoteJWKSet(new URL(approvals), {
-    timeoutDuration: KEYS_TIMEOUT_MS,
+    timeoutDuration: approvalKeysMs,
     cacheMaxAge: KEYS_KEPT_MS,
   });
 
 /** How approvals are believed: signed by the access request service, and not taken back by it since. */
-function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
+function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey, time: Timing) {
   const issuer = urls.accessRequests;
-  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys });
+  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys, ...time });
   return createApprovalVerifier({
     issuers: new Map([[issuer, keys]]),
     audience: urls.pdp,
+    clock: time.clock,
     revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
   });
 }
@@ -63,11 +65,12 @@ function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
 const bindingTokenSigner = ({ urls }: Config, key: Secrets['pdpSigningKey']) =>
   createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
 
-const ownPool = ({ mode }: Config, databaseUrl: string) =>
+const ownPool = ({ mode }: Config, databaseUrl: string, limits: Timing['limits']) =>
   createPool(databaseUrl, {
     applicationName: 'countersign pdp',
     role: ROLES.pdp,
     durable: mode === 'production',
+    limits,
   });
 
 /** The decision point, and what reads everything anew that can change while it runs. */
@@ -78,44 +81,58 @@ export interface RunningPdp extends Running {
 
 type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
-async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { parts: Parts; log: Logger }) {
+interface Serving extends Timing {
+  readonly parts: Parts;
+  readonly log: Logger;
+}
+
+async function createApp(config: Config, secrets: PdpSecrets, { parts, log, ...time }: Serving) {
+  const { clock } = time;
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
   const { source, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await bindingTokenSigner(config, key);
-  const remoteKeys = approvalKeys(config.keyUrls);
-  const reader = { issuer: urls.accessRequests, keys: remoteKeys };
-  const limits = createLimits(pdp);
+  const remoteKeys = approvalKeys(config.keyUrls, time.limits);
+  const reader = { issuer: urls.accessRequests, keys: remoteKeys, clock };
+  const rates = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
   const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
   return createPdpApp({
     withPolicies: source.inForce({
-      verifyApproval: approvalVerifier(config, remoteKeys),
+      verifyApproval: approvalVerifier(config, remoteKeys, time),
       signBindingToken,
       evaluations,
       accessRequests: urls.accessRequests,
       requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
       denialTtlSeconds: pdp.denialTtlSeconds,
+      clock,
       url: urls.pdp,
       decisionLog,
-      searching: { tokens: createPageTokens(key.d), charge: limits.charge },
+      searching: { tokens: createPageTokens(key.d), charge: rates.charge },
       log,
     }),
     status: () => source.status(),
     problems: parts.problems,
-    metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
+    metadata: pdp.signMetadata ? await withSignature(metadata, key, clock) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestSchemas: { find: (name) => source.findRequestSchema(name) },
     requestCatalogs: catalogs,
     recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
-    limits,
+    rates,
+    ...time,
     maxBatchEntries: pdp.maxBatchEntries,
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
     log,
   });
+}
+
+export interface PdpDeps {
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /**
@@ -125,13 +142,15 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
 export async function startPdp(
   config: Config,
   secrets: PdpSecrets,
-  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+  { clock, log, databaseUrl }: PdpDeps,
 ): Promise<RunningPdp> {
-  const parts = await openParts(config, { log, databaseUrl });
+  const time: Timing = { clock, limits: limitsOf(config) };
+  const parts = await openParts(config, { log, databaseUrl, ...time });
   try {
-    const app = await createApp(config, secrets, { parts, log });
+    const app = await createApp(config, secrets, { parts, log, ...time });
     const addresses = [config.urls.pdp, config.keyUrls.pdp];
-    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, log));
+    const own = { log, ...time };
+    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, own));
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
@@ -147,28 +166,32 @@ export async function startPdp(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** What decides: our own policies, or a PDP of somebody else's. Throws `ERR_CONFIG_INVALID` when the policies do not fit together. */
-async function openDeciding({ pdp, directory, approvals }: Config, log: Logger): Promise<Deciding> {
+async function openDeciding(
+  { pdp, directory, approvals }: Config,
+  own: Timing & { readonly log: Logger },
+): Promise<Deciding> {
   const { policies: folder, engine } = pdp;
   const { catalogs } = approvals;
-  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory, catalogs }, { log }));
+  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory, catalogs }, own));
   const { authzen } = engine;
-  log.info({ url: authzen.url }, 'another policy decision point decides');
-  return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, log) });
+  own.log.info({ url: authzen.url }, 'another policy decision point decides');
+  return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, own) });
 }
 
 /** What has to be closed again. */
-async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {
+async function openParts(config: Config, { databaseUrl, ...own }: PdpDeps & Timing) {
+  const { clock, log } = own;
   const { decisionLog: file } = config.pdp;
-  const decisionLog = file === undefined ? undefined : openDecisionLog(file, log);
-  const source = await openDeciding(config, log).catch(async (error: unknown) => {
+  const decisionLog = file === undefined ? undefined : openDecisionLog(file, { clock, log });
+  const source = await openDeciding(config, own).catch(async (error: unknown) => {
     await decisionLog?.close();
     throw error;
   });
-  const pool = ownPool(config, databaseUrl);
+  const pool = ownPool(config, databaseUrl, own.limits);
   const evaluations = createEvaluationStore(pool);
   const keepMs = config.pdp.retentionSeconds * 1_000;
   const forget = (limit: number) => evaluations.forget(keepMs, limit);
-  const forgetting = startForgetting({ of: 'denials on record', forget, log });
+  const forgetting = startForgetting({ of: 'denials on record', forget, clock, log });
   const close = async () => {
     await forgetting.stop();
     await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
@@ -177,7 +200,7 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('pdp', SECRETS, async ({ config, secrets, ...deps }) => {
+  await runDeployable('pdp', SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
     const pdp = await startPdp(config, secrets, deps);
     // Only in a process of its own: elsewhere this signal says that the terminal was closed.
     process.on('SIGHUP', () => void pdp.reload());

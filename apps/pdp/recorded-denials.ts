@@ -1,6 +1,7 @@
 import express, { type Router } from 'express';
 import type { JWTVerifyGetKey } from 'jose';
 import { isServiceToken } from '../shared/auth/service-token.ts';
+import type { Clock } from '../shared/clock.ts';
 import { bearerTokenOf, challenge } from '../shared/http/bearer.ts';
 import type { SignBindingToken } from './binding-token.ts';
 import type { EvaluationStore } from './stores/evaluation.store.ts';
@@ -11,7 +12,7 @@ export interface RecordedDenials {
   readonly evaluations: Pick<EvaluationStore, 'find'>;
   readonly signBindingToken: SignBindingToken;
   /** The access request service, as it signs, and its keys. Nobody else may look anything up. */
-  readonly reader: { readonly issuer: string; readonly keys: JWTVerifyGetKey };
+  readonly reader: { readonly issuer: string; readonly keys: JWTVerifyGetKey; readonly clock: Clock };
   /** The PDP's identifier. */
   readonly url: string;
 }

@@ -2,14 +2,21 @@ import { jwtVerify, type JWTVerifyGetKey } from 'jose';
 import { request } from 'undici';
 import * as z from 'zod';
 import { SIGNING_ALGORITHMS } from '../shared/auth/signing-key.ts';
+import type { Timing } from '../shared/limits.ts';
 
-const TIMEOUT_MS = 2_000;
 /** No older list is believed, however it got here. */
 const MAX_AGE_SECONDS = 30;
 const SKEW_SECONDS = 30;
 const TYP = 'revocations+jwt';
 
 const listSchema = z.looseObject({ revoked: z.array(z.string()) });
+
+interface RevokedOptions extends Timing {
+  /** Where the list is. */
+  readonly url: string;
+  readonly issuer: string;
+  readonly keys: JWTVerifyGetKey;
+}
 
 /** Ids of approvals that were taken back before their time. Throws when that cannot be known. */
 export type RevokedApprovals = () => Promise<ReadonlySet<string>>;
@@ -19,9 +26,10 @@ export type RevokedApprovals = () => Promise<ReadonlySet<string>>;
  * one on, wherever the two services run.
  * @see ARAP-REV-10 (PRJ-38)
  */
-export function createRevokedApprovals(of: { url: string; issuer: string; keys: JWTVerifyGetKey }): RevokedApprovals {
+export function createRevokedApprovals(of: RevokedOptions): RevokedApprovals {
+  const { clock, limits } = of;
   return async () => {
-    const answer = await request(of.url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer = await request(of.url, { signal: clock.signalAfter(limits.revocationsMs) });
     const token = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`the list of revocations was answered ${answer.statusCode}`);
     const { payload } = await jwtVerify(token, of.keys, {
@@ -30,6 +38,7 @@ export function createRevokedApprovals(of: { url: string; issuer: string; keys: 
       algorithms: [...SIGNING_ALGORITHMS],
       maxTokenAge: MAX_AGE_SECONDS,
       clockTolerance: SKEW_SECONDS,
+      currentDate: new Date(clock.now()),
     });
     return new Set(listSchema.parse(payload).revoked);
   };

@@ -4,8 +4,8 @@ import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
+import type { Timing } from './limits.ts';
 
-const LEASE_MS = 60_000;
 const POLL_MS = 1_000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
@@ -19,7 +19,7 @@ const STUCK_PAUSE_MS = 600_000;
  */
 export type OutboxHandler = (subjectId: string, stopping: AbortSignal) => Promise<void>;
 
-export interface OutboxOptions {
+export interface OutboxOptions extends Timing {
   readonly pool: Pool;
   /** Where to listen from: a direct connection, because a transaction pooler swallows notices. */
   readonly listenUrl: string;
@@ -27,10 +27,7 @@ export interface OutboxOptions {
   readonly schema: string;
   /** Its name, when it isn't `outbox`. */
   readonly table?: string;
-  /**
-   * How long a row stays with the process that took it, in milliseconds; a minute when not given. A handler must end well within it, or
-   * another one starts too.
-   */
+  /** The right of one process to handle a row, in milliseconds; `outboxLeaseMs` when not given. */
   readonly leaseMs?: number;
   /** Channel on which committed rows are announced. */
   readonly channel: string;
@@ -60,16 +57,16 @@ interface Row {
  * because a newer version of the program may know it. `stop` waits for what is in hand.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
-  const { schema, table = 'outbox' } = options;
+  const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
   const log = options.log.child({ outbox: `${schema}.${table}` });
   const dispatcher = createDispatcher(options, log);
-  const listener = await listen({ url: options.listenUrl, channel: options.channel, log, onNotice: dispatcher.look });
-  const poll = setInterval(dispatcher.look, POLL_MS);
+  const listener = await listen({ url, channel, onNotice: dispatcher.look, clock, limits, log });
+  const stopPolling = clock.every(POLL_MS, dispatcher.look);
   dispatcher.look();
   return {
     name: `${schema}.${table}`,
     async stop() {
-      clearInterval(poll);
+      stopPolling();
       await Promise.all([dispatcher.stop(), listener.stop()]);
     },
   };
@@ -153,7 +150,7 @@ const retryPause = (attempt: number) =>
     ? STUCK_PAUSE_MS
     : pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
 
-function createRows({ pool, schema, table = 'outbox', leaseMs = LEASE_MS }: OutboxOptions) {
+function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.outboxLeaseMs }: OutboxOptions) {
   const from = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
   // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
   const take = `

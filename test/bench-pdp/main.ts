@@ -14,6 +14,7 @@ import { printReport, type Figure } from '../bench/report.ts';
 import { measure, middleOf, type Sample } from '../bench/stats.ts';
 import { startCerbos, startLoader, startOurs, type Contender, type Loader } from './contenders.ts';
 import { KINDS, questionOf, writePolicies, type Kind } from './data.ts';
+import { ORDINARY_LIMITS } from '../support/time.ts';
 
 const HELP = `Measures the policy decision point beside Cerbos, on policies and questions that are the same, in turns and in one run, and prints the
 ratios: in process, and over HTTP on loopback with connections that are kept open. The questions come from a process of their own, to one of
@@ -201,7 +202,7 @@ async function main(counts: readonly number[]): Promise<void> {
   const loader = startLoader();
   const postgres = await findOrStartPostgres({ stateDir: folder, searchPath: readEnvironment().searchPath });
   try {
-    await migrate(postgres.url, packagePath('prisma', 'migrations'));
+    await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
     const figures: Figure[] = [];
     const p50s = new Map<number, number>();
     for (const count of counts) {

@@ -23,6 +23,7 @@ import { signedToken } from './signed-tokens.ts';
 import { signInTo } from './signing-in.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 export interface ReceivedCallback {
   readonly headers: IncomingHttpHeaders;
@@ -107,7 +108,7 @@ export class ApprovalsUnderTest {
     const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
-    this.#service = await startApprovals(config, secrets, { log, databaseUrl: this.database.url });
+    this.#service = await startApprovals(config, secrets, { ...systemTime, log, databaseUrl: this.database.url });
   }
 
   /** Stops the service alone, with its inbox. */

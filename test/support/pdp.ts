@@ -25,6 +25,7 @@ import type { CatalogSettings } from '../../apps/shared/config/catalog-settings.
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { serve } from './serve.ts';
+import { systemTime } from './time.ts';
 
 export const PDP_URL = 'http://pdp.test';
 export const ACCESS_REQUESTS = 'http://approvals.test/access/v1/requests';
@@ -103,9 +104,11 @@ export async function startTestPdp(
   const recorded: BoundDenial[] = [];
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
+    ...systemTime,
     engine: cedarPolicies(engine),
     policyVersion: 'sha-256:00',
     verifyApproval: createApprovalVerifier({
+      ...systemTime,
       issuers: new Map([[ACCESS_REQUESTS, keys]]),
       audience: url,
       revoked: () => Promise.resolve(new Set()),
@@ -120,23 +123,24 @@ export async function startTestPdp(
     log,
     ...of.decide,
   });
-  const limits = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
+  const rates = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
   const metadata = pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS });
   const search = createSearch({
     candidates: engine.candidates,
     permits: (request) => isPermitted(engine, request),
     tokens: createPageTokens(pdpKey.d),
-    charge: limits.charge,
+    charge: rates.charge,
   });
   const app = createPdpApp({
+    ...systemTime,
     withPolicies: (work) => work({ decide, search }),
-    metadata: of.signMetadata ? await withSignature(metadata, pdpKey) : metadata,
+    metadata: of.signMetadata ? await withSignature(metadata, pdpKey, systemTime.clock) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
     requestSchemas: schemas,
     requestCatalogs: catalogs,
     url,
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
-    limits,
+    rates,
     maxBatchEntries: 256,
     maxBodyBytes: of.maxBodyBytes ?? 100_000,
     log,

@@ -8,6 +8,7 @@ import type { PolicySource } from '../../apps/pdp/versions/source.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { ACCESS_REQUESTS, PDP_URL } from './pdp.ts';
+import { systemTime } from './time.ts';
 
 export const SCHEMA = `
 type Approval = { verified: Bool, template: String };
@@ -83,6 +84,7 @@ export const aCall = (tool: string, subject = 'agent', properties: JsonObject = 
 /** Decisions of the policies in force, without keys and without a database. */
 export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standing> & { log?: Logger } = {}) {
   return decideInForce(source, {
+    ...systemTime,
     verifyApproval: () => Promise.resolve({ kind: 'unverifiable' }),
     signBindingToken: () => Promise.resolve('unsigned'),
     evaluations: { record: () => Promise.resolve() },

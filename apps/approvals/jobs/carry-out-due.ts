@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
@@ -8,8 +9,7 @@ const BATCH = 100;
 
 export interface CarryOutDueOptions {
   readonly store: Pick<AccessRequestStore, 'carryOutDue'>;
-  /** Milliseconds between two rounds; a second when not given. */
-  readonly everyMs?: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -17,10 +17,10 @@ export interface CarryOutDueOptions {
  * Does what is due by the clock alone: ends requests and stages past their deadline, and notes reminders. A deadline does not depend on
  * it: a request past it is ended whenever it is read or voted on. Any number of processes may do this at once.
  */
-export function startCarryingOutDue({ store, everyMs = EVERY_MS, log }: CarryOutDueOptions): Running {
+export function startCarryingOutDue({ store, clock, log }: CarryOutDueOptions): Running {
   return startRounds({
     name: 'deadlines and reminders of access requests',
-    pauseMs: () => everyMs,
+    pauseMs: () => EVERY_MS,
     async round(stop) {
       try {
         while (!stop.aborted && (await store.carryOutDue(BATCH)) === BATCH);
@@ -28,6 +28,6 @@ export function startCarryingOutDue({ store, everyMs = EVERY_MS, log }: CarryOut
         log.warn({ err }, 'deadlines and reminders could not be carried out; trying again');
       }
     },
-    log,
+    ...{ clock, log },
   });
 }

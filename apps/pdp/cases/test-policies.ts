@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { decideBatch } from '../batch.ts';
 import type { Engine } from '../cedar/engine.ts';
 import type { ApprovalVerdict } from '../cedar/facts.ts';
@@ -29,19 +30,19 @@ export interface PolicyTest {
  * folder is asked, else that of `places`; people are always those of its directory. Throws `ERR_CONFIG_INVALID` when the file
  * or the policies cannot be used.
  */
-export async function testPolicies(file: string, places: PolicyPlaces): Promise<PolicyTest> {
+export async function testPolicies(file: string, places: PolicyPlaces, clock: Clock): Promise<PolicyTest> {
   const { policies = places.folder, cases } = await readCaseSet(file);
   const asked = { ...places, folder: policies };
   const { engine } = await loadVersion(await readPolicyTexts(asked), asked);
   try {
-    return { file, policies, cases: await runCases(cases, askEngine(engine)) };
+    return { file, policies, cases: await runCases(cases, askEngine(engine, clock)) };
   } finally {
     engine.release();
   }
 }
 
 /** The whole way of an evaluation, but for what leaves the process. */
-function askEngine(engine: Engine): Ask {
+function askEngine(engine: Engine, clock: Clock): Ask {
   const search = createSearch({
     candidates: engine.candidates,
     permits: (request) => isPermitted(engine, request),
@@ -49,7 +50,7 @@ function askEngine(engine: Engine): Ask {
     charge: () => Promise.resolve(),
   });
   return async ({ endpoint, request: body, approval }) => {
-    const decide = deciding(engine, approval);
+    const decide = deciding(engine, approval, clock);
     switch (endpoint) {
       case 'evaluation': {
         const request = readEvaluation(body);
@@ -67,27 +68,29 @@ function askEngine(engine: Engine): Ask {
   };
 }
 
-function deciding(engine: Engine, approval: AssumedApproval | undefined) {
+function deciding(engine: Engine, approval: AssumedApproval | undefined, clock: Clock) {
   const decide = createDecide({
     engine: cedarPolicies(engine),
     policyVersion: 'not in force',
-    verifyApproval: () => Promise.resolve(verdictOf(approval)),
+    verifyApproval: () => Promise.resolve(verdictOf(approval, clock)),
     signBindingToken: () => Promise.resolve('unsigned'),
     evaluations: { record: () => Promise.resolve() },
     accessRequests: 'urn:countersign:no-access-requests',
     requestSchemaUrl: () => undefined,
     requestCatalogsUrl: () => undefined,
     denialTtlSeconds: 600,
+    clock,
     log: pino({ enabled: false }),
   });
   return (request: EvaluationRequest) => decide(request, REQUESTER);
 }
 
-function verdictOf(approval: AssumedApproval | undefined): ApprovalVerdict {
+function verdictOf(approval: AssumedApproval | undefined, clock: Clock): ApprovalVerdict {
   // What a request claims about an approval is worth nothing, here as everywhere.
   if (approval === undefined) return { kind: 'unverifiable' };
   const { state, template } = approval;
   if (state !== 'valid') return { kind: state };
   const facts = { verified: true, template } as const;
-  return { kind: 'verified', id: 'assumed', approvedUntil: new Date(Date.now() + 3_600_000).toISOString(), facts };
+  const approvedUntil = new Date(clock.now() + 3_600_000).toISOString();
+  return { kind: 'verified', id: 'assumed', approvedUntil, facts };
 }

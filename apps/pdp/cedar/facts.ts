@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
+import type { Clock } from '../../shared/clock.ts';
 import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
 import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { bindingHash, isBindable, type BoundRequest } from '../binding-token.ts';
@@ -54,7 +55,7 @@ export interface ApprovalTrust {
   readonly audience: string;
   /** Ids of approvals that were taken back. */
   readonly revoked: RevokedApprovals;
-  readonly now?: () => number;
+  readonly clock: Clock;
 }
 
 export function createApprovalVerifier(of: ApprovalTrust): VerifyApproval {
@@ -85,7 +86,7 @@ type Checked =
   { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
 
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
-  const now = of.now?.() ?? Date.now();
+  const now = of.clock.now();
   const issuer = claimedIssuer(state);
   const keys = issuer === undefined ? undefined : of.issuers.get(issuer);
   if (issuer === undefined || !keys) return { kind: 'unverifiable' };

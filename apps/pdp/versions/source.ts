@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Cancel, Clock } from '../../shared/clock.ts';
 import { describeProblem } from '../cedar/problems.ts';
 import { fingerprint } from './fingerprint.ts';
 import {
@@ -45,16 +46,17 @@ interface InForce {
 /** Loads what is there and follows its changes. Throws `ERR_CONFIG_INVALID` when it cannot be used at the start. */
 export async function openPolicies(
   places: PolicyPlaces,
-  { log, lookEveryMs = LOOK_EVERY_MS }: { log: Logger; lookEveryMs?: number },
+  { log, clock, lookEveryMs = LOOK_EVERY_MS }: { log: Logger; clock: Clock; lookEveryMs?: number },
 ): Promise<PolicySource> {
   const seen = await fingerprint(places);
   const texts = await readPolicyTexts(places);
   const first = await loadVersion(texts, places);
-  return new WatchedPolicies({ places, log, lookEveryMs }, { first, seen });
+  return new WatchedPolicies({ places, clock, log, lookEveryMs }, { first, seen });
 }
 
 interface Watched {
   readonly places: PolicyPlaces;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly lookEveryMs: number;
 }
@@ -69,7 +71,7 @@ class WatchedPolicies implements PolicySource {
   #read: string;
   #seen: string;
   #looks = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: Cancel | undefined;
   /** One look or reload after the other. */
   #turn: Promise<void> = Promise.resolve();
   #closed = false;
@@ -114,14 +116,18 @@ class WatchedPolicies implements PolicySource {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     await this.#turn;
+  }
+
+  #now(): Date {
+    return new Date(this.#of.clock.now());
   }
 
   #schedule(): void {
     if (this.#closed) return;
     const look = () => void this.#inTurn(() => this.#look()).finally(() => this.#schedule());
-    this.#timer = setTimeout(look, this.#of.lookEveryMs).unref();
+    this.#cancel = this.#of.clock.once(this.#of.lookEveryMs, look);
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -180,7 +186,7 @@ class WatchedPolicies implements PolicySource {
     // As loud as the alarm that it ends: who reads the console has been waiting for it.
     if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);
     else log.info(facts, 'these policies are in force');
-    return { version, since: new Date(), users: 0 };
+    return { version, since: this.#now(), users: 0 };
   }
 
   /** The files are again what is in force: an edit was undone. */
@@ -198,7 +204,7 @@ class WatchedPolicies implements PolicySource {
     const { places, log } = this.#of;
     if (this.#rejected?.id === id) return;
     const problems = problemsOf(error, places);
-    this.#rejected = { id, since: this.#rejected?.since ?? new Date() };
+    this.#rejected = { id, since: this.#rejected?.since ?? this.#now() };
     const policyVersion = shortVersion(this.#current.version.id);
     const described = problems?.map(describeProblem);
     log.error(

@@ -3,8 +3,8 @@ import type { TemplateSettings } from './approver-settings.ts';
 import { network } from './access-request-settings.ts';
 import { isTrustworthy, seconds, secret } from './units.ts';
 
-/** The longest time that a resolver may be given to answer. */
-export const MAX_RESOLVER_SECONDS = 60;
+/** The longest time that a resolver may be given to answer. Less than `questionLeaseMs`. */
+const MAX_RESOLVER_SECONDS = 60;
 
 const resolver = z.strictObject({
   /** Gets the request as a signed question, and answers it. */

@@ -9,6 +9,7 @@ import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { aStage, newAccessRequest, newVote } from '../../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { systemTime } from '../../support/time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const APPROVES = { verdict: 'approve', reason: undefined } as const;
@@ -32,7 +33,7 @@ describe('the job that asks automatic resolvers', () => {
     const log = pino({ enabled: false });
     const resolvers = new Map([['risk', risk]]);
     const consult = createConsult({ store: kept, resolvers, people: () => EMPTY_DIRECTORY, log });
-    const one = await startAskingResolvers({ pool: db.pool, databaseUrl: db.url, consult, log });
+    const one = await startAskingResolvers({ ...systemTime, pool: db.pool, databaseUrl: db.url, consult, log });
     running.push(one);
     return one;
   };

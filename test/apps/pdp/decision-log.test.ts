@@ -17,6 +17,7 @@ import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/sour
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 let folder: string;
 let file: string;
@@ -33,7 +34,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const open = (path = file) => (opened = openDecisionLog(path, log));
+const open = (path = file) => (opened = openDecisionLog(path, { log, ...systemTime }));
 const close = async () => {
   await opened?.close();
   opened = undefined;
@@ -138,7 +139,10 @@ describe('the decision log', () => {
     const policies = new PolicyFolder();
     let source: PolicySource | undefined;
     try {
-      source = await openPolicies({ folder: policies.path, directory: { subjectAttribute: 'userName' } }, { log });
+      source = await openPolicies(
+        { folder: policies.path, directory: { subjectAttribute: 'userName' } },
+        { ...systemTime, log },
+      );
       const verdict = {
         kind: 'verified',
         id: 'x',

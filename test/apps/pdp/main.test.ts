@@ -20,6 +20,7 @@ import {
   presenting,
   recordingLog,
 } from '../../support/pdp.ts';
+import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
 
 /** What a decision rests on. */
 const restsOn = (...policies: string[]) => ({
@@ -50,14 +51,14 @@ beforeAll(async () => {
       const known = request.url === '/access/v1/jwks' ? { keys: [publicKey(arsKey)] } : { keys: [] };
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify(known));
     },
-    { host: '127.0.0.1', port: 0, graceMs: 0 },
+    { host: '127.0.0.1', port: 0, ...systemTime, limits: CUT_AT_ONCE },
   );
   config = parseConfig(
     { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
     { baseDir: '/', stateDir: '/' },
   );
   secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
-  pdp = await startPdp(config, secrets, { log: recordingLog().log, databaseUrl: database.url });
+  pdp = await startPdp(config, secrets, { ...systemTime, log: recordingLog().log, databaseUrl: database.url });
 });
 afterAll(async () => {
   await pdp.stop();
@@ -208,7 +209,11 @@ describe('an approval that was taken back', () => {
   it('is not asked after where the access request service takes none back', async () => {
     const pdpPort = await freePort();
     const own = { ...config, pdp: { ...config.pdp, port: pdpPort, checkRevocations: false } };
-    const trusting = await startPdp(own, secrets, { log: recordingLog().log, databaseUrl: database.url });
+    const trusting = await startPdp(own, secrets, {
+      ...systemTime,
+      log: recordingLog().log,
+      databaseUrl: database.url,
+    });
     try {
       revocations = () => Promise.resolve('');
       const request = aCall('files__write_file');
@@ -225,7 +230,7 @@ describe('starting the decision point', () => {
     startPdp(
       { ...config, ...changed },
       { ...secrets, pdpSigningKey: key },
-      { log: recordingLog().log, databaseUrl: database.url },
+      { ...systemTime, log: recordingLog().log, databaseUrl: database.url },
     );
 
   it('fails with EADDRINUSE when the port is taken', async () => {

@@ -7,6 +7,7 @@ import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
 const OFTEN = 10;
@@ -25,7 +26,7 @@ afterEach(async () => {
 
 const open = async (directory: { file?: string } = {}, lookEveryMs = OFTEN) => {
   const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
-  return (source = await openPolicies(places, { log, lookEveryMs }));
+  return (source = await openPolicies(places, { ...systemTime, log, lookEveryMs }));
 };
 const versionNow = () => source?.status().policy_version;
 const decide = (tool: string, opened: PolicySource) =>

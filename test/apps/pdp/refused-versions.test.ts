@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+import { systemTime } from '../../support/time.ts';
 
 let folder: PolicyFolder;
 let source: PolicySource | undefined;
@@ -18,7 +19,7 @@ afterEach(async () => {
 /** Reads the folder when it is told to. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
-  return (source = await openPolicies(places, { log, lookEveryMs: 3_600_000 }));
+  return (source = await openPolicies(places, { ...systemTime, log, lookEveryMs: 3_600_000 }));
 };
 const mayCall = async (tool: string, opened: PolicySource) =>
   (await decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'))).decision;
