@@ -38,7 +38,7 @@ const DEFAULTS = {
   /** The right of one process to handle an entry of an outbox. A handler has to end within it; if not, another handles it as well. */
   outboxLeaseMs: 60_000,
   /**
-   * The right of one process to ask an automatic resolver. More than the longest `timeoutSeconds` of a resolver, a minute, and the four
+   * The right of one process to ask an automatic resolver. More than the longest `timeoutSeconds` of a resolver, a minute, and the three
    * statements around it together. If two ask all the same, the resolver gets the same question twice, and one answer counts.
    */
   questionLeaseMs: 120_000,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
@@ -78,6 +79,8 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
   const inHand = new Set<Promise<void>>();
   const stopping = new AbortController();
   const { signal } = stopping;
+  // As many may listen to it as there are rows in hand.
+  setMaxListeners(0, signal);
   let looking: Promise<void> | undefined;
   /** Whether there may be rows that nobody has looked for yet. */
   let again = false;

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setMaxListeners } from 'node:events';
 import { pino } from 'pino';
 import { startAskingResolvers } from '../../../apps/approvals/jobs/ask-resolvers.ts';
 import { createConsult } from '../../../apps/approvals/resolvers/consult.ts';
@@ -54,7 +53,6 @@ describe('the job that asks automatic resolvers', () => {
     let release: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const ask: AskResolver = (_question, stopping) => {
-      setMaxListeners(0, stopping);
       return new Promise((resolve, reject) => {
         void gate.then(() => resolve(APPROVES));
         stopping.addEventListener('abort', () => reject(stopping.reason as Error));
