@@ -112,8 +112,9 @@ export async function startApprovals(
     const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, own));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
-    running.push(await startAskingResolvers({ pool, databaseUrl, consult, ...own }));
     running.push(await startMessages({ pool, databaseUrl, config, ...parts }));
+    // Stops first: it gives up at once what it asks, while a message may hold up the end of the process.
+    running.push(await startAskingResolvers({ pool, databaseUrl, consult, ...own }));
   } catch (error) {
     await stop();
     throw error;
