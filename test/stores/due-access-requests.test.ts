@@ -25,7 +25,7 @@ const pass = (id: string, seconds: number) =>
      WHERE id = $1`,
     [id, seconds],
   );
-const carryOut = () => store().carryOutDue(100);
+const carryOut = async () => (await store().carryOutDue(100)).length;
 /** The row as it stands, with no deadline carried out by the look. */
 const row = async (id: string) =>
   (await db.pool.query('SELECT status, stage FROM approvals.access_request WHERE id = $1', [id])).rows[0];
@@ -153,6 +153,25 @@ describe('what is due of an access request', () => {
     expect([await carryOut(), (await notices(id)).length]).toEqual([1, 1]);
   });
 
+  it('lets no request that fails hold up another, and names it with its failure', async () => {
+    const failing = await open({ isNotified: true, stages: [aStage({ withinSeconds: 60 })] });
+    const late = await open({ stages: [aStage({ withinSeconds: 60 })] });
+    const reminded = await open({ stages: [aStage({ remindAfterSeconds: [60] })] });
+    for (const { id } of [failing, late, reminded]) await pass(id, 60);
+    await db.pool.query("ALTER TABLE approvals.notice ADD CONSTRAINT no_ends CHECK (event <> 'ended') NOT VALID");
+    try {
+      const due = await store().carryOutDue(100);
+      expect(due).toContainEqual({ id: late.id, failure: null });
+      expect(due).toContainEqual({ id: failing.id, failure: expect.stringContaining('no_ends') });
+      expect([await row(failing.id), await row(late.id)]).toMatchObject([{ status: 'pending' }, { status: 'denied' }]);
+      expect(await notices(reminded.id)).toEqual([{ event: 'reminder', stage: 1, number: 1 }]);
+    } finally {
+      await db.pool.query('ALTER TABLE approvals.notice DROP CONSTRAINT no_ends');
+    }
+    await carryOut();
+    expect(await row(failing.id)).toMatchObject({ status: 'denied' });
+  });
+
   it('reads the rows that are due alone, however many wait', async () => {
     await db.pool.query('TRUNCATE approvals.access_request CASCADE');
     await open({ stages: [aStage({ remindAfterSeconds: [HOUR] })] });
@@ -163,7 +182,7 @@ describe('what is due of an access request', () => {
     try {
       await connection.query('BEGIN');
       const before = await rowsRead(connection);
-      expect((await connection.query('SELECT approvals.carry_out_due(100) AS count')).rows).toEqual([{ count: 1 }]);
+      expect((await connection.query('SELECT approvals.carry_out_due(100)')).rows).toHaveLength(1);
       expect((await rowsRead(connection)) - before).toBeLessThan(50);
     } finally {
       await connection.query('COMMIT');

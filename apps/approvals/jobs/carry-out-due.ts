@@ -18,12 +18,20 @@ export interface CarryOutDueOptions {
  * it: a request past it is ended whenever it is read or voted on. Any number of processes may do this at once.
  */
 export function startCarryingOutDue({ store, clock, log }: CarryOutDueOptions): Running {
+  /** One batch. Answers how many were carried out. What failed is due again in the next round. */
+  const carryOut = async () => {
+    const due = await store.carryOutDue(BATCH);
+    const failed = due.filter(({ failure }) => failure !== null);
+    for (const { id, failure } of failed)
+      log.warn({ accessRequest: id, why: failure }, 'what is due of a request could not be carried out; trying again');
+    return due.length - failed.length;
+  };
   return startRounds({
     name: 'deadlines and reminders of access requests',
     pauseMs: () => EVERY_MS,
     async round(stop) {
       try {
-        while (!stop.aborted && (await store.carryOutDue(BATCH)) === BATCH);
+        while (!stop.aborted && (await carryOut()) === BATCH);
       } catch (err) {
         log.warn({ err }, 'deadlines and reminders could not be carried out; trying again');
       }

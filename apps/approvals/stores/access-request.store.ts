@@ -126,10 +126,14 @@ function changing(query: Query) {
 
     /**
      * Carries out the deadlines of requests and their stages that have passed, and notes the reminders that are due: of at most so
-     * many requests, and answers of how many. Leaves to other processes what they are at.
+     * many requests. Leaves to other processes what they are at. One that fails stays as it was, and holds up no other.
      */
-    carryOutDue: async (limit: number) =>
-      (await one(query<{ count: number }>('sweep', 'SELECT approvals.carry_out_due($1) AS count', [limit]))).count,
+    carryOutDue: (limit: number) =>
+      query<{ readonly id: string; readonly failure: string | null }>(
+        'sweep',
+        'SELECT request_id AS id, failure FROM approvals.carry_out_due($1)',
+        [limit],
+      ),
   };
 }
 

@@ -124,19 +124,22 @@ BEGIN
 END $$;
 
 -- New, in the place of expire_due: carries out every deadline that has passed and notes every reminder that is due; bundle by
--- bundle, as they have to be locked. Answers of how many requests. Several may run at once: each leaves to the others what they hold.
-CREATE FUNCTION approvals.carry_out_due(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE v_id text; v_count int := 0;
+-- bundle, as they have to be locked. Answers with each request, and why it failed: it stays as it was then, and holds up no other.
+-- Several may run at once: each leaves to the others what they hold.
+CREATE FUNCTION approvals.carry_out_due(p_limit int) RETURNS TABLE (request_id text, failure text) LANGUAGE plpgsql AS $$
 BEGIN
-  FOR v_id IN SELECT id FROM
+  FOR request_id IN SELECT id FROM
       (SELECT id, bundle_id, least(expires_at, stage_ends_at, remind_at) AS due FROM approvals.access_request
         WHERE status = 'pending' AND least(expires_at, stage_ends_at, remind_at) <= now()
         ORDER BY least(expires_at, stage_ends_at, remind_at) LIMIT p_limit FOR UPDATE SKIP LOCKED) AS due
       ORDER BY bundle_id NULLS FIRST, due LOOP
-    IF approvals.expire_access_request(v_id) = 'pending' THEN PERFORM approvals.remind(v_id); END IF;
-    v_count := v_count + 1;
+    failure := NULL;
+    BEGIN
+      IF approvals.expire_access_request(request_id) = 'pending' THEN PERFORM approvals.remind(request_id); END IF;
+    EXCEPTION WHEN OTHERS THEN failure := SQLERRM;
+    END;
+    RETURN NEXT;
   END LOOP;
-  RETURN v_count;
 END $$;
 
 DROP FUNCTION approvals.expire_due(int);
