@@ -118,10 +118,10 @@ export default {
     },
     {
       name: 'temporal-in-worker-only',
-      comment: 'The engine is reached through ports: its packages stay in the worker, the activities and apps/shared.',
+      comment: 'The worker alone needs the engine: no other deployable imports its packages, or what speaks to it.',
       severity: 'error',
       from: { path: '^apps/(gateway|pdp|approvals|audit)/' },
-      to: { path: `${NODE_MODULES}@temporalio/` },
+      to: { path: [`${NODE_MODULES}@temporalio/`, '^apps/shared/temporal/'] },
     },
     {
       name: 'product-imports-no-test',

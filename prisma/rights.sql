@@ -72,14 +72,14 @@ GRANT EXECUTE ON FUNCTION
 GRANT USAGE ON SCHEMA approvals TO countersign_approvals;
 GRANT SELECT ON ALL TABLES IN SCHEMA approvals TO countersign_approvals;
 GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_approvals;
-GRANT UPDATE, DELETE ON approvals.outbox TO countersign_approvals;
+GRANT UPDATE, DELETE ON approvals.outbox, approvals.question_outbox TO countersign_approvals;
 GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_approvals;
 GRANT EXECUTE ON FUNCTION
-  approvals.create_access_request, approvals.advance_access_request, approvals.expire_access_request, approvals.expire_due, approvals.cancel_access_request,
+  approvals.create_access_request, approvals.expire_access_request, approvals.carry_out_due, approvals.cancel_access_request,
   approvals.create_bundle, approvals.cancel_bundle,
   approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
   approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
-  approvals.break_glass, approvals.review_break_glass, approvals.is_paced, approvals.is_late
+  approvals.break_glass, approvals.review_break_glass
   TO countersign_approvals;
 
 GRANT USAGE ON SCHEMA pdp TO countersign_pdp;

@@ -10,7 +10,6 @@ import { ending } from './ending.ts';
 import { lists } from './lists.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
-import { paced } from './paced.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 import { statements } from './statements.ts';
 
@@ -50,7 +49,6 @@ export function createAccessRequestStore(pool: Pool) {
     ...callbacks(query, findBundle),
     ...statements(query),
     find,
-    paced: paced(query),
 
     /** What a client knows by this id: a bundle, or a request that is in none. */
     async findTask(id: string): Promise<AccessRequest | Bundle | undefined> {
@@ -127,9 +125,16 @@ function changing(query: Query) {
         ...functionCall('approvals.answer_resolver', { ...voteRow(answer), resolver: answer.resolver }),
       }),
 
-    /** Carries out the deadlines of requests and their stages that have passed; answers of how many requests. */
-    expireDue: async (limit: number) =>
-      (await one(query<{ ended: number }>('sweep', 'SELECT approvals.expire_due($1) AS ended', [limit]))).ended,
+    /**
+     * Carries out the deadlines of requests and their stages that have passed, and notes the reminders that are due: of at most so
+     * many requests. Leaves to other processes what they are at. One that fails stays as it was, and holds up no other.
+     */
+    carryOutDue: (limit: number) =>
+      query<{ readonly id: string; readonly failure: string | null }>(
+        'sweep',
+        'SELECT request_id AS id, failure FROM approvals.carry_out_due($1)',
+        [limit],
+      ),
   };
 }
 

@@ -69,9 +69,7 @@ export function startEverything(deps: UpDeps): Starting {
     serve('pdp', (own) => startPdp(config, secrets, own)),
     serve('gateway', (own) => startGateway(config, secrets, { ...own, upstreams })),
     serve('audit', (own) => startAudit(config, secrets, own)),
-    temporal.then((temporalAddress) =>
-      serve('approvals', (own) => startApprovals(config, secrets, { ...own, temporalAddress })),
-    ),
+    serve('approvals', (own) => startApprovals(config, secrets, own)),
     temporal.then((temporalAddress) =>
       serve('worker', (own) => startWorker(config, secrets, { ...own, temporalAddress, upstreams })),
     ),

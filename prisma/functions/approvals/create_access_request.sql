@@ -18,16 +18,16 @@ BEGIN
       denial_part, subject, action, resource, context, claimed, keep_ms, tool, template, policies, reason, title, description,
       requester_issuer, requester_subject, requester_client, generation, call_digest, binding_hash, binding_context_members,
       requested_until, callback_endpoint, callback_state, callback_events, parties, stages, separate_stages, approval_ms,
-      notified, stage_ends_at, created_at, expires_at)
+      notified, stage_opened_at, stage_ends_at, remind_at, created_at, expires_at)
     VALUES (
       p_id, p_client_id, p_submitted_by, p_idempotency_key, p_body_digest, p_bundle_id, p_position, p_evaluation_id, p_trace_id,
       p_token_jti, p_denial_part, p_subject, p_action, p_resource, p_context, p_claimed, p_keep_ms, p_tool, p_template,
       p_policies, p_reason, p_title, p_description, p_requester_issuer, p_requester_subject, p_requester_client, p_generation,
       p_call_digest, p_binding_hash, p_binding_context_members, p_requested_until, p_callback_endpoint, p_callback_state,
       p_callback_events, p_parties, p_stages, p_separate_stages, p_approval_ms, coalesce(p_notified, false),
-      approvals.stage_end(p_stages -> 0), v_now, v_expires)
+      v_now, approvals.stage_end(p_stages -> 0), approvals.next_reminder(p_stages -> 0, v_now, v_now), v_now, v_expires)
     ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN QUERY SELECT * FROM approvals.opened_before(p_client_id, p_idempotency_key, p_body_digest); RETURN; END IF;
-  PERFORM approvals.enqueue_notice(p_id, 'opened', 1);
+  PERFORM approvals.announce_stage(p_id, 'opened');
   RETURN QUERY SELECT 'created', p_id, v_expires;
 END $$;

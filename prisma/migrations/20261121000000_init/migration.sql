@@ -368,7 +368,7 @@ CREATE TABLE approvals.bundle (
 -- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
 -- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
 -- `stages` is who has to agree, as it was in force when the request was opened; `stage` counts them from 1, and
--- `stage_opened_at` and `stage_ends_at` are of the one that is open; it may have no deadline. `parties` are the subjects that
+-- `stage_opened_at`, `stage_ends_at` and `remind_at` are of the one that is open; it may have no deadline and no reminder left. `parties` are the subjects that
 -- may not decide. `notified`: somebody is told what becomes of it, beside whoever asked for a callback. An item of a bundle has a
 -- `position` in it, from 1; the key of the submission stands in the first, where the one constraint keeps it from being used twice,
 -- and the callback in the bundle. `denial_part`: which of the things that its denial is about it stands for. Whatever uses a denial has its
@@ -411,6 +411,7 @@ CREATE TABLE approvals.access_request (
   stage                   integer NOT NULL DEFAULT 1 CHECK (stage BETWEEN 1 AND jsonb_array_length(stages)),
   stage_opened_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
   stage_ends_at           timestamptz,
+  remind_at               timestamptz,
   notified                boolean NOT NULL,
   requested_until         timestamptz,
   callback_endpoint       text,
@@ -443,7 +444,7 @@ CREATE TABLE approvals.access_request (
   CONSTRAINT access_request_approval_ends CHECK (approved_until > approved_at),
   CONSTRAINT access_request_state_of_approval CHECK (approval_state IS NULL OR status = 'approved')
 );
-CREATE INDEX access_request_open_by_deadline ON approvals.access_request (least(expires_at, stage_ends_at))
+CREATE INDEX access_request_open_by_due ON approvals.access_request (least(expires_at, stage_ends_at, remind_at))
   WHERE status = 'pending';
 CREATE INDEX access_request_open_by_age ON approvals.access_request (created_at, id) WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at, id) WHERE ended_at IS NOT NULL;
@@ -553,13 +554,25 @@ CREATE TABLE approvals.decision_webhook_inbox (
 
 CREATE TABLE approvals.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('callback','notification','wake')),
+  kind          text NOT NULL CHECK (kind IN ('callback','notification')),
   subject_id    text NOT NULL,
   urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
   attempts      integer NOT NULL DEFAULT 0
 );
 CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at, id);
+
+-- Questions to automatic resolvers, one row for each, written by the transaction that opens the stage and deleted once there is an
+-- answer. An outbox of its own: a resolver that is slow delays no callback. `subject_id` is the request, a slash and the stage.
+CREATE TABLE approvals.question_outbox (
+  id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  kind          text NOT NULL DEFAULT 'question' CHECK (kind = 'question'),
+  subject_id    text NOT NULL UNIQUE,
+  urgency       smallint NOT NULL DEFAULT 0,
+  available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+  attempts      integer NOT NULL DEFAULT 0
+);
+CREATE INDEX question_outbox_due ON approvals.question_outbox (urgency, available_at, id);
 
 -- Who is signed in: written once, at the sign-in, and deleted at the end. The last three columns are what the issuer said of the person
 -- when it was last asked, and, sealed, with what it is asked again. A session without them is over.
