@@ -26,12 +26,15 @@ export default {
     {
       name: 'activities-import-inwards',
       comment:
-        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, and which call log lines are about; never an app.',
+        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, which call log lines are about, and how a function of the database is called; never an app.',
       severity: 'error',
       from: { path: '^activities/' },
       to: {
         path: '^(apps|workflows)/',
-        pathNot: ['^workflows/(domain/|activity-ports[.]ts$)', '^apps/shared/(log-scope|clock|limits)[.]ts$'],
+        pathNot: [
+          '^workflows/(domain/|activity-ports[.]ts$)',
+          '^apps/shared/(log-scope|clock|limits|database/function-call)[.]ts$',
+        ],
       },
     },
     {
@@ -115,10 +118,10 @@ export default {
     },
     {
       name: 'temporal-in-worker-only',
-      comment: 'The engine is reached through ports: its packages stay in the worker, the activities and apps/shared.',
+      comment: 'The worker alone needs the engine: no other deployable imports its packages, or what speaks to it.',
       severity: 'error',
       from: { path: '^apps/(gateway|pdp|approvals|audit)/' },
-      to: { path: `${NODE_MODULES}@temporalio/` },
+      to: { path: [`${NODE_MODULES}@temporalio/`, '^apps/shared/temporal/'] },
     },
     {
       name: 'product-imports-no-test',

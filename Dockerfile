@@ -22,7 +22,7 @@ COPY --from=build /app/dist ./dist
 COPY package.json ./
 # The command line's launcher, and the style sheets that pages read beside their sources.
 COPY apps ./apps
-COPY prisma/migrations ./prisma/migrations
+COPY prisma ./prisma
 COPY policies ./policies
 USER node
 EXPOSE 4100 4101 4102 4103

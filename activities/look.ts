@@ -6,7 +6,7 @@ import type { createDueLooks } from './stores/due-looks.ts';
 
 type LookDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'> & {
   readonly store: Pick<ActivityDeps['store'], 'load'>;
-  readonly dueLooks: Pick<ReturnType<typeof createDueLooks>, 'putOff' | 'wake'>;
+  readonly dueLooks: Pick<ReturnType<typeof createDueLooks>, 'deferPoll' | 'enqueueSignal'>;
 };
 
 /**
@@ -38,7 +38,7 @@ export function createLook(deps: LookDeps): (gatedCallId: string) => Promise<voi
     inLogScope({ gatedCall: gatedCallId }, async () => {
       const found = await look(gatedCallId);
       if (found.kind === 'unknown') return;
-      if (found.kind !== 'pending') await dueLooks.wake(gatedCallId);
-      else if (found.retryAfterMs !== undefined) await dueLooks.putOff(gatedCallId, found.retryAfterMs);
+      if (found.kind !== 'pending') await dueLooks.enqueueSignal(gatedCallId);
+      else if (found.retryAfterMs !== undefined) await dueLooks.deferPoll(gatedCallId, found.retryAfterMs);
     });
 }

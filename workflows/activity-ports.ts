@@ -8,7 +8,7 @@ export interface Wait {
   readonly kind: 'wait';
   readonly waitMs: number;
 }
-/** The call, or the access request, is over; there is nothing left to do. */
+/** The call is over; there is nothing left to do. */
 export interface Ended {
   readonly kind: 'ended';
 }

@@ -1,15 +1,12 @@
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
-import type { AccessRequestSteps } from './access-request-steps.ts';
 import type { ActivityPorts } from './activity-ports.ts';
 
 /**
- * Steps that may be repeated freely: each is idempotent over the row of the call or the access request. They run inside the workflow task, which
+ * Steps that may be repeated freely: each is idempotent over the row of the call. They run inside the workflow task, which
  * saves a trip through the server per step between approval and execution. A pause longer than the threshold becomes a
  * durable timer instead of a held task.
  */
-export const idempotent = proxyLocalActivities<
-  Omit<ActivityPorts, 'invokeTool'> & Omit<AccessRequestSteps, 'consultResolver'>
->({
+export const idempotent = proxyLocalActivities<Omit<ActivityPorts, 'invokeTool'>>({
   startToCloseTimeout: '1 minute',
   localRetryThreshold: '2 seconds',
   // They end after some minutes, so that a run which tries in vain for days comes by where it hands over to the next one.
@@ -19,15 +16,6 @@ export const idempotent = proxyLocalActivities<
     maximumInterval: '30 seconds',
     maximumAttempts: 15,
   },
-});
-
-/**
- * Asking a resolver takes as long as that takes, which must not hold a workflow task. An answer that is not kept is asked for
- * again; a resolver that does not answer has failed, and is not.
- */
-export const consulting = proxyActivities<Pick<AccessRequestSteps, 'consultResolver'>>({
-  startToCloseTimeout: '90 seconds',
-  retry: { initialInterval: '1 second', backoffCoefficient: 2, maximumAttempts: 3 },
 });
 
 /**

@@ -14,12 +14,12 @@ export function createDueLooks(pool: Pool, { minMs, maxMs }: { minMs: number; ma
       return (await query<{ id: string }>(pool, 'take-looks', text, [limit, minMs, maxMs])).map(({ id }) => id);
     },
     /** No look at this call before so long has passed. */
-    async putOff(gatedCallId: string, ms: number): Promise<void> {
-      await query(pool, 'put-look-off', `SELECT gateway.put_look_off($1, $2) FROM ${WITHOUT_FLUSH}`, [gatedCallId, ms]);
+    async deferPoll(gatedCallId: string, ms: number): Promise<void> {
+      await query(pool, 'defer-poll', `SELECT gateway.defer_poll($1, $2) FROM ${WITHOUT_FLUSH}`, [gatedCallId, ms]);
     },
     /** Has the workflow of the call look for itself. */
-    async wake(gatedCallId: string): Promise<void> {
-      await query(pool, 'wake', 'SELECT gateway.wake($1)', [gatedCallId]);
+    async enqueueSignal(gatedCallId: string): Promise<void> {
+      await query(pool, 'enqueue-signal', 'SELECT gateway.enqueue_signal($1)', [gatedCallId]);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { functionCall } from '../../apps/shared/database/function-call.ts';
 import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import { queryOne } from './query.ts';
 import { sealsOf, stateAfter, type StepContext } from './step-context.ts';
@@ -13,32 +14,33 @@ export function executionSteps({ pool, retentionMs }: StepContext) {
       epoch: number;
       executionTimeoutMs: number;
     }) {
+      const { text, values } = functionCall('gateway.claim_execution', {
+        call: claim.gatedCallId,
+        generation: claim.generation,
+        decision: claim.decisionId,
+        claim: claim.claimId,
+        epoch: claim.epoch,
+        execution_ms: claim.executionTimeoutMs,
+        retention_ms: retentionMs,
+      });
       const row = await queryOne<{ outcome: 'won' | 'mine' | 'lost' | 'stale' | 'frozen' }>(
         pool,
         'claim-execution',
-        'SELECT gateway.claim_execution($1, $2, $3, $4, $5, $6, $7) AS outcome',
-        [
-          claim.gatedCallId,
-          claim.generation,
-          claim.decisionId,
-          claim.claimId,
-          claim.epoch,
-          claim.executionTimeoutMs,
-          retentionMs,
-        ],
+        `SELECT ${text} AS outcome`,
+        values,
       );
       return row.outcome;
     },
 
     /** The permit to send; false when it was given before or may no longer be given. */
     async beginInvocation(call: { gatedCallId: string; claimId: string; invocationId: string; upstreamKey: string }) {
-      const row = await queryOne<{ given: boolean }>(
-        pool,
-        'begin-invocation',
-        'SELECT gateway.begin_invocation($1, $2, $3, $4) AS given',
-        [call.gatedCallId, call.claimId, call.invocationId, call.upstreamKey],
-      );
-      return row.given;
+      const { text, values } = functionCall('gateway.begin_invocation', {
+        call: call.gatedCallId,
+        claim: call.claimId,
+        invocation: call.invocationId,
+        upstream_key: call.upstreamKey,
+      });
+      return (await queryOne<{ given: boolean }>(pool, 'begin-invocation', `SELECT ${text} AS given`, values)).given;
     },
   };
 }
@@ -48,14 +50,12 @@ export function settlementSteps(context: StepContext) {
   const { pool, seals, retentionMs } = context;
   return {
     settleNotSent: (gatedCallId: string, invocationId: string) =>
-      stateAfter(pool, 'settle-not-sent', SETTLE, [
-        gatedCallId,
-        invocationId,
-        'not_sent',
-        null,
-        null,
-        null,
-        retentionMs,
+      stateAfter(pool, 'settle-not-sent', [
+        'settle_execution',
+        {
+          ...{ call: gatedCallId, invocation: invocationId, cause: 'not_sent', retention_ms: retentionMs },
+          ...{ is_error: null, sealed_result: null, result_digest: null },
+        },
       ]),
 
     /**
@@ -67,17 +67,16 @@ export function settlementSteps(context: StepContext) {
       { isError, text }: { isError: boolean; text: string },
     ) {
       const keys = of.keys ? seals.forCall(of.gatedCallId, of.keys) : await sealsOf(context, of.gatedCallId);
-      return stateAfter(pool, 'settle-execution', SETTLE, [
-        of.gatedCallId,
-        of.invocationId,
-        of.cause,
-        isError,
-        keys.seal('call_result.sealed_result', text),
-        seals.digest(text),
-        retentionMs,
-      ]);
+      const parameters = {
+        call: of.gatedCallId,
+        invocation: of.invocationId,
+        cause: of.cause,
+        is_error: isError,
+        sealed_result: keys.seal('call_result.sealed_result', text),
+        result_digest: seals.digest(text),
+        retention_ms: retentionMs,
+      };
+      return stateAfter(pool, 'settle-execution', ['settle_execution', parameters]);
     },
   };
 }
-
-const SETTLE = 'SELECT gateway.settle_execution($1, $2, $3, $4, $5, $6, $7) AS state';

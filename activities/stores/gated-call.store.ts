@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { functionCall } from '../../apps/shared/database/function-call.ts';
 import type { Timing } from '../../apps/shared/limits.ts';
 import { newTrace } from '../../apps/shared/log-scope.ts';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
-import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
 import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
@@ -14,7 +14,7 @@ import { persist } from './persist.ts';
 import { answerQuestions } from './questions.ts';
 import { query, queryOne } from './query.ts';
 import { recentRequests } from './recent-requests.ts';
-import { expire } from './step-context.ts';
+import { expire, stateAfter } from './step-context.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
@@ -45,13 +45,11 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
     readTask: (taskId, owner) => readTask(pool, options, taskId, owner),
     recent: (owner, limit) => recentRequests(pool, options, owner, limit),
     async cancel(gatedCallId) {
-      const row = await queryOne<{ state: GatedCallState }>(
-        pool,
-        'cancel',
-        `SELECT gateway.end_unclaimed($1, 'cancelled', 'client_cancelled', 'client', $2) AS state`,
-        [gatedCallId, options.retentionMs],
-      );
-      return row.state;
+      const parameters = {
+        ...{ call: gatedCallId, to: 'cancelled', reason: 'client_cancelled', cause: 'client' },
+        retention_ms: options.retentionMs,
+      };
+      return stateAfter(pool, 'cancel', ['end_unclaimed', parameters]);
     },
     answer: (gatedCallId, answers) => answerQuestions({ pool, ...options }, gatedCallId, answers),
     async acceptCallback({ webhookId, bodyDigest, accessRequestId }) {
@@ -96,11 +94,11 @@ async function open(
     trace_id: trace ?? newTrace(),
     ...sealed(seals, id, opening),
     decision_id: randomUUID(),
-    decision_reason: decision.reason ?? null,
-    evaluation_id: decision.evaluationId ?? null,
-    policy_version: decision.basis?.policyVersion ?? null,
-    ...(decision.basis?.policies && { policies: decision.basis.policies }),
-    ...(decision.obligations !== undefined && { obligations: decision.obligations }),
+    decision_reason: decision.reason,
+    evaluation_id: decision.evaluationId,
+    policy_version: decision.basis?.policyVersion,
+    policies: decision.basis?.policies,
+    obligations: decision.obligations && JSON.stringify(decision.obligations),
     submission_id: randomUUID(),
     idempotency_key: submission.idempotencyKey,
     submission_endpoint: submission.endpoint,
@@ -139,8 +137,10 @@ async function findOpen(
   const keys = [identity.subject_key, identity.owner_key, identity.dedup_key];
   const [row] = await query<{ id: string; task_id: string }>(pool, 'find-open', FIND_OPEN, keys);
   if (row !== undefined) return { kind: 'joined' as const, gatedCallId: row.id, taskId: row.task_id };
-  const text = JSON.stringify({ id: randomUUID(), ...identity, ...unreadOf(options, true, waitedMs) });
-  const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', TAKE_UNREAD, [text]);
+  const { owner_key, dedup_key } = identity;
+  const parameters = { id: randomUUID(), owner_key, dedup_key, ...unreadOf(options, true, waitedMs) };
+  const { text, values } = functionCall('gateway.take_unread', parameters);
+  const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', `SELECT * FROM ${text}`, values);
   const [unread] = await persist(take, options.limits.callOpeningMs, options.clock);
   return unread && { kind: 'unread' as const, gatedCallId: unread.gated_call_id, taskId: unread.task_id };
 }
@@ -174,9 +174,12 @@ async function openOnce(
     const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
     wasLost = true;
     if (mine !== undefined || signal?.aborted) return mine;
-    const text = JSON.stringify(parameters);
-    if (redemption === undefined) return queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [text]);
-    return queryOne<OpenedRow>(pool, 'redeem-state', REDEEM, [redemption.nonce, redemption.expiresAt, text]);
+    const { nonce, expiresAt: expires_at } = redemption ?? {};
+    const [statement, { text, values }] =
+      nonce === undefined
+        ? ['open-gated-call', functionCall('gateway.open_gated_call', parameters)]
+        : ['redeem-state', functionCall('gateway.redeem_state', { nonce, expires_at, ...parameters })];
+    return queryOne<OpenedRow>(pool, statement, `SELECT * FROM ${text}`, values);
   };
   return persist(attempt, limits.callOpeningMs, clock);
 }
@@ -187,11 +190,8 @@ interface OnceOpened {
   readonly signal: AbortSignal | undefined;
 }
 
-const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';
-const REDEEM = 'SELECT * FROM gateway.redeem_state($1, $2, $3)';
 const FIND_OPEN =
   'SELECT id, task_id FROM gateway.gated_call WHERE subject_key = $1 AND owner_key = $2 AND dedup_key = $3 AND ended_at IS NULL';
-const TAKE_UNREAD = 'SELECT * FROM gateway.take_unread($1)';
 const FIND_OPENED = `
   SELECT CASE WHEN ended_at IS NULL THEN 'opened' ELSE 'gone' END AS outcome, id AS gated_call_id, task_id
   FROM gateway.gated_call WHERE id = $1`;

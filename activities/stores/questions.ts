@@ -58,17 +58,17 @@ export function inputSteps(context: StepContext) {
     async askInput({ gatedCallId, generation }: PresentGeneration, asked: Asked): Promise<GatedCallState> {
       const keys = await sealsOf(context, gatedCallId);
       const sealed = ({ key, form }: TaskQuestion) => sealFor(keys, 'question.sealed_form', { key, content: form });
-      return stateAfter(pool, 'ask-input', 'SELECT gateway.ask_input($1, $2, $3) AS state', [
-        gatedCallId,
+      const parameters = {
+        call: gatedCallId,
         generation,
-        JSON.stringify({
-          form_digest: seals.digest(asked.formDigest),
-          questions: asked.questions.map((question) => ({ key: question.key, sealed_form: sealed(question) })),
-          max_generations: asked.maxGenerations,
-          max_rounds: asked.maxRounds,
-          retention_ms: retentionMs,
-        }),
-      ]);
+        form_digest: seals.digest(asked.formDigest),
+        keys: asked.questions.map(({ key }) => key),
+        sealed_forms: asked.questions.map(sealed),
+        max_generations: asked.maxGenerations,
+        max_rounds: asked.maxRounds,
+        retention_ms: retentionMs,
+      };
+      return stateAfter(pool, 'ask-input', ['ask_input', parameters]);
     },
 
     /** Everything that was answered in this generation for the form with this digest. */
@@ -90,10 +90,18 @@ export async function answerQuestions(
 ): Promise<GatedCallState> {
   const { pool, retentionMs } = context;
   const keys = await sealsOf(context, gatedCallId);
-  const sealed = answers.map(({ key, content }) => [
-    key,
-    content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
-  ]);
-  const values = [gatedCallId, JSON.stringify(Object.fromEntries(sealed)), retentionMs];
-  return stateAfter(pool, 'answer-input', 'SELECT gateway.answer_input($1, $2, $3) AS state', values);
+  // Of several answers to one question the last counts.
+  const sealed = new Map(
+    answers.map(({ key, content }) => [
+      key,
+      content === 'declined' ? null : sealFor(keys, 'question.sealed_answer', { key, content }),
+    ]),
+  );
+  const parameters = {
+    call: gatedCallId,
+    keys: [...sealed.keys()],
+    sealed_answers: [...sealed.values()],
+    retention_ms: retentionMs,
+  };
+  return stateAfter(pool, 'answer-input', ['answer_input', parameters]);
 }

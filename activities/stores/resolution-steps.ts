@@ -12,31 +12,24 @@ export function resolutionSteps(context: StepContext) {
   return {
     async grant(gatedCallId: string, generation: number, approval: Approval) {
       const keys = await sealsOf(context, gatedCallId);
-      return stateAfter(
-        pool,
-        'grant-approval',
-        'SELECT gateway.grant_approval($1, $2, $3, $4, $5, $6, $7, $8, $9) AS state',
-        [
-          gatedCallId,
-          generation,
-          seals.digest(approval.id),
-          approval.approvedAt ?? null,
-          approval.approvedUntil,
-          keys.seal('approval.sealed_body', JSON.stringify(approval), generation),
-          keys.seal('approval.sealed_reference', approval.id, generation),
-          retentionMs,
-          approvalUseMs,
-        ],
-      );
+      const parameters = {
+        call: gatedCallId,
+        generation,
+        approval_key: seals.digest(approval.id),
+        approved_at: approval.approvedAt,
+        approved_until: approval.approvedUntil,
+        sealed_body: keys.seal('approval.sealed_body', JSON.stringify(approval), generation),
+        sealed_reference: keys.seal('approval.sealed_reference', approval.id, generation),
+        retention_ms: retentionMs,
+        use_ms: approvalUseMs,
+      };
+      return stateAfter(pool, 'grant-approval', ['grant_approval', parameters]);
     },
 
     end: (gatedCallId: string, to: 'denied' | 'cancelled' | 'failed', reason: EndReason, cause: string) =>
-      stateAfter(pool, 'end-unclaimed', 'SELECT gateway.end_unclaimed($1, $2, $3, $4, $5) AS state', [
-        gatedCallId,
-        to,
-        reason,
-        cause,
-        retentionMs,
+      stateAfter(pool, 'end-unclaimed', [
+        'end_unclaimed',
+        { call: gatedCallId, to, reason, cause, retention_ms: retentionMs },
       ]),
 
     /**
@@ -70,18 +63,17 @@ async function requestAgain(
 ) {
   const { pool, retentionMs } = context;
   const keys = await sealsOf(context, gatedCallId);
-  return stateAfter(pool, 'request-again', 'SELECT gateway.request_again($1, $2, $3) AS state', [
-    gatedCallId,
+  const parameters = {
+    call: gatedCallId,
     generation,
-    JSON.stringify({
-      submission_id: randomUUID(),
-      idempotency_key: next.idempotencyKey,
-      submission_endpoint: next.endpoint,
-      sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
-      max_generations: maxGenerations,
-      retention_ms: retentionMs,
-    }),
-  ]);
+    submission_id: randomUUID(),
+    idempotency_key: next.idempotencyKey,
+    submission_endpoint: next.endpoint,
+    sealed_body: keys.seal('submission.sealed_body', next.body, generation + 1),
+    max_generations: maxGenerations,
+    retention_ms: retentionMs,
+  };
+  return stateAfter(pool, 'request-again', ['request_again', parameters]);
 }
 
 /** What the PDP answered. */

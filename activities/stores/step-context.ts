@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../apps/shared/clock.ts';
+import { functionCall } from '../../apps/shared/database/function-call.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { queryOne } from './query.ts';
@@ -28,11 +29,16 @@ export async function sealsOf({ pool, seals }: StepContext, gatedCallId: string)
   return seals.forCall(gatedCallId, await queryOne(pool, 'data-keys', text, [gatedCallId]));
 }
 
-/** Runs a statement that answers the state a call is in afterwards. */
-export async function stateAfter(pool: Pool, name: string, text: string, values: unknown[]): Promise<GatedCallState> {
-  return (await queryOne<{ state: GatedCallState }>(pool, name, text, values)).state;
+/** Calls a function of the schema `gateway` that answers the state a call is in afterwards. */
+export async function stateAfter(
+  pool: Pool,
+  statement: string,
+  [name, parameters]: readonly [name: string, parameters: Readonly<Record<string, unknown>>],
+): Promise<GatedCallState> {
+  const { text, values } = functionCall(`gateway.${name}`, parameters);
+  return (await queryOne<{ state: GatedCallState }>(pool, statement, `SELECT ${text} AS state`, values)).state;
 }
 
 /** Carries out the deadline of a call that has passed one, and answers its state. */
 export const expire = ({ pool, retentionMs }: Pick<StepContext, 'pool' | 'retentionMs'>, gatedCallId: string) =>
-  stateAfter(pool, 'expire', 'SELECT gateway.expire_gated_call($1, $2)::text AS state', [gatedCallId, retentionMs]);
+  stateAfter(pool, 'expire', ['expire_gated_call', { call: gatedCallId, retention_ms: retentionMs }]);

@@ -9,13 +9,13 @@ import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { openDirectory, type DirectorySource } from '../shared/directory/source.ts';
-import { given, runDeployable } from '../shared/deployable.ts';
+import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
-import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
+import { startOutbox } from '../shared/outbox.ts';
 import { createAccessRequests } from './access-requests/create.ts';
 import { accessRequestClients, type AccessRequestClient } from './access-requests/clients.ts';
 import { statusEndpoint } from './access-requests/task.ts';
@@ -23,14 +23,14 @@ import { createCallbackSender } from './callbacks/send-callback.ts';
 import { createBreakGlass } from './break-glass.ts';
 import { createSignedPost } from './callbacks/signed-post.ts';
 import { createCastVote, type CastVote } from './cast-vote.ts';
-import { startExpiry } from './expiry.ts';
 import { createApprovalsApp } from './http.ts';
 import { inboxRouter } from './inbox/router.tsx';
+import { startAskingResolvers } from './jobs/ask-resolvers.ts';
+import { startCarryingOutDue } from './jobs/carry-out-due.ts';
 import { standIns, type StandIns } from './stand-ins.ts';
 import { createDelegationStore } from './stores/delegation.store.ts';
 import { createBreakGlassStore, type BreakGlassStore } from './stores/break-glass.store.ts';
 import { createNotificationSender } from './notifications/send-notification.ts';
-import { startPace } from './pace.ts';
 import { createAccessRequestStore, type AccessRequestStore } from './stores/access-request.store.ts';
 import { createConsult } from './resolvers/consult.ts';
 import { configuredResolvers } from './resolvers/resolvers.ts';
@@ -58,7 +58,6 @@ export interface ApprovalsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly databaseUrl: string;
-  readonly temporalAddress: string;
 }
 
 interface Parts extends Timing {
@@ -73,13 +72,13 @@ interface Parts extends Timing {
 }
 
 /**
- * Starts the access request service with its inbox on `config.host` and `config.approvals.port`, whether the engine at
- * `temporalAddress` answers or not. Rejects with the listen error when the port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
+ * Starts the access request service with its inbox on `config.host` and `config.approvals.port`. Rejects with the listen error when the
+ * port is taken, and with `ERR_CONFIG_INVALID` when the signing key is none.
  */
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { clock, log, databaseUrl, temporalAddress }: ApprovalsDeps,
+  { clock, log, databaseUrl }: ApprovalsDeps,
 ): Promise<Running> {
   const time: Timing = { clock, limits: limitsOf(config) };
   const pool = createPool(databaseUrl, {
@@ -99,7 +98,6 @@ export async function startApprovals(
   };
   try {
     const parts = { ...createParts(pool, config, { log, ...time }), clients: await clientsOf(config, secrets) };
-    const { store } = parts;
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, { ...parts, signIn })),
       signIn: signIn.handlers,
@@ -113,12 +111,10 @@ export async function startApprovals(
     const own = { log, ...time };
     const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, own));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
-    const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
-    const temporal = { ...config.temporal, address: temporalAddress };
     const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
-    const pace = startPace({ temporal, reconcileIntervalMs, store, consult, log, ...time });
-    running.push(pace);
-    running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
+    running.push(await startMessages({ pool, databaseUrl, config, ...parts }));
+    // Stops first: it gives up at once what it asks, while a message may hold up the end of the process.
+    running.push(await startAskingResolvers({ pool, databaseUrl, consult, ...own }));
   } catch (error) {
     await stop();
     throw error;
@@ -127,9 +123,9 @@ export async function startApprovals(
   return { name: 'approvals', stop };
 }
 
-/** What is due by the clock alone, and needs no engine. */
+/** What is due by the clock alone. */
 const startSweeps = ({ store, clock, log }: Pick<Parts, 'store' | 'clock' | 'log'>): Running[] => [
-  startExpiry({ store, clock, log }),
+  startCarryingOutDue({ store, clock, log }),
   startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), clock, log }),
 ];
 
@@ -201,12 +197,11 @@ type MessageParts = Parts & {
   readonly pool: Parameters<typeof startOutbox>[0]['pool'];
   readonly databaseUrl: string;
   readonly config: Config;
-  readonly wake: OutboxHandler;
 };
 
-/** What leaves the service: to enforcement points, to people, and to the engine. */
+/** What the service tells: enforcement points and people. */
 async function startMessages(parts: MessageParts): Promise<Running> {
-  const { pool, databaseUrl, config, store, clients, wake, clock, limits, log } = parts;
+  const { pool, databaseUrl, config, store, clients, clock, limits, log } = parts;
   return startOutbox({
     pool,
     listenUrl: databaseUrl,
@@ -225,7 +220,6 @@ async function startMessages(parts: MessageParts): Promise<Running> {
         inboxUrl: config.urls.approvals,
         ...{ clock, log },
       }),
-      wake,
     },
     concurrency: MESSAGES_AT_ONCE,
     ...{ clock, limits, log },
@@ -240,8 +234,7 @@ async function notified(settings: Config['approvals']['notifications'], time: Ti
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('approvals', SECRETS, systemClock, ({ config, secrets, ...deps }) => {
-    const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-    return startApprovals(config, secrets, { ...deps, temporalAddress });
-  });
+  await runDeployable('approvals', SECRETS, systemClock, ({ config, secrets, ...deps }) =>
+    startApprovals(config, secrets, deps),
+  );
 }

@@ -37,6 +37,11 @@ const DEFAULTS = {
   submissionLeaseMs: 30_000,
   /** The right of one process to handle an entry of an outbox. A handler has to end within it; if not, another handles it as well. */
   outboxLeaseMs: 60_000,
+  /**
+   * The right of one process to ask an automatic resolver. More than the longest `timeoutSeconds` of a resolver, a minute, and the three
+   * statements around it together. If two ask all the same, the resolver gets the same question twice, and one answer counts.
+   */
+  questionLeaseMs: 120_000,
 
   /** One answer of the policy decision point. */
   pdpAnswerMs: 5_000,
@@ -122,8 +127,6 @@ const DEFAULTS = {
   stopMs: 5_000,
   /** Requests in flight when a server closes. Then their connections are cut. Less than `stopMs`. */
   serverCloseMs: 3_000,
-  /** A step of an access request in flight when its worker stops. Then it is done again elsewhere. Less than `stopMs`. */
-  stepCloseMs: 1_000,
 } as const;
 
 /** How long something may take, in milliseconds. See there for each. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
@@ -13,15 +14,22 @@ const RETRY_MAX_MS = 60_000;
 const STUCK_AFTER = 10;
 const STUCK_PAUSE_MS = 600_000;
 
-/** Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. */
-export type OutboxHandler = (subjectId: string) => Promise<void>;
+/**
+ * Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. `stopping` aborts when the
+ * outbox stops: a handler that takes long gives up then, and throws, so that the row comes back soon.
+ */
+export type OutboxHandler = (subjectId: string, stopping: AbortSignal) => Promise<void>;
 
 export interface OutboxOptions extends Timing {
   readonly pool: Pool;
   /** Where to listen from: a direct connection, because a transaction pooler swallows notices. */
   readonly listenUrl: string;
-  /** Schema of the table `outbox`. */
+  /** Schema of the table. */
   readonly schema: string;
+  /** Its name, when it isn't `outbox`. */
+  readonly table?: string;
+  /** The right of one process to handle a row, in milliseconds; `outboxLeaseMs` when not given. */
+  readonly leaseMs?: number;
   /** Channel on which committed rows are announced. */
   readonly channel: string;
   readonly handlers: Readonly<Record<string, OutboxHandler>>;
@@ -50,14 +58,14 @@ interface Row {
  * because a newer version of the program may know it. `stop` waits for what is in hand.
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
-  const log = options.log.child({ outbox: options.schema });
-  const { listenUrl: url, channel, clock, limits } = options;
+  const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
+  const log = options.log.child({ outbox: `${schema}.${table}` });
   const dispatcher = createDispatcher(options, log);
   const listener = await listen({ url, channel, onNotice: dispatcher.look, clock, limits, log });
   const stopPolling = clock.every(POLL_MS, dispatcher.look);
   dispatcher.look();
   return {
-    name: `${options.schema} outbox`,
+    name: `${schema}.${table}`,
     async stop() {
       stopPolling();
       await Promise.all([dispatcher.stop(), listener.stop()]);
@@ -65,16 +73,20 @@ export async function startOutbox(options: OutboxOptions): Promise<Running> {
   };
 }
 
-function createDispatcher({ pool, schema, handlers, concurrency, limits }: OutboxOptions, log: Logger) {
-  const rows = createRows(pool, schema, limits.outboxLeaseMs);
+function createDispatcher(options: OutboxOptions, log: Logger) {
+  const { handlers, concurrency } = options;
+  const rows = createRows(options);
   const inHand = new Set<Promise<void>>();
-  let stopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  // As many may listen to it as there are rows in hand.
+  setMaxListeners(0, signal);
   let looking: Promise<void> | undefined;
   /** Whether there may be rows that nobody has looked for yet. */
   let again = false;
 
   const start = (row: Row): void => {
-    const work = handle(row, { rows, handlers, log }).then((isHandled) => {
+    const work = handle(row, { rows, handlers, signal, log }).then((isHandled) => {
       inHand.delete(work);
       if (isHandled) rows.drop(row.id);
       look();
@@ -83,7 +95,7 @@ function createDispatcher({ pool, schema, handlers, concurrency, limits }: Outbo
   };
 
   const takeAll = async (): Promise<void> => {
-    while (again && !stopped) {
+    while (again && !signal.aborted) {
       again = false;
       const taken = await rows.take(concurrency - inHand.size);
       taken.forEach(start);
@@ -92,7 +104,7 @@ function createDispatcher({ pool, schema, handlers, concurrency, limits }: Outbo
 
   function look(): void {
     again = true;
-    if (stopped || looking !== undefined || inHand.size >= concurrency) return;
+    if (signal.aborted || looking !== undefined || inHand.size >= concurrency) return;
     looking = takeAll()
       .catch((err: unknown) => log.warn({ err }, 'outbox not readable'))
       .finally(() => {
@@ -103,7 +115,7 @@ function createDispatcher({ pool, schema, handlers, concurrency, limits }: Outbo
   }
 
   const stop = async (): Promise<void> => {
-    stopped = true;
+    stopping.abort();
     await looking;
     await Promise.all(inHand);
     await rows.take(0).catch((err: unknown) => log.warn({ err }, 'rows that were handled will be handled again'));
@@ -114,15 +126,16 @@ function createDispatcher({ pool, schema, handlers, concurrency, limits }: Outbo
 interface Handling {
   readonly rows: ReturnType<typeof createRows>;
   readonly handlers: OutboxOptions['handlers'];
+  readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
 /** Whether the row has been handled; otherwise it comes back. Never throws. */
-async function handle(row: Row, { rows, handlers, log }: Handling): Promise<boolean> {
+async function handle(row: Row, { rows, handlers, signal, log }: Handling): Promise<boolean> {
   try {
     const handler = ownMember(handlers, row.kind);
     if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
-    await handler(row.subject_id);
+    await handler(row.subject_id, signal);
     return true;
   } catch (err) {
     const retryInMs = retryPause(row.attempts);
@@ -140,15 +153,15 @@ const retryPause = (attempt: number) =>
     ? STUCK_PAUSE_MS
     : pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
 
-function createRows(pool: Pool, schema: string, leaseMs: number) {
-  const table = `${escapeIdentifier(schema)}.outbox`;
+function createRows({ pool, schema, table = 'outbox', limits, leaseMs = limits.outboxLeaseMs }: OutboxOptions) {
+  const from = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
   // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
   const take = `
-    WITH handled AS (DELETE FROM ${table} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
+    WITH handled AS (DELETE FROM ${from} USING ${WITHOUT_FLUSH} WHERE id = ANY ($1::bigint[])),
     due AS MATERIALIZED (
-      SELECT id FROM ${table} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
+      SELECT id FROM ${from} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
       ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
-    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
+    UPDATE ${from} SET attempts = attempts + 1, available_at = clock_timestamp() + $3 * interval '1 ms'
     FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
     RETURNING id::text, kind, subject_id, attempts`;
   /** Handled, and still to be deleted. */
@@ -164,14 +177,15 @@ function createRows(pool: Pool, schema: string, leaseMs: number) {
       const dropped = handled;
       handled = [];
       try {
-        return (await pool.query<Row>({ name: `${schema}-outbox-take`, text: take, values: [dropped, limit] })).rows;
+        const statement = { name: `${schema}-${table}-take`, text: take, values: [dropped, limit, leaseMs] };
+        return (await pool.query<Row>(statement)).rows;
       } catch (error) {
         handled.push(...dropped);
         throw error;
       }
     },
     async retry(id: string, inMs: number): Promise<void> {
-      await pool.query(`UPDATE ${table} SET available_at = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`, [
+      await pool.query(`UPDATE ${from} SET available_at = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1`, [
         id,
         inMs,
       ]);

@@ -36,8 +36,8 @@ describe('a look at an access request of which no word came', () => {
       accessRequests,
       ensureSubmitted: createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests }),
       dueLooks: {
-        wake: async () => void done.push('woken'),
-        putOff: async (_id, ms) => void done.push(`put off for ${ms} ms`),
+        enqueueSignal: async () => void done.push('woken'),
+        deferPoll: async (_id, ms) => void done.push(`put off for ${ms} ms`),
       },
       log: pino({}, { write: (line: string) => void alarms.push((JSON.parse(line) as { alarm: string }).alarm) }),
     });

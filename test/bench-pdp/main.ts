@@ -7,7 +7,6 @@ import { createEngineMeanwhile } from '../../apps/pdp/cedar/engine.ts';
 import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
 import { answerByPolicy } from '../../apps/pdp/cedar/requestable.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { printReport, type Figure } from '../bench/report.ts';
@@ -202,7 +201,7 @@ async function main(counts: readonly number[]): Promise<void> {
   const loader = startLoader();
   const postgres = await findOrStartPostgres({ stateDir: folder, searchPath: readEnvironment().searchPath });
   try {
-    await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+    await migrate(postgres.url, ORDINARY_LIMITS);
     const figures: Figure[] = [];
     const p50s = new Map<number, number>();
     for (const count of counts) {

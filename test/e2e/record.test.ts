@@ -185,7 +185,7 @@ describe('the record of a call', () => {
       taskId,
     ]);
     // The workflow looks: whoever else carried the deadline out would wait for nobody.
-    await world.pool.query(`SELECT gateway.wake(id) FROM gateway.gated_call WHERE task_id = $1`, [taskId]);
+    await world.pool.query(`SELECT gateway.enqueue_signal(id) FROM gateway.gated_call WHERE task_id = $1`, [taskId]);
     const { record, statement, decided } = await recordOf(taskId, 'three');
     expect(record.record.reason).toBe('request_expired');
     expect(statement).toMatchObject({ status: 'pending', votes: [{ approver: example('bob'), reason: REASON }] });

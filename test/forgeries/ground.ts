@@ -100,7 +100,7 @@ export async function startGround(): Promise<Ground> {
   };
   try {
     running.push(await startPdp(config, secrets, { ...deps, ...systemTime }));
-    running.push(await startApprovals(config, secrets, { ...systemTime, ...deps, temporalAddress: '127.0.0.1:1' }));
+    running.push(await startApprovals(config, secrets, { ...deps, ...systemTime }));
     running.push(await startGateway({ ...config, mcpServers: {} }, secrets, { ...deps, ...systemTime }));
   } catch (error) {
     await stop();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { newRow } from '../../apps/approvals/stores/new-rows.ts';
-import { aStage, newAccessRequest } from '../support/access-requests.ts';
+import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
+import { anApprover, aStage, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Arrival, Evidence } from './invariant.ts';
@@ -96,14 +96,10 @@ export async function makeHonestCalls(pool: Pool): Promise<HonestCalls> {
 async function approvedRequest(pool: Pool, of: { id: string; call_digest: string }): Promise<void> {
   const { id, call_digest } = of;
   const request = newAccessRequest({ id, callDigest: call_digest, stages: [aStage({ quorum: 2 })] });
-  await pool.query('SELECT * FROM approvals.create_access_request($1)', [JSON.stringify(newRow(request))]);
+  const store = createAccessRequestStore(pool);
+  await store.create(request);
   for (const approver of ['alice', 'bob']) {
-    const vote = { request_id: id, call_digest, approver_issuer: 'https://idp.test', approver_subject: approver };
-    const judged = { judged_stage: 1, approver_roles: [] };
-    const cast = { ...vote, ...judged, verdict: 'approve', via: 'webhook', approval_id: randomUUID() };
-    await pool.query(`SELECT approvals.accept_decision('directory', $1, 'digest', $2)`, [
-      randomUUID(),
-      JSON.stringify(cast),
-    ]);
+    const message = { source: 'directory', webhookId: randomUUID(), bodyDigest: 'digest' };
+    await store.acceptDecision(message, newVote(request, { approver: anApprover(approver), via: 'webhook' }));
   }
 }

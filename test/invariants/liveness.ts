@@ -28,7 +28,21 @@ export const LIVENESS: readonly Invariant[] = [
     name: 'what is to be done outside gets done',
     needs: 'quietForMs',
     sql: `SELECT 'gateway' AS outbox, id, kind FROM gateway.outbox WHERE available_at < (SELECT since FROM quiet)
-      UNION ALL SELECT 'approvals', id, kind FROM approvals.outbox WHERE available_at < (SELECT since FROM quiet)`,
+      UNION ALL SELECT 'approvals', id, kind FROM approvals.outbox WHERE available_at < (SELECT since FROM quiet)
+      UNION ALL SELECT 'questions', id, kind FROM approvals.question_outbox WHERE available_at < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'what is due of an access request is carried out',
+    needs: 'quietForMs',
+    sql: `SELECT id, status FROM approvals.access_request
+      WHERE status = 'pending' AND least(expires_at, stage_ends_at, remind_at) < (SELECT since FROM quiet)`,
+  },
+  {
+    name: 'the resolver of an open stage has answered, or the question to it is there',
+    sql: `SELECT r.id, r.stage FROM approvals.access_request r
+      WHERE r.status = 'pending' AND r.stages -> r.stage - 1 ->> 'automatic' IS NOT NULL
+        AND NOT EXISTS (SELECT FROM approvals.resolver_answer a WHERE a.access_request_id = r.id AND a.stage = r.stage)
+        AND NOT EXISTS (SELECT FROM approvals.question_outbox q WHERE q.subject_id = r.id || '/' || r.stage)`,
   },
   {
     name: 'what is to be done outside is about a call that is there',

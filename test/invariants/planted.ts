@@ -10,7 +10,7 @@ export interface Planted {
 
 const SOON = `clock_timestamp() + interval '1 h'`;
 const LONG_AGO = `clock_timestamp() - interval '1 h'`;
-const KEEP_NO_CHECKS = ['state_known', 'ended', 'unclaimed', 'claimed'].map(
+const KEEP_NO_CHECKS = ['state_known', 'unclaimed', 'claimed'].map(
   (name) => `ALTER TABLE gateway.gated_call DROP CONSTRAINT gated_call_${name}`,
 );
 const without = (table: string, constraint: string) => `ALTER TABLE ${table} DROP CONSTRAINT ${constraint} CASCADE`;
@@ -26,6 +26,16 @@ const twinOf = (table: string, id: string, members = `'{}'`) =>
 /** The open outbox rows have a generated key, so a further one is written out. */
 const outboxRow = (subject: string, at: string) =>
   `INSERT INTO gateway.outbox (kind, subject_id, available_at) VALUES ('poke_workflow', '${subject}', ${at})`;
+
+/** A further access request that is open, but for these members like the one with the first id. */
+const openRequest = (members: string) =>
+  twin(
+    'approvals.access_request',
+    't.id = (SELECT min(id) FROM approvals.access_request)',
+    `jsonb_build_object('id', 'arq_planted', 'idempotency_key', 'planted', 'evaluation_id', 'planted', 'token_jti', 'planted',
+      'status', 'pending', 'ended_at', NULL, 'approval_id', NULL, 'approved_at', NULL, 'approved_until', NULL,
+      'approval_state', NULL) || ${members}`,
+  );
 
 function arrivals({ evidence }: HonestCalls): Record<string, Planted> {
   const all = evidence.arrivals;
@@ -202,6 +212,12 @@ function liveness(c: HonestCalls): Record<string, Planted> {
     'a granted call goes on while its approval is valid': { sql: [call(c.granted, `last_updated_at = ${LONG_AGO}`)] },
     'nobody keeps the right to submit for longer than it lasts': {
       sql: [rowsOf('submission', c.preparing, `lease_until = ${LONG_AGO}`)],
+    },
+    'what is due of an access request is carried out': {
+      sql: [openRequest(`jsonb_build_object('remind_at', ${LONG_AGO})`)],
+    },
+    'the resolver of an open stage has answered, or the question to it is there': {
+      sql: [openRequest(`'{"stages": [{"automatic": "risk"}]}'`)],
     },
     'what is to be done outside gets done': { sql: [outboxRow(c.pending, LONG_AGO)] },
     'what is to be done outside is about a call that is there': {

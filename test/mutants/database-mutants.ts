@@ -98,7 +98,10 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
     name: 'an identical call opens a second one',
     checks: ['histories'],
-    inDatabase: change('open_gated_call', ["p ->> 'dedup_key'", "(p ->> 'dedup_key') || gen_random_uuid()"]),
+    inDatabase: change('open_gated_call', [
+      'v_dedup text := p_dedup_key',
+      'v_dedup text := p_dedup_key || gen_random_uuid()',
+    ]),
   },
   {
     name: 'identical calls of two agents are one',
@@ -106,9 +109,9 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
     inDatabase: async (pool) => {
       await change(
         'open_gated_call',
-        ["v_owner text := p ->> 'owner_key'", "v_owner text := 'everybody'"],
-        ["v_subject text := p ->> 'subject_key'", "v_subject text := 'everybody'"],
-        ["v_dedup text := p ->> 'dedup_key'", "v_dedup text := p ->> 'call_digest'"],
+        ['v_owner text := p_owner_key', "v_owner text := 'everybody'"],
+        ['v_subject text := p_subject_key', "v_subject text := 'everybody'"],
+        ['v_dedup text := p_dedup_key', 'v_dedup text := p_call_digest'],
       )(pool);
     },
   },
@@ -131,6 +134,6 @@ export const DATABASE_MUTANTS: readonly Mutant[] = [
   {
     name: 'an end leaves no outcome record',
     checks: ['histories'],
-    inDatabase: change('move', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
+    inDatabase: change('transition', ['IF v_end THEN PERFORM', 'IF false THEN PERFORM']),
   },
 ];

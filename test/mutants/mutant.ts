@@ -29,6 +29,10 @@ export async function replaceInFunction(pool: Pool, name: string, ...changes: re
 
 /** Takes the second fences away, where a mutant is to show what the first one is for. */
 export async function allowTransition(pool: Pool, from: string, to: string): Promise<void> {
-  await pool.query('INSERT INTO gateway.transition VALUES ($1, $2)', [from, to]);
+  await pool.query(
+    `INSERT INTO gateway.transition (from_state, to_state, is_end)
+     SELECT $1, $2, coalesce(bool_or(is_end), false) FROM gateway.transition WHERE to_state = $2`,
+    [from, to],
+  );
   await pool.query('ALTER TABLE gateway.gated_call DROP CONSTRAINT IF EXISTS gated_call_unclaimed');
 }

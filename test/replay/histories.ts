@@ -7,8 +7,6 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 
 /** What the engine wrote down of workflows, recorded by `npm run replay:record`. */
 export const HISTORIES = packagePath('test', 'replay', 'histories');
-/** The same of access requests. */
-export const ACCESS_REQUEST_HISTORIES = packagePath('test', 'replay', 'access-requests');
 
 type History = Extract<ReplayHistoriesIterable, Iterable<unknown>> extends Iterable<{ history: infer H }> ? H : never;
 
@@ -26,9 +24,9 @@ export interface Recorded {
   readonly history: { readonly events: readonly Record<string, unknown>[] };
 }
 
-export function recordedHistories(folder = HISTORIES): Recorded[] {
-  return readdirSync(folder).map((name) => {
-    const text = readFileSync(join(folder, name), 'utf8');
+export function recordedHistories(): Recorded[] {
+  return readdirSync(HISTORIES).map((name) => {
+    const text = readFileSync(join(HISTORIES, name), 'utf8');
     return { name, text, history: JSON.parse(text) as Recorded['history'] };
   });
 }

@@ -5,15 +5,13 @@ import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';
-import { startPacedRequests } from '../support/paced-requests.ts';
 import { stopServers } from '../support/stop-servers.ts';
 import { testTemporal } from '../support/temporal.ts';
 import { createTestRun, deleteTestRun } from '../support/test-run.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
 import { callAt, goOn } from '../support/engine-stages.ts';
-import { ACCESS_REQUEST_PATHS } from './access-request-paths.ts';
-import { ACCESS_REQUEST_HISTORIES, HISTORIES } from './histories.ts';
+import { HISTORIES } from './histories.ts';
 import { PATHS } from './paths.ts';
 
 /**
@@ -23,13 +21,8 @@ import { PATHS } from './paths.ts';
 async function record(names: readonly string[]): Promise<void> {
   const wanted = (name: string) => names.length === 0 || names.includes(name);
   const { address } = await testTemporal();
-  for (const folder of [HISTORIES, ACCESS_REQUEST_HISTORIES]) {
-    if (names.length === 0) rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-  }
-  await recordAccessRequests(wanted);
-  // No engine for a call that nobody wants.
-  if (names.length > 0 && names.every((name) => Object.hasOwn(ACCESS_REQUEST_PATHS, name))) return;
+  if (names.length === 0) rmSync(HISTORIES, { recursive: true, force: true });
+  mkdirSync(HISTORIES, { recursive: true });
   const engine = await startEngine({ address, world: { executionTimeoutMs: 6_000 } });
   try {
     const worker = await engine.startWorker();
@@ -41,20 +34,6 @@ async function record(names: readonly string[]): Promise<void> {
     if (wanted('worker-died')) await keep(engine, 'worker-died', await workerDied(engine, address));
   } finally {
     await engine.stop();
-  }
-}
-
-async function recordAccessRequests(wanted: (name: string) => boolean): Promise<void> {
-  const world = await startPacedRequests();
-  try {
-    for (const [name, lead] of Object.entries(ACCESS_REQUEST_PATHS)) {
-      if (!wanted(name)) continue;
-      const history = await world.handle(await lead(world)).fetchHistory();
-      writeFileSync(join(ACCESS_REQUEST_HISTORIES, `${name}.json`), lines(JSON.stringify(history)));
-      process.stdout.write(`${name}.json: ${history.events?.length} events\n`);
-    }
-  } finally {
-    await world.stop();
   }
 }
 

@@ -11,7 +11,7 @@ const sources = sourceFiles(['apps', 'activities'])
 /** How a statement can be named in the sources: whole, or by what follows the prefix of its store or schema. */
 const spellings = (name: string) => {
   const rest = name.slice(name.indexOf('-') + 1);
-  return [`'${name}'`, `'${rest}'`, `\${schema}-${rest}\``];
+  return [`'${name}'`, `'${rest}'`, `\${schema}-${rest.replace(/^outbox-/, '${table}-')}\``];
 };
 
 it.each(VICTIMS.flatMap((victim) => [...statementsOf(victim)].map(([name, step]) => [step, victim, name] as const)))(

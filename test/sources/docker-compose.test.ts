@@ -79,9 +79,9 @@ describe('docker-compose.yml', () => {
       expect(service(name).ports).toBeUndefined();
   });
 
-  it('lets nobody but those who run workflows reach the engine', () => {
+  it('lets the worker alone reach the engine', () => {
     const reach = DEPLOYABLES.filter((name) => service(name).networks?.includes('engine'));
-    expect(reach).toEqual(['worker', 'approvals']);
+    expect(reach).toEqual(['worker']);
   });
 
   it.each(DEPLOYABLES)('gives %s exactly the secrets that its main file uses', (name) => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
-const WHOLE = ['dist', 'apps', 'activities', 'workflows', 'prisma/migrations'];
+const WHOLE = ['dist', 'apps', 'activities', 'workflows', 'prisma/migrations', 'prisma/functions'];
 
 /** Every file below a folder of this package. */
 function filesIn(folder: string): string[] {

@@ -95,10 +95,10 @@ describe('looks for resolutions of which no word came', () => {
     const call = await fixture.pending();
     await looks.take(1_000);
     const before = await now();
-    await looks.putOff(call.gatedCallId, 7_200_000);
+    await looks.deferPoll(call.gatedCallId, 7_200_000);
     const { pause } = await nextLook(call.gatedCallId, before);
     expect(pause).toBeGreaterThanOrEqual(7_200_000);
-    await looks.putOff(call.gatedCallId, 1_000);
+    await looks.deferPoll(call.gatedCallId, 1_000);
     expect(await nextLook(call.gatedCallId, before)).toMatchObject({ pause });
   });
 
@@ -121,7 +121,7 @@ describe('looks for resolutions of which no word came', () => {
       ).rowCount;
     expect(await pokes()).toBe(0);
     const before = await now();
-    await looks.wake(call.gatedCallId);
+    await looks.enqueueSignal(call.gatedCallId);
     expect(await pokes()).toBe(1);
     // It is on its way: another look now would only add another poke.
     expect((await nextLook(call.gatedCallId, before)).pause).toBeGreaterThan(55_000);

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { createFence } from '../../activities/stores/fence.ts';
 import { Client } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { ownCalls } from '../support/own-calls.ts';
@@ -54,7 +53,7 @@ describe('a database whose rows were written by others', () => {
   it('is told by two rows of transactions that are no neighbours, once it was migrated', async () => {
     const empty = await createEmptyDatabase();
     try {
-      await migrate(empty.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+      await migrate(empty.url, ORDINARY_LIMITS);
       const client = new Client({ connectionString: empty.url });
       await client.connect();
       const text = `SELECT gateway.fence_state() AS state,

@@ -23,13 +23,13 @@ const mayFollow = (from: GatedCallState, to: GatedCallState) =>
   (TRANSITIONS[from] as readonly GatedCallState[]).includes(to);
 
 /** Puts a row straight into a state, with everything that state demands, and without the functions that lead there. */
-async function insertCall(state: string): Promise<string> {
+async function insertCall(state: string, endedAt = ENDED.includes(state) ? new Date() : null): Promise<string> {
   const id = randomUUID();
   await database.pool.query(
     `INSERT INTO gateway.gated_call
        (id, task_id, subject_key, owner_key, dedup_key, state, takes_input, claim_id, request_deadline, latest_deadline, ended_at, retain_until)
      VALUES ($1::uuid, $1::text, 'subject', 'owner', $1::text, $2, true, $3, now() + interval '1 h', now() + interval '1 h', $4, now() + interval '1 h')`,
-    [id, state, CLAIMED.includes(state) ? randomUUID() : null, ENDED.includes(state) ? new Date() : null],
+    [id, state, CLAIMED.includes(state) ? randomUUID() : null, endedAt],
   );
   return id;
 }
@@ -45,9 +45,10 @@ const update = (id: string, to: GatedCallState) =>
 
 describe('transitions of a gated call', () => {
   it('are the same in the database as in the domain [TASK-018]', async () => {
-    const { rows } = await database.pool.query<{ from_state: string; to_state: string }>(
-      'SELECT from_state, to_state FROM gateway.transition',
+    const { rows } = await database.pool.query<{ from_state: string; to_state: GatedCallState; is_end: boolean }>(
+      'SELECT from_state, to_state, is_end FROM gateway.transition',
     );
+    expect(rows.filter(({ to_state, is_end }) => isTerminal(to_state) !== is_end)).toEqual([]);
     const inDomain = PAIRS.filter(([from, to]) => mayFollow(from, to)).map((pair) => pair.join(' → '));
     expect(rows.map((row) => `${row.from_state} → ${row.to_state}`).sort()).toEqual(inDomain.sort());
   });
@@ -69,6 +70,24 @@ describe('transitions of a gated call', () => {
 describe('the states that the database knows', () => {
   it('are those of the domain', async () => {
     for (const state of GATED_CALL_STATES) await expect(insertCall(state)).resolves.toEqual(expect.any(String));
+  });
+
+  it.each(GATED_CALL_STATES)('have an end only where the table of transitions says so: %s', async (state) => {
+    const isEnd = ENDED.includes(state);
+    await expect(insertCall(state, isEnd ? null : new Date())).rejects.toMatchObject({ code: '23514' });
+    const id = await insertCall(state);
+    const ended = database.pool.query('UPDATE gateway.gated_call SET ended_at = $2 WHERE id = $1', [
+      id,
+      isEnd ? null : new Date(),
+    ]);
+    await expect(ended).rejects.toMatchObject({ code: isEnd ? 'CS001' : '23514' });
+  });
+
+  it('are not reached with an end that they do not have, or without the one that they have', async () => {
+    const id = await insertCall('preparing');
+    const set = 'UPDATE gateway.gated_call SET state = $2, ended_at = $3 WHERE id = $1';
+    await expect(database.pool.query(set, [id, 'pending', new Date()])).rejects.toMatchObject({ code: '23514' });
+    await expect(database.pool.query(set, [id, 'denied', null])).rejects.toMatchObject({ code: '23514' });
   });
 
   it('are no others', async () => {

@@ -167,8 +167,8 @@ describe('the end of a call whose caller gave up waiting', () => {
 
   it('is told again where the answer was lost, to the same call alone', async () => {
     const { gatedCallId, taskId } = await carriedOut(anOpening());
-    const text = `SELECT t.task_id FROM gateway.gated_call g, gateway.take_unread(jsonb_build_object('id', $2::text,
-      'owner_key', g.owner_key, 'dedup_key', g.dedup_key, 'unread_ms', 600000, 'waited_ms', 0)) t WHERE g.id = $1`;
+    const text = `SELECT t.task_id FROM gateway.gated_call g, gateway.take_unread($2, g.owner_key, g.dedup_key, 600000, 0) t
+      WHERE g.id = $1`;
     const [asked, other] = [randomUUID(), randomUUID()];
     const told = [];
     for (const id of [asked, asked, other])

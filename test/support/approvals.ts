@@ -53,8 +53,6 @@ export class ApprovalsUnderTest {
   /** What the gateway answers to the next callbacks; 204 when there is nothing left. */
   readonly callbackAnswers: number[] = [];
   log = '';
-  /** Of the engine; without one it is away. */
-  temporalAddress = '127.0.0.1:1';
   /** What the PDP publishes, what it has on record by evaluation, and what it was asked. */
   readonly pdpKeys: JWK[] = [];
   /** What it answers instead of its keys. */
@@ -110,12 +108,7 @@ export class ApprovalsUnderTest {
     const { key = this.secrets.accessRequestSigningKey, publishedKeys = [] } = changed;
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
-    this.#service = await startApprovals(config, secrets, {
-      ...systemTime,
-      log,
-      databaseUrl: this.database.url,
-      temporalAddress: this.temporalAddress,
-    });
+    this.#service = await startApprovals(config, secrets, { ...systemTime, log, databaseUrl: this.database.url });
   }
 
   /** Stops the service alone, with its inbox. */

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, type Pool } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { createPool, createPrisma, type PrismaClient } from '../../apps/shared/database/pool.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -72,7 +71,7 @@ function migratedTemplate(): Promise<string> {
     // Once only: nobody may be connected to the template while it is copied.
     const ready = join(folder, 'template.ready');
     if (!existsSync(ready)) {
-      await migrate(url, packagePath('prisma', 'migrations'), systemTime.limits);
+      await migrate(url, systemTime.limits);
       writeFileSync(ready, '');
     }
     return url;

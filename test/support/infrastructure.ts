@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Config } from '../../apps/shared/config/config.ts';
 import type { DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { startIdentityProvider } from '../../apps/shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
@@ -57,7 +56,7 @@ export async function startInfrastructure(
 async function startServers({ stateDir }: Config): Promise<Servers> {
   const { searchPath, cacheDir, variables } = readEnvironment();
   let postgres = await findOrStartPostgres({ stateDir, searchPath });
-  await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+  await migrate(postgres.url, ORDINARY_LIMITS);
   const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
   return {

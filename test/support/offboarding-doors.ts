@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
+import { functionCall } from '../../apps/shared/database/function-call.ts';
 import { ROLES, type Door, type Employee, type Kind, type Role, type Workplace } from './offboarding.ts';
 import { csrfTokenIn } from './pages.ts';
 
@@ -193,7 +194,8 @@ class Desk {
     const until = new Date(Date.now() + 86_400_000);
     const delegator = { delegator_issuer: issuer, delegator_subject: this.#name, delegator_chain: [] };
     const made = { id, ...delegator, delegator_roles: ['approver'], delegate_subject: 'elsewhere', until };
-    await this.#service.database.pool.query('SELECT approvals.delegate($1)', [JSON.stringify(made)]);
+    const { text, values } = functionCall('approvals.delegate', made);
+    await this.#service.database.pool.query(`SELECT ${text}`, values);
     return id;
   }
 

@@ -3,6 +3,7 @@ import { patiently } from './wait-for.ts';
 
 /** Waits until nothing is left to be done outside of the database, whether or not the database answers at first. */
 export async function outboxesAreEmpty(database: Pool, { timeoutMs }: { timeoutMs: number }): Promise<void> {
-  const text = 'SELECT FROM gateway.outbox UNION ALL SELECT FROM approvals.outbox LIMIT 1';
+  const text = `SELECT FROM gateway.outbox UNION ALL SELECT FROM approvals.outbox
+    UNION ALL SELECT FROM approvals.question_outbox LIMIT 1`;
   await patiently(async () => (await database.query(text)).rowCount === 0, { timeoutMs, everyMs: 250 });
 }

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres, type PostgresServer } from '../../apps/shared/embedded/postgres.ts';
@@ -17,7 +16,7 @@ export class OwnPostgres {
   /** Starts it, the first time or again. The address stays the same. */
   async start(): Promise<string> {
     const url = await this.startAsItIs();
-    await migrate(url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+    await migrate(url, ORDINARY_LIMITS);
     return url;
   }
 

@@ -3,7 +3,6 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findPostgresBinaries } from '../../apps/shared/embedded/postgres-binaries.ts';
@@ -73,7 +72,7 @@ export class SmallDiskPostgres {
     );
     this.url = `postgresql://operator@127.0.0.1:${port}/postgres`;
     await this.answers();
-    await migrate(this.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
+    await migrate(this.url, ORDINARY_LIMITS);
   }
 
   async answers(): Promise<void> {

@@ -55,8 +55,8 @@ export async function stackConfig(
     approvals: section('approvals'),
     audit: section('audit'),
     identity: section('identity'),
-    // A Temporal that others use too has queues of theirs.
-    temporal: { taskQueue: `calls-${at.folder}`, approvalsTaskQueue: `requests-${at.folder}`, ...config['temporal'] },
+    // A Temporal that others use too has a queue of theirs.
+    temporal: { taskQueue: `calls-${at.folder}`, ...config['temporal'] },
     tools: config['tools'] ?? {},
     requirements: config['requirements'] ?? {},
   };

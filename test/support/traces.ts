@@ -40,6 +40,7 @@ export async function openWork(stack: Stack): Promise<string[]> {
     UNION ALL SELECT 'access request ' || status FROM approvals.access_request WHERE ended_at IS NULL
     UNION ALL SELECT 'to do ' || kind FROM gateway.outbox
     UNION ALL SELECT 'to do ' || kind FROM approvals.outbox
+    UNION ALL SELECT 'to do ' || kind FROM approvals.question_outbox
     ORDER BY what`);
   return rows.map(({ what }) => what);
 }

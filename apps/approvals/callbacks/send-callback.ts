@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../shared/limits.ts';
-import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createSignedPost, isTaken } from './signed-post.ts';
@@ -17,14 +16,14 @@ export interface CallbackOptions extends Timing {
  * callback is recognised as the same. Throws when the receiver did not take it; the outbox then tries again.
  * @see ARAP, Callback Completion
  */
-export function createCallbackSender(options: CallbackOptions): OutboxHandler {
+export function createCallbackSender(options: CallbackOptions) {
   const { store, clients, statusEndpointOf, clock, log } = options;
   const senders = new Map(
     clients.flatMap(({ name, callbacks }) =>
       callbacks === undefined ? [] : [[name, { ...callbacks, post: createSignedPost(callbacks, options) }]],
     ),
   );
-  return async (requestId) => {
+  return async (requestId: string): Promise<void> => {
     const callback = await store.callbackOf(requestId);
     if (callback === undefined) return;
     const { endpoint, state, status, endedAt, client } = callback;

@@ -17,18 +17,25 @@ export interface ConsultOptions {
   readonly log: Logger;
 }
 
-export type Consult = (requestId: string) => Promise<void>;
+/** What a resolver is asked about: a request, and a stage of it, from 1. */
+interface Question {
+  readonly requestId: string;
+  readonly stage: number;
+}
+
+export type Consult = (question: Question, stopping: AbortSignal) => Promise<void>;
 
 /**
- * Asks the resolver of the stage that is open, and keeps its answer: an approval or a denial is its vote, and everything else
- * leaves the stage to its people. May be repeated: there is one answer for each stage. A crash before it is kept asks again.
+ * Asks the resolver of a stage, if that is open and without an answer, and keeps what it says: an approval or a denial is its vote, and
+ * everything else leaves the stage to its people. May be repeated: there is one answer for each stage. Rejects when the answer could not
+ * be kept, or `stopping` aborted before it came: then it has to be asked again.
  */
 export function createConsult({ store, resolvers, people, log }: ConsultOptions): Consult {
-  return async (requestId) => {
+  return async ({ requestId, stage }, stopping) => {
     const asked = await store.find(requestId);
-    const resolver = asked && toBeAsked(asked);
+    const resolver = asked?.stage === stage ? toBeAsked(asked) : undefined;
     if (asked === undefined || resolver === undefined) return;
-    const said = await (resolvers.get(resolver)?.(questionOf(asked)) ?? NOT_CONFIGURED);
+    const said = await (resolvers.get(resolver)?.(questionOf(asked), stopping) ?? NOT_CONFIGURED);
     // Others may have voted meanwhile: what the directory says is said of the request as it is now.
     const now = (await store.find(requestId)) ?? asked;
     const outcome = await store.answerResolver(answerTo(asked, { resolver, said, now, people: people() }));

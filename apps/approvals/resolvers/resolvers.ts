@@ -22,8 +22,11 @@ export interface Said {
   readonly cause?: unknown;
 }
 
-/** Asks one resolver, once. Never rejects: whatever is no answer is a failure, and none of those is an approval. */
-export type AskResolver = (question: { id: string; body: string }) => Promise<Said>;
+/**
+ * Asks one resolver, once. What is no answer is a failure, and no failure is an approval. Rejects when `stopping` aborts before there is
+ * an answer, and for no other reason.
+ */
+export type AskResolver = (question: { id: string; body: string }, stopping: AbortSignal) => Promise<Said>;
 
 /** The resolvers of the configuration. Throws `ERR_CONFIG_INVALID` for a secret that is none. */
 export async function configuredResolvers(
@@ -35,10 +38,11 @@ export async function configuredResolvers(
       const secret = await secretText(rest.secret, `approvals.resolvers.${name}.secret`);
       const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
       const post = createSignedQuestion({ secret, networks }, limits);
-      const ask: AskResolver = async (question) => {
+      const ask: AskResolver = async (question, stopping) => {
         try {
-          return readAnswer(await post(url, question));
+          return readAnswer(await post(url, question, stopping));
         } catch (cause) {
+          stopping.throwIfAborted();
           return failed('it did not answer', cause);
         }
       };

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
+import { functionCall } from '../../shared/database/function-call.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import { bundles } from './bundles.ts';
 import { callbacks } from './callbacks.ts';
@@ -9,7 +10,6 @@ import { ending } from './ending.ts';
 import { lists } from './lists.ts';
 import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
-import { paced } from './paced.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 import { statements } from './statements.ts';
 
@@ -49,7 +49,6 @@ export function createAccessRequestStore(pool: Pool) {
     ...callbacks(query, findBundle),
     ...statements(query),
     find,
-    paced: paced(query),
 
     /** What a client knows by this id: a bundle, or a request that is in none. */
     async findTask(id: string): Promise<AccessRequest | Bundle | undefined> {
@@ -96,39 +95,46 @@ function reading(query: Query) {
 
 function changing(query: Query) {
   return {
-    create: (request: NewAccessRequest) =>
-      one(
-        query<Created>('create', 'SELECT * FROM approvals.create_access_request($1)', [
-          JSON.stringify(newRow(request)),
-        ]),
-      ),
+    create: (request: NewAccessRequest) => {
+      const row = newRow(request);
+      const parameters = { ...row, stages: JSON.stringify(row.stages) };
+      const { text, values } = functionCall('approvals.create_access_request', parameters);
+      return one(query<Created>('create', `SELECT * FROM ${text}`, values));
+    },
 
     castVote: (vote: NewVote) =>
       outcomeOf<VoteOutcome>(query, {
         name: 'cast-vote',
-        text: 'approvals.cast_vote($1)',
-        values: [JSON.stringify(voteRow(vote))],
+        ...functionCall('approvals.cast_vote', voteRow(vote)),
       }),
 
     /** Counts the vote in a signed message, once for each message. `conflict`: the id was used for another message. */
-    acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) =>
-      outcomeOf<VoteOutcome | 'conflict'>(query, {
+    acceptDecision: (message: { source: string; webhookId: string; bodyDigest: string }, vote: NewVote) => {
+      const { source, webhookId: webhook_id, bodyDigest: body_digest } = message;
+      const parameters = { source, webhook_id, body_digest, ...voteRow(vote) };
+      return outcomeOf<VoteOutcome | 'conflict'>(query, {
         name: 'accept-decision',
-        text: 'approvals.accept_decision($1, $2, $3, $4)',
-        values: [message.source, message.webhookId, message.bodyDigest, JSON.stringify(voteRow(vote))],
-      }),
+        ...functionCall('approvals.accept_decision', parameters),
+      });
+    },
 
     /** Takes what a resolver answered, once for each stage. `noted`: it was no vote. */
     answerResolver: (answer: NewAnswer) =>
       outcomeOf<VoteOutcome | 'noted'>(query, {
         name: 'answer-resolver',
-        text: 'approvals.answer_resolver($1)',
-        values: [JSON.stringify({ ...voteRow(answer), resolver: answer.resolver })],
+        ...functionCall('approvals.answer_resolver', { ...voteRow(answer), resolver: answer.resolver }),
       }),
 
-    /** Carries out the deadlines of requests and their stages that have passed; answers of how many requests. */
-    expireDue: async (limit: number) =>
-      (await one(query<{ ended: number }>('sweep', 'SELECT approvals.expire_due($1) AS ended', [limit]))).ended,
+    /**
+     * Carries out the deadlines of requests and their stages that have passed, and notes the reminders that are due: of at most so
+     * many requests. Leaves to other processes what they are at. One that fails stays as it was, and holds up no other.
+     */
+    carryOutDue: (limit: number) =>
+      query<{ readonly id: string; readonly failure: string | null }>(
+        'sweep',
+        'SELECT request_id AS id, failure FROM approvals.carry_out_due($1)',
+        [limit],
+      ),
   };
 }
 

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg';
+import { functionCall } from '../../shared/database/function-call.ts';
 import type { ReaderRow } from '../listing.ts';
 import { countRows, readPage, type Listing, type Page, type PageRequest } from './keyset.ts';
 import { whereReadable } from './readable.ts';
 import type { VoteOutcome } from './access-request.store.ts';
-import { voteRow, type NewVote } from './new-rows.ts';
+import type { NewVote } from './new-rows.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
 /** Somebody granted a request alone. Instants are RFC 3339. */
@@ -69,11 +70,10 @@ export function createBreakGlassStore(pool: Pool) {
     },
 
     /** Grants at once, for as long as is said; the vote says who, why and for which call. */
-    breakGlass: (vote: Omit<NewVote, 'judgedStage'>, approvalTtlMs: number) =>
+    breakGlass: (vote: GlassVote, approvalTtlMs: number) =>
       outcomeOf<VoteOutcome>(query, {
         name: 'break-glass',
-        text: 'approvals.break_glass($1)',
-        values: [JSON.stringify({ ...voteRow({ ...vote, judgedStage: 0 }), approval_ms: approvalTtlMs })],
+        ...functionCall('approvals.break_glass', { ...granting(vote), approval_ms: approvalTtlMs }),
       }),
 
     review: (requestId: string, reviewer: Reviewer, note: string | undefined) =>
@@ -84,6 +84,22 @@ export function createBreakGlassStore(pool: Pool) {
       }),
   };
 }
+
+type GlassVote = Omit<NewVote, 'judgedStage'>;
+
+/** Who grants which call, and why. */
+const granting = (vote: GlassVote) => ({
+  request_id: vote.requestId,
+  generation: vote.generation,
+  call_digest: vote.callDigest,
+  approver_issuer: vote.approver.issuer,
+  approver_subject: vote.approver.subject,
+  approver_name: vote.approver.name,
+  chain: vote.chain,
+  reason: vote.reason,
+  via: vote.via,
+  approval_id: vote.approvalId,
+});
 
 function brokenFrom(row: Row): BrokenGlass {
   const { reviewed_by: by, reviewed_at: at, review_note: note } = row;

@@ -1,4 +1,5 @@
 import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
+import { functionCall } from '../../shared/database/function-call.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import type { CancelOutcome, EndNote } from './ending.ts';
 import { newRow, submissionColumns, type NewAccessRequest } from './new-rows.ts';
@@ -30,8 +31,10 @@ export function bundles(query: Query) {
   return {
     findBundle,
 
-    createBundle: (bundle: NewBundle, requests: readonly NewAccessRequest[]) =>
-      one(query<Created>('create-bundle', 'SELECT * FROM approvals.create_bundle($1)', [rowOf(bundle, requests)])),
+    createBundle: (bundle: NewBundle, requests: readonly NewAccessRequest[]) => {
+      const { text, values } = functionCall('approvals.create_bundle', rowOf(bundle, requests));
+      return one(query<Created>('create-bundle', `SELECT * FROM ${text}`, values));
+    },
 
     /** Gives up the items that are open. `final`: there were none. */
     cancelBundle: (id: string, { note, clientId }: { note: EndNote; clientId: string }) =>
@@ -44,16 +47,12 @@ export function bundles(query: Query) {
 }
 
 /** The key stands in the first item, which keeps it from being used twice, and the callback in the bundle. */
-function rowOf({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequest[]): string {
+function rowOf({ id, hasOneDenial }: NewBundle, requests: readonly NewAccessRequest[]) {
   const [first] = requests;
   if (first === undefined) throw new RangeError('a bundle has items');
   const items = requests.map((request, at) => {
     const alone = { ...request, callback: undefined, idempotencyKey: at === 0 ? request.idempotencyKey : undefined };
     return { ...newRow(alone), position: at + 1, denial_part: hasOneDenial ? at + 1 : 1 };
   });
-  return JSON.stringify({
-    ...submissionColumns(first),
-    id,
-    items,
-  });
+  return { ...submissionColumns(first), id, items: JSON.stringify(items) };
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
+import { functionCall } from '../../shared/database/function-call.ts';
 import { readPage, type Page, type PageRequest } from './keyset.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
@@ -64,9 +65,16 @@ export function createDelegationStore(pool: Pool) {
     /** `past`: the end is not in the future. At most 92 days: the database refuses what is longer. */
     add: ({ id, delegator, chain, delegate, until }: NewDelegation) => {
       const { issuer, subject, roles } = delegator;
-      const row = { id, delegator_issuer: issuer, delegator_subject: subject, delegator_roles: roles };
-      const values = [JSON.stringify({ ...row, delegator_chain: chain, delegate_subject: delegate, until })];
-      return outcomeOf<'delegated' | 'past'>(query, { name: 'delegate', text: 'approvals.delegate($1)', values });
+      const call = functionCall('approvals.delegate', {
+        id,
+        delegator_issuer: issuer,
+        delegator_subject: subject,
+        delegator_roles: roles,
+        delegator_chain: chain,
+        delegate_subject: delegate,
+        until,
+      });
+      return outcomeOf<'delegated' | 'past'>(query, { name: 'delegate', ...call });
     },
 
     revoke: (id: string, delegator: string) =>

@@ -1,4 +1,5 @@
 import type { VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
+import { functionCall } from '../../shared/database/function-call.ts';
 import { one, outcomeOf, type Query } from './query.ts';
 
 /** Who gave a request up, and why: a client of the service by its credential, or a person. */
@@ -38,8 +39,13 @@ export function ending(query: Query) {
     revoke: ({ requestId, by, reason, via }: NewRevocation) =>
       outcomeOf<RevokeOutcome>(query, {
         name: 'revoke',
-        text: 'approvals.revoke_approval($1)',
-        values: [JSON.stringify({ request_id: requestId, by_issuer: by.issuer, by_subject: by.subject, reason, via })],
+        ...functionCall('approvals.revoke_approval', {
+          request_id: requestId,
+          by_issuer: by.issuer,
+          by_subject: by.subject,
+          reason,
+          via,
+        }),
       }),
 
     /**

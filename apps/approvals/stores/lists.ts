@@ -34,7 +34,7 @@ export function lists(query: Query) {
   return {
     /** A page of the list; of open requests also how many there are. Deadlines that have passed are carried out before. */
     async list(listing: RequestListing, page: PageRequest): Promise<RequestPage> {
-      await query('expire-due', 'SELECT approvals.expire_due(1000)');
+      await query('carry-out-due', 'SELECT count(*) FROM approvals.carry_out_due(1000)');
       const listed = listingOf(listing);
       const { rows, ...rest } = await readPage<AccessRequestRow>(query, listed, page);
       const count = isOpen(listing.choice) ? await countRows(query, listed) : undefined;

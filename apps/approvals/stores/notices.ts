@@ -24,7 +24,7 @@ interface NoticeRow extends Omit<Notice, 'template' | 'status' | 'at'> {
   readonly at: Date;
 }
 
-/** What is to be told of requests, and the step that finds it out. */
+/** What is to be told of requests. */
 export function notices(query: Query) {
   return {
     /** Undefined when it was forgotten with its request. */
@@ -44,16 +44,6 @@ export function notices(query: Query) {
         status: row.event === 'ended' ? status : undefined,
         at: at.toISOString(),
       };
-    },
-
-    /**
-     * Carries out a deadline that has passed or notes a reminder that is due. Answers in how many milliseconds something is
-     * next, 0 when the resolver of the stage is to be asked first; undefined when the request is over or gone.
-     */
-    async advance(id: string): Promise<number | undefined> {
-      const text = 'SELECT approvals.advance_access_request($1) AS wait_ms';
-      const [row] = await query<{ wait_ms: string | null }>('advance', text, [id]);
-      return row === undefined || row.wait_ms === null ? undefined : Number(row.wait_ms);
     },
   };
 }

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { packagePath } from '../../shared/config/package-root.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
 import { ownersDatabase } from '../database.ts';
@@ -21,29 +20,30 @@ export function migrateCommand(io: Io): Command {
     .option('--json', 'print the result as JSON')
     .action(async (options: MigrateOptions, command: Command) => {
       const url = await ownersDatabase(io, command, options.databaseUrl);
-      const folder = packagePath('prisma', 'migrations');
-      if (options.status) await status(io, url, folder, options);
-      else await apply(io, url, folder, options);
+      await (options.status ? status(io, url, options) : apply(io, url, options));
     });
 }
 
-async function apply(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
+async function apply(io: Io, url: string, options: MigrateOptions): Promise<void> {
   // Databases are migrated where there is no configuration yet.
-  const limits = limitsOf({ timeLimitFactor: 1 });
-  const { applied, unknown, renewedRights } = await migrate(url, folder, limits);
-  if (options.json) return io.out(json({ applied, unknown, renewedRights }));
+  const result = await migrate(url, limitsOf({ timeLimitFactor: 1 }));
+  const { applied, unknown, functions, renewedRights } = result;
+  if (options.json) return io.out(json(result));
   if (renewedRights)
     io.out('Roles and rights were missing, as after a restore into another server. They were made anew.');
-  io.out(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`);
+  if (applied.length > 0) io.out(`Applied: ${applied.join(', ')}`);
+  if (functions.length > 0) io.out(`Functions made anew: ${functions.length}`);
+  if (applied.length === 0 && functions.length === 0) io.out('The database is up to date.');
   if (unknown.length > 0) io.err(`The database was migrated by a newer version: ${unknown.join(', ')}`);
 }
 
-async function status(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
-  const found = await migrationStatus(url, folder);
+async function status(io: Io, url: string, options: MigrateOptions): Promise<void> {
+  const found = await migrationStatus(url);
   const wrong = [
     ...found.missing.map((name) => `${name}: missing; run \`countersign migrate\``),
     ...found.edited.map((name) => `${name}: was edited after it had been applied; restore its file`),
     ...found.failed.map((name) => `${name}: did not finish; mend it and use \`prisma migrate resolve\``),
+    ...found.functions.map((name) => `${name}: another version; run \`countersign migrate\``),
     ...(found.lacksRights ? ['roles and rights: missing; run `countersign migrate`'] : []),
   ];
   if (options.json) io.out(json(found));

@@ -7,7 +7,6 @@ import { systemClock, type Clock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Environment } from '../../shared/config/env.ts';
-import { packagePath } from '../../shared/config/package-root.ts';
 import { migrate } from '../../shared/database/migrate.ts';
 import { IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
@@ -70,9 +69,7 @@ export function startEverything(deps: UpDeps): Starting {
     serve('pdp', (own) => startPdp(config, secrets, own)),
     serve('gateway', (own) => startGateway(config, secrets, { ...own, upstreams })),
     serve('audit', (own) => startAudit(config, secrets, own)),
-    temporal.then((temporalAddress) =>
-      serve('approvals', (own) => startApprovals(config, secrets, { ...own, temporalAddress })),
-    ),
+    serve('approvals', (own) => startApprovals(config, secrets, own)),
     temporal.then((temporalAddress) =>
       serve('worker', (own) => startWorker(config, secrets, { ...own, temporalAddress, upstreams })),
     ),
@@ -92,8 +89,9 @@ async function startDatabase(deps: UpDeps): Promise<string> {
   const { databaseUrl, searchPath } = environment;
   const server = await timed(deps, 'PostgreSQL', () => findOrStartPostgres({ databaseUrl, stateDir, searchPath }));
   parts.standing.push({ name: 'PostgreSQL', stop: () => server.stop() });
-  const { applied, unknown } = await migrate(server.url, packagePath('prisma', 'migrations'), limitsOf(config));
+  const { applied, functions, unknown } = await migrate(server.url, limitsOf(config));
   if (applied.length > 0) deps.say(`  migrated   migrations applied: ${applied.length}`);
+  if (functions.length > 0) deps.say(`  migrated   functions made anew: ${functions.length}`);
   if (unknown.length > 0) deps.say(`  migrated   by a newer version: ${unknown.join(', ')}`);
   return server.url;
 }

@@ -12,7 +12,7 @@ export interface TaskChanges {
   onChange(listener: TaskListener): () => void;
 }
 
-/** Where the database tells of them, on commit. The function `gateway.move` does. */
+/** Where the database tells of them, on commit. The function `gateway.transition` does. */
 const CHANNEL = 'gateway_task';
 
 /** @param listenUrl A direct connection to the database: a transaction pooler swallows notices. */

@@ -81,6 +81,4 @@ export const accessRequestSettings = {
   publishedKeys,
   /** Requests of several items at once, each decided by itself, of at most so many. Without it each thing is asked for alone. */
   bulk: z.strictObject({ maxItems: z.number().int().min(2).max(50).default(20) }).optional(),
-  /** How often the workflow of an open request, which waits for reminders and ends of stages, is looked for and started if it was lost. */
-  reconcileIntervalSeconds: seconds.default(30),
 };

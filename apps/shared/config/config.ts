@@ -142,12 +142,10 @@ export const configSchema = z.strictObject({
     .prefault({}),
   temporal: z
     .strictObject({
-      /** `host:port` of a Temporal frontend, which worker and approvals speak to. Default: the embedded development server. */
+      /** `host:port` of a Temporal frontend, which the worker speaks to. Default: the embedded development server. */
       address: z.string().optional(),
       namespace: z.string().default('default'),
       taskQueue: z.string().default('countersign'),
-      /** Of the access request service. */
-      approvalsTaskQueue: z.string().default('countersign-approvals'),
       tls: z.boolean().default(false),
     })
     .prefault({}),

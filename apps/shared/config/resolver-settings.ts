@@ -3,13 +3,16 @@ import type { TemplateSettings } from './approver-settings.ts';
 import { network } from './access-request-settings.ts';
 import { isTrustworthy, seconds, secret } from './units.ts';
 
+/** The longest time that a resolver may be given to answer. Less than `questionLeaseMs`. */
+const MAX_RESOLVER_SECONDS = 60;
+
 const resolver = z.strictObject({
   /** Gets the request as a signed question, and answers it. */
   url: z.url().refine(isTrustworthy, 'a resolver is asked by https, or by http on this machine alone'),
   /** Standard Webhooks secret (`whsec_…`) that questions are signed with. */
   secret,
   /** How long it may take to answer. After that its stage is for people. */
-  timeoutSeconds: seconds.max(60).default(10),
+  timeoutSeconds: seconds.max(MAX_RESOLVER_SECONDS).default(10),
   /** Networks that are not public and that it may be in all the same. */
   networks: z.array(network).default([]),
 });

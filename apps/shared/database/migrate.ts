@@ -1,16 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { packagePath } from '../config/package-root.ts';
 import { errorCode } from '../error-code.ts';
 import type { Limits } from '../limits.ts';
-import { MISSING_RIGHTS } from './readiness.ts';
+import { applyFunctions, differingFunctions, lacksRights, readProgram, renewRights } from './functions.ts';
+import { readMigrations, runScript, type SchemaFile } from './schema-files.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;
-/** The migration that gives roles and rights. */
-const RIGHTS = /_roles$/;
+const UNDEFINED_TABLE = '42P01';
 const NO_TRANSACTION = /^--\s*migrate:no-transaction\b/m;
 
 const RECORDS = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
@@ -38,21 +36,28 @@ export interface MigrationResult {
   readonly applied: string[];
   /** Names that the database has and this version does not know: it was migrated by a newer version. */
   readonly unknown: string[];
-  /** Whether roles or rights were missing in a database that has all migrations, and were made anew. */
+  /** Names of the functions (and `rights`) that this run made, made anew or removed. */
+  readonly functions: string[];
+  /** Whether roles or rights were missing in a database that has everything else, and were made anew. */
   readonly renewedRights: boolean;
 }
 
 /**
- * Applies what is missing of the migrations in `folder` (Prisma's layout: one folder each, in order of name), in the
- * records and under the lock that `prisma migrate` uses, so that both accept each other's work. Each migration and
- * its record are one transaction, unless the script says `-- migrate:no-transaction`. Several processes may do this
- * at once: one works, the others wait.
+ * Brings a database to the version in `folder`. First it applies what is missing of the migrations (`migrations/`, in Prisma's
+ * layout), in the records and under the lock that `prisma migrate` uses, so that both accept each other's work. Each migration
+ * and its record are one transaction, unless the script says `-- migrate:no-transaction`. Then it makes the functions and rights of the
+ * database those of this version (`functions/`, `rights.sql`), in one transaction. It leaves them alone where the database has a migration
+ * that this version does not know, which a newer version applied. Several processes may do this at once: one works, the others wait.
  *
  * Throws, with the database unchanged, when a migration that was applied has been edited since, when one is recorded
- * as failed, and when one fails now (those before it stay applied).
+ * as failed, and when one or a function fails now (the migrations before it stay applied).
  */
-export async function migrate(databaseUrl: string, folder: string, limits: Limits): Promise<MigrationResult> {
-  const migrations = await readMigrations(folder);
+export async function migrate(
+  databaseUrl: string,
+  limits: Limits,
+  folder = packagePath('prisma'),
+): Promise<MigrationResult> {
+  const migrations = readMigrations(folder);
   const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
   client.on('error', () => undefined);
   await client.connect();
@@ -66,15 +71,20 @@ export async function migrate(databaseUrl: string, folder: string, limits: Limit
     const missing = migrations.filter(({ name }) => !done.has(name));
     for (const migration of missing) await apply(client, migration);
     const known = new Set(migrations.map(({ name }) => name));
-    return {
-      applied: missing.map(({ name }) => name),
-      unknown: [...done].filter((name) => !known.has(name)),
-      renewedRights: await renewRights(client, migrations),
-    };
+    const unknown = [...done].filter((name) => !known.has(name));
+    return { applied: missing.map(({ name }) => name), unknown, ...(await program(client, folder, unknown)) };
   } finally {
     // The lock belongs to the session and ends with it.
     await client.end();
   }
+}
+
+/** Functions and rights. Those of a newer version fit its tables, and are left as they are. */
+async function program(client: Client, folder: string, unknown: readonly string[]) {
+  if (unknown.length > 0) return { functions: [], renewedRights: false };
+  const files = readProgram(folder);
+  const functions = await applyFunctions(client, files);
+  return { functions, renewedRights: functions.length === 0 && (await renewRights(client, files)) };
 }
 
 export interface MigrationStatus {
@@ -87,13 +97,15 @@ export interface MigrationStatus {
   readonly failed: string[];
   /** Applied by a newer version. */
   readonly unknown: string[];
-  /** Whether roles or rights are missing in a database that has all migrations: it was restored into another server. */
+  /** Functions, and `rights`, in which the database differs from this version. Empty where migrations are missing or unknown. */
+  readonly functions: string[];
+  /** Whether roles or rights are missing in a database that has everything else: it was restored into another server. */
   readonly lacksRights: boolean;
 }
 
 /** How far the database is. Changes nothing and waits for nobody. */
-export async function migrationStatus(databaseUrl: string, folder: string): Promise<MigrationStatus> {
-  const migrations = await readMigrations(folder);
+export async function migrationStatus(databaseUrl: string, folder = packagePath('prisma')): Promise<MigrationStatus> {
+  const migrations = readMigrations(folder);
   const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
   client.on('error', () => undefined);
   await client.connect();
@@ -103,52 +115,32 @@ export async function migrationStatus(databaseUrl: string, folder: string): Prom
     const records = new Map(rows.map((row) => [row.migration_name, row]));
     const known = new Map(migrations.map(({ name, checksum }) => [name, checksum]));
     const names = [...records.keys()];
+    const missing = [...known.keys()].filter((name) => !records.has(name));
+    const unknown = names.filter((name) => !known.has(name));
+    const files = readProgram(folder);
+    const functions = missing.length + unknown.length === 0 ? await functionsOtherThan(client, files) : [];
     return {
       applied: names.filter((name) => known.has(name) && records.get(name)?.finished_at),
-      missing: [...known.keys()].filter((name) => !records.has(name)),
+      missing,
       edited: names.filter((name) => known.has(name) && known.get(name) !== records.get(name)?.checksum),
       failed: names.filter((name) => records.get(name)?.finished_at === null),
-      unknown: names.filter((name) => !known.has(name)),
-      lacksRights: names.some((name) => RIGHTS.test(name)) && (await lacksRights(client)),
+      unknown,
+      functions,
+      lacksRights: missing.length === 0 && functions.length === 0 && (await lacksRights(client, files)),
     };
   } finally {
     await client.end();
   }
 }
 
-interface Migration {
-  readonly name: string;
-  readonly script: string;
-  readonly checksum: string;
-}
-
-async function readMigrations(folder: string): Promise<Migration[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, 'migration.sql')))
-    .map((entry) => entry.name)
-    .sort();
-  return Promise.all(
-    names.map(async (name) => {
-      const bytes = await readFile(join(folder, name, 'migration.sql'));
-      return { name, script: bytes.toString('utf8'), checksum: createHash('sha256').update(bytes).digest('hex') };
-    }),
-  );
-}
-
-/**
- * A backup of a database has neither roles nor, where it could not find them, rights. Both come from the migration that gives them, which may
- * be repeated. Answers whether anything was missing.
- */
-async function renewRights(client: Client, migrations: readonly Migration[]): Promise<boolean> {
-  const rights = migrations.find(({ name }) => RIGHTS.test(name));
-  if (rights === undefined || !(await lacksRights(client))) return false;
-  await client.query(`BEGIN; ${rights.script}; COMMIT`);
-  return true;
-}
-
-async function lacksRights(client: Client): Promise<boolean> {
-  return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;
+/** The names in which the functions of a database differ; all where none was ever applied. */
+async function functionsOtherThan(client: Client, files: readonly SchemaFile[]): Promise<string[]> {
+  try {
+    return await differingFunctions(client, files);
+  } catch (error) {
+    if (errorCode(error) !== UNDEFINED_TABLE) throw error;
+    return files.map(({ name }) => name);
+  }
 }
 
 async function lock(client: Client, { migrationLockMs }: Limits): Promise<void> {
@@ -174,7 +166,7 @@ function refuseFailed(records: readonly MigrationRecord[]): void {
   );
 }
 
-function refuseEdited(records: readonly MigrationRecord[], migrations: readonly Migration[]): void {
+function refuseEdited(records: readonly MigrationRecord[], migrations: readonly SchemaFile[]): void {
   const checksums = new Map(records.map((record) => [record.migration_name, record.checksum]));
   const edited = migrations
     .filter(({ name, checksum }) => checksums.has(name) && checksums.get(name) !== checksum)
@@ -186,14 +178,14 @@ function refuseEdited(records: readonly MigrationRecord[], migrations: readonly 
   );
 }
 
-async function apply(client: Client, { name, script, checksum }: Migration): Promise<void> {
+async function apply(client: Client, migration: SchemaFile): Promise<void> {
+  const { name, script, checksum } = migration;
   const started = await client.query<{ at: Date }>('SELECT clock_timestamp() AS at');
   const startedAt = started.rows[0]?.at;
   const inTransaction = !NO_TRANSACTION.test(script);
   try {
     if (inTransaction) await client.query('BEGIN');
-    // Without values the whole script goes over in one message: bodies in $$ quotes need no splitting.
-    await client.query(script);
+    await runScript(client, migration, `migration ${name}`);
     await client.query(
       `INSERT INTO "_prisma_migrations" (id, checksum, migration_name, started_at, finished_at, applied_steps_count)
        VALUES ($1, $2, $3, $4, clock_timestamp(), 1)`,
@@ -202,14 +194,6 @@ async function apply(client: Client, { name, script, checksum }: Migration): Pro
     if (inTransaction) await client.query('COMMIT');
   } catch (error) {
     if (inTransaction) await client.query('ROLLBACK').catch(() => undefined);
-    const message = error instanceof Error ? error.message : String(error);
-    throw new Error(`migration ${name} failed${place(script, error)}: ${message}`, { cause: error });
+    throw error;
   }
-}
-
-/** Where in the script the server saw the fault, as text for the message. */
-function place(script: string, error: unknown): string {
-  const position = error instanceof Error && 'position' in error ? Number(error.position) : NaN;
-  if (!(position > 0)) return '';
-  return ` at line ${script.slice(0, position).split('\n').length}`;
 }

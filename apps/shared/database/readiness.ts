@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import { packagePath } from '../config/package-root.ts';
 import { errorCode } from '../error-code.ts';
+import { differingFunctions, inBrief, readProgram } from './functions.ts';
+import { readMigrations, type SchemaFile } from './schema-files.ts';
 
 /** What of pg is needed: a client, or a pool. */
 type Queries = Pick<ClientBase, 'query'>;
@@ -19,14 +20,12 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   '22023': 'the role of this process is missing in the database; run `countersign migrate` as the owner',
 };
 
-let known: readonly string[] | undefined;
+let known: { readonly migrations: readonly string[]; readonly program: readonly SchemaFile[] } | undefined;
 
-/** Names of the migrations that this version comes with. */
-function ownMigrations(): readonly string[] {
-  known ??= readdirSync(packagePath('prisma', 'migrations'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort();
+/** What this version comes with. */
+function ownVersion() {
+  const folder = packagePath('prisma');
+  known ??= { migrations: readMigrations(folder).map(({ name }) => name), program: readProgram(folder) };
   return known;
 }
 
@@ -37,7 +36,10 @@ function ownMigrations(): readonly string[] {
 export async function databaseProblem(database: Queries): Promise<string | undefined> {
   try {
     const { rows } = await database.query<{ name: string }>(APPLIED);
-    return versionProblem(rows.map(({ name }) => name));
+    return (
+      migrationsProblem(rows.map(({ name }) => name)) ??
+      functionsProblem(await differingFunctions(database, ownVersion().program))
+    );
   } catch (error) {
     return problemBehind(error);
   }
@@ -53,21 +55,21 @@ export async function databaseProblems(database: Queries): Promise<readonly stri
   return problem === undefined ? [] : [problem];
 }
 
-function versionProblem(applied: readonly string[]): string | undefined {
-  const missing = ownMigrations().filter((name) => !applied.includes(name));
+function migrationsProblem(applied: readonly string[]): string | undefined {
+  const { migrations } = ownVersion();
+  const missing = migrations.filter((name) => !applied.includes(name));
   if (missing.length > 0)
     return `the database is of an older version: ${missing.length} migrations are missing; run \`countersign migrate\``;
-  const unknown = applied.filter((name) => !ownMigrations().includes(name));
+  const unknown = applied.filter((name) => !migrations.includes(name));
   if (unknown.length > 0) return `the database is of a newer version (${unknown.join(', ')}); update this process`;
   return undefined;
 }
 
+function functionsProblem(differing: readonly string[]): string | undefined {
+  if (differing.length === 0) return undefined;
+  const which = inBrief(differing);
+  return `the functions of the database are of another version (${which}); run \`countersign migrate\`, or update this process`;
+}
+
 /** Whether such a problem ends by itself, when the server is there. */
 export const isPassing = (problem: string): boolean => problem === 'the database does not answer';
-
-/** Roles or rights that are missing, as after a restore into another server: the backup of a database has neither. */
-export const MISSING_RIGHTS = `
-  SELECT role FROM (VALUES ('countersign_enforcement', 'gateway'), ('countersign_pdp', 'pdp'), ('countersign_approvals', 'approvals'),
-      ('countersign_auditor', 'gateway'), ('countersign_auditor', 'audit')) AS needed (role, schema)
-    WHERE CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = role)
-      THEN NOT has_schema_privilege(role, schema, 'USAGE') ELSE true END`;

@@ -2,7 +2,7 @@ import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 
-/** What a trigger of the database reports of a change. @see prisma/migrations, reports */
+/** What a trigger of the database reports of a change. @see prisma/functions/gateway/report.sql */
 const state = z.string().or(z.number());
 const transition = z.looseObject({ of: z.string(), from: state.optional(), to: state });
 const REPORT = 'countersign.transition';

@@ -29,7 +29,7 @@ export async function replaceStuck(
 /**
  * Whether its history does not fit the code that is to go on from it, so that the task fails for ever: after code that
  * does not fit was deployed, or where the SDK takes a history apart in another way than when it was made (it may when
- * hundreds of signals come at once). Not while an activity runs: a tool is called, or a resolver asked.
+ * hundreds of signals come at once). Not while an activity runs: the tool is called.
  */
 function isStuck({ raw }: WorkflowExecutionDescription): boolean {
   const tries = raw.pendingWorkflowTask?.attempt ?? 0;

@@ -31,13 +31,8 @@ export interface WorkerOptions {
   readonly log: Logger;
 }
 
-/** A worker that has started. `ran` rejects when it broke off. */
-export interface RunningWorker extends Running {
-  readonly ran: Promise<void>;
-}
-
 /** Runs workflows and activities until stopped. Rejects when Temporal cannot be reached at the start. */
-export async function runWorker(options: WorkerOptions): Promise<RunningWorker> {
+export async function runWorker(options: WorkerOptions): Promise<Running> {
   installRuntime(options.log);
   const { address, tls } = options.temporal;
   const connection = await NativeConnection.connect({ address, tls }).catch((cause: unknown) => {
@@ -50,7 +45,6 @@ export async function runWorker(options: WorkerOptions): Promise<RunningWorker> 
   const ran = worker.run();
   return {
     name: 'temporal worker',
-    ran,
     async stop() {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await ran.finally(() => connection.close());

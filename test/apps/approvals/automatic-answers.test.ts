@@ -34,16 +34,18 @@ describe('what an automatic resolver answers', () => {
 
   it('was lost before it was kept is asked for again, with the same words, and counts once', async () => {
     const { id } = await given();
+    const asked = { requestId: id, stage: 1 };
+    const { signal } = new AbortController();
     const questions: unknown[] = [];
     const ask = async (...question: unknown[]) => {
       questions.push(question);
       return { verdict: 'approve', reason: undefined } as const;
     };
     const failing = { ...store(), answerResolver: () => Promise.reject(new Error('the database is away')) };
-    await expect(consult(failing, ask)(id)).rejects.toThrow('away');
-    const twice = [consult(store(), ask)(id), consult(store(), ask)(id)];
+    await expect(consult(failing, ask)(asked, signal)).rejects.toThrow('away');
+    const twice = [consult(store(), ask)(asked, signal), consult(store(), ask)(asked, signal)];
     await Promise.all(twice);
-    await consult(store(), ask)(id);
+    await consult(store(), ask)(asked, signal);
     expect(questions.length).toBeGreaterThanOrEqual(2);
     expect(new Set(questions.map((one) => JSON.stringify(one))).size).toBe(1);
     expect(await store().find(id)).toMatchObject({

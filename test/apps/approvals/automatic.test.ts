@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { RuleEngine, type Reply } from '../../support/rule-engine.ts';
-import { testTemporal } from '../../support/temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const people = { roles: ['approver'] };
@@ -31,8 +30,6 @@ describe('an automatic resolver', () => {
   const service = new ApprovalsUnderTest();
   const engine = new RuleEngine();
   beforeAll(async () => {
-    const { address, taskQueue } = await testTemporal();
-    service.temporalAddress = address;
     await engine.start();
     const resolvers = {
       risk: engine.setting('risk', { timeoutSeconds: 60 }),
@@ -40,7 +37,6 @@ describe('an automatic resolver', () => {
       guarded: engine.setting('risk', { networks: [] }),
     };
     await service.start({
-      temporal: { approvalsTaskQueue: taskQueue },
       approvals: { templates, resolvers },
       identity: { people: [{ name: 'alice', roles: ['approver', 'approver-overseer'] }] },
     });
@@ -180,6 +176,31 @@ describe('an automatic resolver', () => {
     expect(await answered(id)).toMatchObject({ verdict: 'failed', resolver: 'guarded' });
     expect(engine.asked(id)).toEqual([]);
     expect(service.log).toContain('in networks of the notifications or the resolver');
+  });
+
+  it('is asked again, in the same words, when the service stops before it answers', async () => {
+    const { id } = await open('alone', () => undefined);
+    await waitFor(() => engine.asked(id).length === 1);
+    engine.replies['risk'] = { verdict: 'approve' };
+    await service.restart();
+    await ended(id, 'approved');
+    const [first, ...more] = engine.asked(id).map(({ headers, body }) => [headers['webhook-id'], body]);
+    expect(more).toEqual([first]);
+    expect((await recordOf(id)).answers).toEqual([expect.objectContaining({ verdict: 'approve' })]);
+  });
+
+  it('delays no callback while it is silent, however many questions it has', async () => {
+    const asked: ServerResponse[] = [];
+    const silent = await Promise.all(
+      Array.from({ length: 20 }, () => open('alone', (response: ServerResponse) => asked.push(response))),
+    );
+    await waitFor(() => asked.length === silent.length);
+    const decided = await service.open();
+    await service.vote('alice', decided, 'approve');
+    await waitFor(() => service.callbacks.some(({ body }) => body.includes(decided.id)));
+    for (const { id } of silent) expect((await recordOf(id)).answers).toEqual([]);
+    for (const response of asked) response.end('{"verdict":"deny"}');
+    for (const { id } of silent) await ended(id, 'denied');
   });
 
   it('is no name that somebody could sign in with', async () => {

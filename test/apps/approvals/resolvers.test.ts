@@ -6,7 +6,6 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { Browser } from '../../support/browser.ts';
 import { postSigned } from '../../support/decisions.ts';
 import { RuleEngine } from '../../support/rule-engine.ts';
-import { testTemporal } from '../../support/temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 type Verdict = 'approve' | 'deny';
@@ -40,13 +39,10 @@ describe('every resolver', () => {
   const releases = new Map<string, (verdict: Verdict) => void>();
   let browser: Browser;
   beforeAll(async () => {
-    const { address, taskQueue } = await testTemporal();
-    service.temporalAddress = address;
     await engine.start();
     engine.replies['risk'] = (response, { data }) =>
       releases.set(data.id, (verdict) => response.end(JSON.stringify({ verdict, reason: REASON })));
     await service.start({
-      temporal: { approvalsTaskQueue: taskQueue },
       identity: {
         people: [
           ...['alice', 'rival'].map((name) => ({ name, roles: ['approver'] })),

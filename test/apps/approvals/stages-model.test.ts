@@ -133,8 +133,10 @@ describe('stages in the database', () => {
     const request = newAccessRequest({ stages: [aStage({ quorum: 3 })] });
     await store.create(request);
     await store.castVote(newVote(request));
-    const forged = `INSERT INTO approvals.vote SELECT access_request_id, stage, counts_in, 'https://idp.test/', approver_subject,
-      approver_name, approver_roles, cast_by, cast_by_name, actors, delegation_id, verdict, reason, call_digest, via, at FROM approvals.vote WHERE access_request_id = $1`;
+    const forged = `INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_roles,
+        cast_by, actors, verdict, call_digest, via)
+      SELECT access_request_id, stage, counts_in, 'https://idp.test/', approver_subject, approver_roles,
+        cast_by, actors, verdict, call_digest, via FROM approvals.vote WHERE access_request_id = $1`;
     await expect(db.pool.query(forged, [request.id])).rejects.toMatchObject({ code: '23505' });
     const back = 'UPDATE approvals.access_request SET stages = $2 WHERE id = $1';
     await expect(db.pool.query(back, [request.id, JSON.stringify([aStage()])])).rejects.toMatchObject({

@@ -100,14 +100,14 @@ describe('migrate', () => {
     try {
       const before = await run('--status');
       expect(before.code).toBe(1);
-      expect(before.out).toContain('20261121000000_gateway: missing; run `countersign migrate`');
+      expect(before.out).toContain('20261121000000_init: missing; run `countersign migrate`');
       const applied = await run('--json');
       expect([applied.code, applied.err]).toEqual([0, '']);
-      expect(JSON.parse(applied.out).applied).toContain('20261121000000_gateway');
+      expect(JSON.parse(applied.out).applied).toContain('20261121000000_init');
       expect(await run()).toMatchObject({ code: 0, out: 'The database is up to date.' });
       const after = await run('--status', '--json');
       expect(after.code).toBe(0);
-      expect(JSON.parse(after.out)).toMatchObject({ missing: [], edited: [], failed: [], unknown: [] });
+      expect(JSON.parse(after.out)).toMatchObject({ missing: [], edited: [], failed: [], unknown: [], functions: [] });
     } finally {
       await database.drop();
     }

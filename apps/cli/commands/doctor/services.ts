@@ -6,8 +6,8 @@ import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../
 import { metadataOf } from '../../../shared/auth/access-token.ts';
 import { systemClock, type Clock } from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import { packagePath } from '../../../shared/config/package-root.ts';
 import { unfitness } from '../../../shared/database/fitness.ts';
+import { inBrief } from '../../../shared/database/functions.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
 import { limitsOf, type Limits } from '../../../shared/limits.ts';
 import { missingNamespace } from '../../../shared/temporal/namespace.ts';
@@ -36,10 +36,7 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
   );
   const clock = attempt('database clock', 'mend the database first', () => look((client) => checkClock(client)));
   const migrations = attempt('migrations', 'mend the database first', async () => {
-    const { missing, edited, failed, unknown, applied, lacksRights } = await migrationStatus(
-      url,
-      packagePath('prisma', 'migrations'),
-    );
+    const { missing, edited, failed, unknown, applied, functions, lacksRights } = await migrationStatus(url);
     const broken = [...edited, ...failed];
     if (broken.length > 0)
       return fail('migrations', `damaged: ${broken.join(', ')}`, 'see `countersign migrate --status`');
@@ -48,6 +45,8 @@ export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLi
       return fail('migrations', 'roles and rights are missing, as after a restore', 'run `countersign migrate`');
     if (unknown.length > 0)
       return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
+    if (functions.length > 0)
+      return fail('migrations', `functions of another version: ${inBrief(functions)}`, 'run `countersign migrate`');
     return ok('migrations', `${applied.length} applied`);
   });
   const fence = attempt('restore', 'mend the database first', () => look(checkFence));

@@ -4,7 +4,6 @@ import { pino } from 'pino';
 import { startAudit } from '../../../../apps/audit/main.ts';
 import { checkDatabase } from '../../../../apps/cli/commands/doctor/services.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
 import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
 import { refuseUnfitDatabase, ROLES } from '../../../../apps/shared/database/pool.ts';
 import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
@@ -13,7 +12,6 @@ import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
 import { IN_DEVELOPMENT, ORDINARY_LIMITS, systemTime } from '../../../support/time.ts';
 
-const FOLDER = packagePath('prisma', 'migrations');
 const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
 
 const postgres = new OwnPostgres();
@@ -51,16 +49,18 @@ const problems = (url: string) =>
     ),
   );
 const everywhere = (words: RegExp) => DEPLOYABLES.map(() => expect.stringMatching(words));
+/** What a migration answers that has nothing to do. */
+const NOTHING = { applied: [], unknown: [], functions: [], renewedRights: false };
 const NONE = DEPLOYABLES.map(() => 'none');
 
 describe('an owner without the rights of a superuser', () => {
   it('that may not create roles is told what an administrator has to run, and goes on after it', async () => {
     await run('postgres', `CREATE ROLE plain LOGIN PASSWORD 'plain'`, 'CREATE DATABASE plain OWNER plain');
     const wanted = /the login plain may not create roles.*CREATE ROLE countersign_pdp NOLOGIN;.*Then migrate again/;
-    await expect(migrate(addressOf('plain', 'plain'), FOLDER, ORDINARY_LIMITS)).rejects.toThrow(wanted);
+    await expect(migrate(addressOf('plain', 'plain'), ORDINARY_LIMITS)).rejects.toThrow(wanted);
     const roles = [...new Set(Object.values(ROLES))];
     await run('postgres', ...roles.map((role) => `CREATE ROLE ${role} NOLOGIN`));
-    await migrate(addressOf('plain', 'plain'), FOLDER, ORDINARY_LIMITS);
+    await migrate(addressOf('plain', 'plain'), ORDINARY_LIMITS);
     // The owner is no member of them. A login of its own for each deployable is.
     expect(await problems(addressOf('plain', 'plain'))).toEqual(everywhere(/grant the login the role/));
     await run('postgres', `CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE ${roles.join(', ')}`);
@@ -70,7 +70,7 @@ describe('an owner without the rights of a superuser', () => {
 
   it('that may create roles, as managed servers have it, migrates and serves every deployable', async () => {
     await run('postgres', `CREATE ROLE cloud LOGIN CREATEROLE PASSWORD 'cloud'`, 'CREATE DATABASE cloud OWNER cloud');
-    await migrate(addressOf('cloud', 'cloud'), FOLDER, ORDINARY_LIMITS);
+    await migrate(addressOf('cloud', 'cloud'), ORDINARY_LIMITS);
     expect(await problems(addressOf('cloud', 'cloud'))).toEqual(NONE);
   });
 });
@@ -78,7 +78,7 @@ describe('an owner without the rights of a superuser', () => {
 describe('a database that is not fit', () => {
   beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
   beforeAll(async () => {
-    await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS);
+    await migrate(addressOf('fit'), ORDINARY_LIMITS);
   });
 
   it.each([
@@ -98,17 +98,31 @@ describe('a database that is not fit', () => {
     await run(
       'fit',
       `CREATE TABLE kept AS SELECT * FROM ${table}`,
-      `DELETE FROM ${table} WHERE migration_name LIKE '%_reports'`,
+      `DELETE FROM ${table} WHERE migration_name LIKE '%_fence'`,
     );
     expect(await problems(addressOf('fit'))).toEqual(everywhere(/older version: 1 migrations are missing; run/));
     await run('fit', `DELETE FROM ${table}`, `INSERT INTO ${table} SELECT * FROM kept`);
     await run(
       'fit',
-      `UPDATE kept SET id = 'new', migration_name = '29990101000000_new' WHERE migration_name LIKE '%_pdp'`,
+      `UPDATE kept SET id = 'new', migration_name = '29990101000000_new' WHERE migration_name LIKE '%_fence'`,
     );
     await run('fit', `INSERT INTO ${table} SELECT * FROM kept WHERE id = 'new'`);
     expect(await problems(addressOf('fit'))).toEqual(everywhere(/newer version \(29990101000000_new\); update/));
     await run('fit', `DELETE FROM ${table} WHERE id = 'new'`, 'DROP TABLE kept');
+    expect(await problems(addressOf('fit'))).toEqual(NONE);
+  });
+
+  it('keeps every deployable from starting: one with functions of another version', async () => {
+    await run('fit', `UPDATE "_countersign_functions" SET checksum = 'x' WHERE name = 'gateway/claim_execution'`);
+    const words =
+      /functions of the database are of another version \(gateway\/claim_execution\); run `countersign migrate`/;
+    expect(await problems(addressOf('fit'))).toEqual(everywhere(words));
+    const finding = (await checkDatabase(addressOf('fit'), IN_DEVELOPMENT)).find(({ name }) => name === 'migrations');
+    expect(finding).toMatchObject({ status: 'fail', message: expect.stringContaining('gateway/claim_execution') });
+    await run('fit', 'DROP FUNCTION approvals.cast_vote');
+    expect(await problems(addressOf('fit'))).toEqual(everywhere(/\(approvals\/cast_vote and 1 more\)/));
+    const functions = ['approvals/cast_vote', 'gateway/claim_execution'];
+    expect(await migrate(addressOf('fit'), ORDINARY_LIMITS)).toEqual({ ...NOTHING, functions });
     expect(await problems(addressOf('fit'))).toEqual(NONE);
   });
 
@@ -119,22 +133,14 @@ describe('a database that is not fit', () => {
     expect(await problems(addressOf('fit'))).toEqual(
       everywhere(/role of this process is missing.*countersign migrate/),
     );
-    expect(await migrationStatus(addressOf('fit'), FOLDER)).toMatchObject({ missing: [], lacksRights: true });
+    expect(await migrationStatus(addressOf('fit'))).toMatchObject({ missing: [], lacksRights: true });
     const migrations = (await checkDatabase(addressOf('fit'), IN_DEVELOPMENT)).find(
       ({ name }) => name === 'migrations',
     );
     expect(migrations).toMatchObject({ status: 'fail', advice: 'run `countersign migrate`' });
-    expect(await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS)).toEqual({
-      applied: [],
-      unknown: [],
-      renewedRights: true,
-    });
+    expect(await migrate(addressOf('fit'), ORDINARY_LIMITS)).toEqual({ ...NOTHING, renewedRights: true });
     expect(await problems(addressOf('fit'))).toEqual(NONE);
-    expect(await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS)).toEqual({
-      applied: [],
-      unknown: [],
-      renewedRights: false,
-    });
+    expect(await migrate(addressOf('fit'), ORDINARY_LIMITS)).toEqual(NOTHING);
   });
 });
 
@@ -153,7 +159,7 @@ it('a process says on /readyz and /healthz why it cannot work, and on /livez tha
   try {
     expect(await probe('/livez')).toEqual([200, { status: 'ok' }]);
     for (const path of ['/readyz', '/healthz']) expect(await probe(path)).toEqual(unavailable(/no tables.*migrate/));
-    await migrate(addressOf('served'), FOLDER, ORDINARY_LIMITS);
+    await migrate(addressOf('served'), ORDINARY_LIMITS);
     await patiently(isReady);
     await postgres.crash();
     await patiently(async () => ((await probe('/healthz'))[0] === 503 ? true : undefined));

@@ -7,7 +7,7 @@ import { testTemporal } from '../../../support/temporal.ts';
 describe('a Temporal namespace that is missing', () => {
   it('is named by worker and doctor, with the command that creates it', async () => {
     const { address, taskQueue } = await testTemporal();
-    const temporal = { address, namespace: 'nowhere', taskQueue, approvalsTaskQueue: taskQueue, tls: false };
+    const temporal = { address, namespace: 'nowhere', taskQueue, tls: false };
     const what = `Temporal at ${address} has no namespace nowhere`;
     const command = `temporal operator namespace create --address ${address} --namespace nowhere`;
     const log = pino({ enabled: false });

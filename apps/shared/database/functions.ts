@@ -1,0 +1,120 @@
+import type { ClientBase } from 'pg';
+import { readFunctions, readRights, runScript, type SchemaFile } from './schema-files.ts';
+
+/** What of pg is needed: a client, or a pool. */
+type Queries = Pick<ClientBase, 'query'>;
+
+/** Which file each function of the database was made from; the rights are one more. */
+const RECORDS = `CREATE TABLE IF NOT EXISTS "_countersign_functions" (
+  "name"       text PRIMARY KEY,
+  "checksum"   text NOT NULL,
+  "applied_at" timestamptz NOT NULL DEFAULT now()
+)`;
+
+/** A function that is not there any more counts as not applied. */
+const READ_RECORDS = `SELECT name, checksum FROM "_countersign_functions"
+  WHERE name = 'rights' OR name IN (SELECT n.nspname || '/' || p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace)`;
+
+const RECORD = `INSERT INTO "_countersign_functions" (name, checksum) VALUES ($1, $2)
+  ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = excluded.applied_at`;
+
+/** Statements that remove functions by their names, whatever their parameters, and the triggers that call them. */
+const REMOVALS = `
+  WITH removed AS (SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname || '/' || p.proname = ANY ($1::text[]))
+  SELECT 1 AS place, format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass) AS statement
+    FROM pg_trigger t JOIN removed ON removed.oid = t.tgfoid WHERE NOT t.tgisinternal
+  UNION ALL SELECT 2, format('DROP FUNCTION %s', oid::regprocedure) FROM removed
+  ORDER BY place, statement`;
+
+/** Roles or rights that are missing, as after a restore into another server: the backup of a database has neither. */
+const MISSING_RIGHTS = `
+  SELECT role FROM (VALUES ('countersign_enforcement', 'gateway'), ('countersign_pdp', 'pdp'), ('countersign_approvals', 'approvals'),
+      ('countersign_auditor', 'gateway'), ('countersign_auditor', 'audit')) AS needed (role, schema)
+    WHERE CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = role)
+      THEN NOT has_schema_privilege(role, schema, 'USAGE') ELSE true END`;
+
+/** Functions and rights, as files of one version. */
+export const readProgram = (folder: string): SchemaFile[] => [...readFunctions(folder), ...readRights(folder)];
+
+/**
+ * Names of the functions, and `rights`, in which the database differs from these files: missing, made from another file, or without a
+ * file. Throws the error of the server where nothing was ever applied (42P01).
+ */
+export async function differingFunctions(database: Queries, files: readonly SchemaFile[]): Promise<string[]> {
+  const { rows } = await database.query<{ name: string; checksum: string }>(READ_RECORDS);
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  const known = new Set(files.map(({ name }) => name));
+  return [
+    ...files.filter(({ name, checksum }) => applied.get(name) !== checksum).map(({ name }) => name),
+    ...[...applied.keys()].filter((name) => !known.has(name)),
+  ];
+}
+
+/**
+ * Makes the functions and rights of the database those of these files, in one transaction. Only what differs is made anew: the function
+ * of that name is removed with its triggers, and its file makes both again. Rights are given anew each time, since a new function has none.
+ * Answers the names of what differed.
+ *
+ * Throws, with the database unchanged, when a file fails, when it does not make the function that it is named for, and when something
+ * else (a view, a default) depends on a function that is to be removed.
+ */
+export async function applyFunctions(client: ClientBase, files: readonly SchemaFile[]): Promise<string[]> {
+  await client.query('BEGIN');
+  try {
+    await client.query(RECORDS);
+    const differing = await differingFunctions(client, files);
+    const changed = files.filter(({ name }) => differing.includes(name) && name !== 'rights');
+    const rights = files.find(({ name }) => name === 'rights');
+    if (differing.length > 0) {
+      await remove(client, differing);
+      // Functions call each other. So all are made first, and then made again with their bodies checked.
+      for (const check of ['off', 'on']) {
+        await client.query(`SET LOCAL check_function_bodies = ${check}`);
+        for (const file of changed) await runScript(client, file, `function ${file.name}`);
+      }
+      for (const { name, checksum } of changed) await client.query(RECORD, [name, checksum]);
+      await giveRights(client, rights);
+      const [wrong] = await differingFunctions(client, files);
+      if (wrong !== undefined) throw new Error(`the file of ${wrong} does not make the function that it is named for`);
+    }
+    await client.query('COMMIT');
+    return differing;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function remove(client: ClientBase, names: readonly string[]): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(REMOVALS, [names]);
+  for (const { statement } of rows) await client.query(statement);
+  await client.query('DELETE FROM "_countersign_functions" WHERE name = ANY ($1::text[])', [names]);
+}
+
+async function giveRights(client: ClientBase, rights: SchemaFile | undefined): Promise<void> {
+  if (rights === undefined) return;
+  await runScript(client, rights, 'rights.sql');
+  await client.query(RECORD, [rights.name, rights.checksum]);
+}
+
+/**
+ * A backup of a database has neither roles nor, where it could not find them, rights. Gives both again where they are missing.
+ * Answers whether they were.
+ */
+export async function renewRights(client: ClientBase, files: readonly SchemaFile[]): Promise<boolean> {
+  const rights = files.find(({ name }) => name === 'rights');
+  if (rights === undefined || !(await lacksRights(client, files))) return false;
+  await client.query(`BEGIN; ${rights.script}; COMMIT`);
+  return true;
+}
+
+/** Such names in a message, which does not grow with their number. */
+export const inBrief = ([first = '', ...others]: readonly string[]): string =>
+  others.length === 0 ? first : `${first} and ${others.length} more`;
+
+/** Whether roles or rights are missing that these files give. */
+export async function lacksRights(client: Queries, files: readonly SchemaFile[]): Promise<boolean> {
+  if (!files.some(({ name }) => name === 'rights')) return false;
+  return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;
+}

@@ -1,0 +1,9 @@
+-- Queues the question to the automatic resolver of a stage that opens, and the notice to people. The caller has locked the row.
+-- `p_event` says how the stage came about: opened, escalated.
+CREATE OR REPLACE FUNCTION approvals.announce_stage(p_id text, p_event text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO approvals.question_outbox (subject_id) SELECT id || '/' || stage FROM approvals.access_request
+    WHERE id = p_id AND stages -> stage - 1 ->> 'automatic' IS NOT NULL;
+  IF FOUND THEN PERFORM pg_notify('approvals_outbox', ''); END IF;
+  PERFORM approvals.enqueue_notice(p_id, p_event, 1);
+END $$;

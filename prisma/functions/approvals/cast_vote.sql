@@ -1,0 +1,52 @@
+-- Counts one approver's verdict in the stage for which they were found eligible, and ends the stage when that settles it. Who
+-- asked may not decide, nor may their delegates, nor may they stand behind the vote in any other way (`p_chain`: other names of the voter,
+-- the client and the actors of their token), whatever the callers of this function checked. `p_stage` is the one that the
+-- voter looked at; whoever names none means the one that is open, and has voted when they ever did, so that a retry is no vote
+-- in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver: then neither may have spoken or been spoken for. Nor may
+-- any of `p_actors`, who act for the voter by their token: otherwise a person with a token of another would have two voices.
+-- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
+-- delegate_of_requester, delegation_over, not_found.
+CREATE OR REPLACE FUNCTION approvals.cast_vote(
+  p_request_id text, p_generation int, p_call_digest text,
+  p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
+  p_cast_by text, p_cast_by_name text, p_delegation_id text, p_chain text[], p_actors text[],
+  p_stage int, p_judged_stage int, p_lapsed text[], p_electorate text[],
+  p_verdict text, p_reason text, p_via text, p_approval_id text
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE r approvals.access_request; v_earlier approvals.vote;
+  v_approver text := p_approver_subject; v_voice text := coalesce(p_cast_by, v_approver);
+  v_actors text[] := coalesce(p_actors, '{}');
+  v_names text[] := ARRAY[v_approver, v_voice] || coalesce(p_chain, '{}'); v_part text;
+BEGIN
+  PERFORM approvals.expire_access_request(p_request_id);
+  SELECT * INTO r FROM approvals.access_request WHERE id = p_request_id FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  v_part := approvals.part_in(v_names, r.parties, r.created_at);
+  IF v_part IS NOT NULL THEN RETURN v_part; END IF;
+  -- Whoever names no generation means the only one this request has.
+  IF r.generation <> coalesce(p_generation, r.generation) OR r.call_digest IS DISTINCT FROM p_call_digest THEN
+    RETURN 'mismatch';
+  END IF;
+  SELECT * INTO v_earlier FROM approvals.vote WHERE access_request_id = p_request_id
+    AND (ARRAY[approver_subject, cast_by] || actors) && (ARRAY[v_approver, v_voice] || v_actors)
+    AND (counts_in = 0 OR counts_in = coalesce(p_stage, counts_in)) ORDER BY at DESC LIMIT 1;
+  IF FOUND THEN
+    RETURN CASE WHEN (v_earlier.verdict, v_earlier.approver_subject, v_earlier.cast_by) = (p_verdict, v_approver, v_voice)
+      THEN 'repeated' ELSE 'already_voted' END;
+  END IF;
+  IF r.status <> 'pending' THEN RETURN 'final'; END IF;
+  IF r.stage IS DISTINCT FROM p_judged_stage OR r.stage <> coalesce(p_stage, r.stage) THEN
+    RETURN 'stage_over';
+  END IF;
+  -- Locked, so that none is revoked between this look and the vote.
+  PERFORM 1 FROM approvals.delegation WHERE id = p_delegation_id AND delegator_subject = v_approver
+    AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
+  IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;
+  INSERT INTO approvals.vote (access_request_id, stage, counts_in, approver_issuer, approver_subject, approver_name, approver_roles,
+      cast_by, cast_by_name, actors, delegation_id, verdict, reason, call_digest, via)
+    VALUES (p_request_id, r.stage, CASE WHEN r.separate_stages THEN 0 ELSE r.stage END, p_approver_issuer, v_approver,
+      p_approver_name, coalesce(p_approver_roles, '{}'), v_voice, p_cast_by_name, v_actors,
+      p_delegation_id, p_verdict, p_reason, p_call_digest, p_via);
+  PERFORM approvals.settle_stage(p_request_id, p_lapsed, p_electorate, p_approval_id);
+  RETURN 'counted';
+END $$;

@@ -1,0 +1,25 @@
+-- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
+-- its key, which is forgotten.
+CREATE OR REPLACE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','remind_at','ended_at','end_note','approval_id',
+  'approved_at','approved_until','approval_state'];
+BEGIN
+  IF OLD.status <> 'pending' AND NEW.idempotency_key IS NULL
+     AND to_jsonb(NEW) - 'idempotency_key' = to_jsonb(OLD) - 'idempotency_key' THEN
+    RETURN NEW;
+  END IF;
+  IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
+    RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
+  END IF;
+  IF NEW.stage < OLD.stage THEN
+    RAISE EXCEPTION 'access request % cannot go back to an earlier stage', OLD.id USING ERRCODE = 'CS001';
+  END IF;
+  IF OLD.status <> 'pending' AND (to_jsonb(NEW) - 'approval_state' <> to_jsonb(OLD) - 'approval_state'
+     OR OLD.approval_state IS NOT NULL) THEN
+    RAISE EXCEPTION 'access request % has ended and cannot change', OLD.id USING ERRCODE = 'CS001';
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER access_request_guard BEFORE UPDATE ON approvals.access_request
+  FOR EACH ROW EXECUTE FUNCTION approvals.guard_access_request();

@@ -1,0 +1,11 @@
+-- A delegation is ended, once, and changed in no other way: whose voice a vote was stays to be read.
+CREATE OR REPLACE FUNCTION approvals.guard_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' OR to_jsonb(NEW) - 'revoked_at' <> to_jsonb(OLD) - 'revoked_at' OR OLD.revoked_at IS NOT NULL THEN
+    RAISE EXCEPTION 'delegation % cannot change', OLD.id USING ERRCODE = 'CS002';
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER delegation_guard BEFORE UPDATE OR DELETE ON approvals.delegation
+  FOR EACH ROW EXECUTE FUNCTION approvals.guard_delegation();

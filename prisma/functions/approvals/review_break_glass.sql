@@ -1,0 +1,16 @@
+-- Notes the look at it afterwards, by a person who is neither who granted it nor who asked, nor a delegate of either's, nor a name that stands
+-- behind one of these (`p_chain`: behind the reviewer).
+-- Outcomes: reviewed, already_reviewed, own_request (theirs in one of these ways), not_found.
+CREATE OR REPLACE FUNCTION approvals.review_break_glass(p_id text, p_reviewer text, p_chain text[], p_note text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE b approvals.break_glass; r approvals.access_request; v_parties text[];
+BEGIN
+  SELECT * INTO b FROM approvals.break_glass WHERE access_request_id = p_id FOR UPDATE;
+  IF NOT FOUND THEN RETURN 'not_found'; END IF;
+  SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
+  v_parties := r.parties || b.granted_by || b.granted_chain;
+  IF approvals.part_in(p_reviewer || p_chain, v_parties, r.created_at) IS NOT NULL THEN RETURN 'own_request'; END IF;
+  IF b.reviewed_at IS NOT NULL THEN RETURN 'already_reviewed'; END IF;
+  UPDATE approvals.break_glass SET reviewed_by = p_reviewer, reviewed_at = clock_timestamp(), review_note = p_note
+    WHERE access_request_id = p_id;
+  RETURN 'reviewed';
+END $$;

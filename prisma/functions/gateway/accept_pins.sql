@@ -1,0 +1,11 @@
+-- Carries out what the operator accepts: things as they are described now, and that others are gone. For the owner of the
+-- tables alone.
+CREATE OR REPLACE FUNCTION gateway.accept_pins(p_kinds text[], p_names text[], p_upstreams text[], p_upstream_names text[],
+  p_definitions text[], p_digests text[], p_gone_kinds text[], p_gone_names text[]) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM gateway.pin p USING unnest(p_gone_kinds, p_gone_names) AS gone (kind, name)
+    WHERE p.kind = gone.kind AND p.name = gone.name;
+  INSERT INTO gateway.pin (kind, name, upstream, upstream_name, definition, digest)
+    SELECT * FROM unnest(p_kinds, p_names, p_upstreams, p_upstream_names, p_definitions, p_digests)
+    ON CONFLICT (kind, name) DO UPDATE SET upstream = excluded.upstream, upstream_name = excluded.upstream_name,
+      definition = excluded.definition, digest = excluded.digest, pinned_at = clock_timestamp();
+$$;

@@ -1,0 +1,22 @@
+-- Pins what is seen for the first time. It changes nothing that is pinned, so whoever may call it cannot have a tool that
+-- became another one pass for the one that was accepted.
+-- Of one upstream at most 10,000 things and 16 MiB of descriptions are pinned, in the order in which they come: every
+-- gateway holds them in memory, and an upstream may list whatever it likes. The operator's word has no such bound.
+CREATE OR REPLACE FUNCTION gateway.add_pins(p_kinds text[], p_names text[], p_upstreams text[], p_upstream_names text[],
+  p_definitions text[], p_digests text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  -- One at a time: what two gateways pin at once must not be more than the bound together.
+  LOCK TABLE gateway.pin IN SHARE ROW EXCLUSIVE MODE;
+  INSERT INTO gateway.pin (kind, name, upstream, upstream_name, definition, digest)
+    SELECT seen.kind, seen.name, seen.upstream, seen.upstream_name, seen.definition, seen.digest
+    FROM (SELECT s.*, count(*) OVER so_far AS things, sum(octet_length(s.definition)) OVER so_far AS bytes
+        FROM unnest(p_kinds, p_names, p_upstreams, p_upstream_names, p_definitions, p_digests) WITH ORDINALITY
+          AS s (kind, name, upstream, upstream_name, definition, digest, place)
+        WHERE NOT EXISTS (SELECT 1 FROM gateway.pin p WHERE p.kind = s.kind AND p.name = s.name)
+        WINDOW so_far AS (PARTITION BY s.upstream ORDER BY s.place)) AS seen
+    LEFT JOIN (SELECT p.upstream, count(*) AS things, sum(octet_length(p.definition)) AS bytes FROM gateway.pin p
+        WHERE p.upstream = ANY (p_upstreams) GROUP BY p.upstream) AS held ON held.upstream = seen.upstream
+    WHERE seen.things + coalesce(held.things, 0) <= 10000
+      AND seen.bytes + coalesce(held.bytes, 0) <= 16 * 1024 * 1024
+    ON CONFLICT DO NOTHING;
+END $$;

@@ -1,0 +1,31 @@
+-- Takes the owner's answers, sealed, by the keys of their questions; null says that the owner will not answer, and ends the call.
+-- Answers to what is not asked, or was answered, are left aside. With the last one the call goes on. Answers the state the call is in
+-- afterwards.
+CREATE OR REPLACE FUNCTION gateway.answer_input(p_call uuid, p_keys text[], p_sealed_answers text[], p_retention_ms bigint)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call; v_now timestamptz;
+BEGIN
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  v_now := clock_timestamp();
+  IF c.state <> 'input_required' THEN RETURN c.state; END IF;
+  IF least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+    RETURN gateway.expire_gated_call(p_call, p_retention_ms);
+  END IF;
+  IF EXISTS (SELECT 1 FROM gateway.question q JOIN unnest(p_keys, p_sealed_answers) AS a (key, sealed) ON a.key = q.key
+      WHERE q.gated_call_id = p_call AND q.answered_at IS NULL AND a.sealed IS NULL) THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'input_declined', 'client', p_retention_ms);
+  END IF;
+  UPDATE gateway.question q SET sealed_answer = a.sealed, answered_at = v_now
+    FROM unnest(p_keys, p_sealed_answers) AS a (key, sealed)
+    WHERE q.gated_call_id = p_call AND q.answered_at IS NULL AND q.key = a.key;
+  IF NOT FOUND THEN RETURN c.state; END IF;
+  IF EXISTS (SELECT 1 FROM gateway.question WHERE gated_call_id = p_call AND answered_at IS NULL) THEN
+    -- The task shows less than before.
+    UPDATE gateway.gated_call SET last_updated_at = v_now WHERE id = p_call;
+    PERFORM pg_notify('gateway_task', c.task_id);
+    RETURN c.state;
+  END IF;
+  PERFORM gateway.transition(p_call, 'granted', 'input_given', NULL, 0);
+  PERFORM gateway.enqueue('poke_workflow', p_call::text);
+  RETURN 'granted';
+END $$;

@@ -1,0 +1,30 @@
+-- Ends a call whose deadline has passed, and does nothing to any other. Claimed calls become `outcome_unknown` when the
+-- permit to send was given, and `execution_error` ("not sent") when it was not: the lock stops any later permit. Where a failover may
+-- have lost the permit they become `outcome_unknown` as well.
+CREATE OR REPLACE FUNCTION gateway.expire_gated_call(p_call uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call; v_now timestamptz; i gateway.invocation;
+BEGIN
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  v_now := clock_timestamp();
+  IF c.state IN ('preparing','pending') AND c.request_deadline <= v_now THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'request_expired', 'deadline', p_retention_ms);
+  ELSIF c.state IN ('granted','input_required') AND least(c.request_deadline, c.approval_expires_at) <= v_now THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied',
+      CASE WHEN c.approval_expires_at <= v_now THEN 'approval_expired' ELSE 'request_expired' END, 'deadline', p_retention_ms);
+  ELSIF c.state = 'claimed' AND c.execution_deadline <= v_now THEN
+    SELECT * INTO i FROM gateway.invocation WHERE gated_call_id = p_call;
+    IF FOUND AND i.not_sent_at IS NULL THEN
+      PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
+      RETURN 'outcome_unknown';
+    END IF;
+    -- After a restore the permit may be among what was lost.
+    IF gateway.fence_state() <> 'whole' THEN RETURN c.state; END IF;
+    IF i.not_sent_at IS NULL AND gateway.is_of_earlier_timeline(p_call) THEN
+      PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'restored', p_retention_ms);
+      RETURN 'outcome_unknown';
+    END IF;
+    PERFORM gateway.transition(p_call, 'execution_error', 'execution_deadline', 'not_sent', p_retention_ms);
+    RETURN 'execution_error';
+  END IF;
+  RETURN c.state;
+END $$;

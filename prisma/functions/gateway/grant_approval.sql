@@ -1,0 +1,25 @@
+-- Records an authenticated grant for the current generation. A superseded generation, and a call that went on, are left as they
+-- are; an approval that is over, or that another call or generation has had, denies the call. Answers the state the call is in afterwards.
+CREATE OR REPLACE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_key text, p_approved_at timestamptz,
+  p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint, p_use_ms bigint)
+  RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c gateway.gated_call;
+BEGIN
+  SELECT * INTO STRICT c FROM gateway.gated_call WHERE id = p_call FOR UPDATE;
+  IF c.state <> 'pending' OR c.generation <> p_generation THEN RETURN c.state; END IF;
+  IF c.request_deadline <= clock_timestamp() THEN RETURN gateway.expire_gated_call(p_call, p_retention_ms); END IF;
+  IF p_approved_until <= clock_timestamp() THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_expired', 'grant', p_retention_ms);
+  END IF;
+  INSERT INTO gateway.approval (gated_call_id, generation, approval_key, approved_at, approved_until, sealed_body, sealed_reference)
+    VALUES (p_call, p_generation, p_approval_key, p_approved_at, p_approved_until, p_sealed_body, p_sealed_reference)
+    ON CONFLICT (approval_key) DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_used', 'grant', p_retention_ms);
+  END IF;
+  -- A service may approve for years; what is granted now is not to wait for its execution that long.
+  UPDATE gateway.gated_call SET approval_expires_at =
+    least(p_approved_until, clock_timestamp() + p_use_ms * interval '1 ms') WHERE id = p_call;
+  PERFORM gateway.transition(p_call, 'granted', 'grant', NULL, 0);
+  RETURN 'granted';
+END $$;

@@ -1,0 +1,6 @@
+-- Writes one of the two rows. It must not run below a savepoint, whose rows carry a number of their own.
+CREATE OR REPLACE FUNCTION gateway.stamp(p_place int) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO gateway.fence (place, stamped_by, database)
+    SELECT p_place, pg_current_xact_id(), oid FROM pg_database WHERE datname = current_database()
+    ON CONFLICT (place) DO UPDATE SET stamped_by = excluded.stamped_by, database = excluded.database;
+$$;

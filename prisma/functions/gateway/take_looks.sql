@@ -1,0 +1,11 @@
+-- Takes calls whose look is due, and sets the next one: after as long as the call has waited already, within the limits and
+-- up to a fifth earlier, so that many do not come together. Whoever takes them looks; several may take at once, each others.
+-- It reads along the index, however few calls there are by the statistics and however many are due.
+CREATE OR REPLACE FUNCTION gateway.take_looks(p_limit int, p_min_ms bigint, p_max_ms bigint) RETURNS SETOF uuid LANGUAGE sql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+  UPDATE gateway.gated_call SET look_at = clock_timestamp() + (1 - random() / 5) * greatest(p_min_ms * interval '1 ms',
+      least(p_max_ms * interval '1 ms', clock_timestamp() - last_updated_at))
+    WHERE id = ANY (ARRAY(SELECT id FROM gateway.gated_call WHERE state = 'pending' AND look_at <= now()
+      ORDER BY look_at LIMIT p_limit FOR UPDATE SKIP LOCKED))
+    RETURNING id;
+$$;

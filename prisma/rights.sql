@@ -1,0 +1,102 @@
+-- Who may do what. Deployables work under one of four roles, which own nothing: a fault in a program, or an attacker who
+-- speaks with its voice, can change a gated call or an access request by the functions alone. The roles cannot log in;
+-- the login of a deployable is granted the one it needs.
+-- `countersign migrate` runs this script whenever it or a function has changed, and where roles or rights are missing, as in a database
+-- that was restored into another server: so every statement in it may be repeated. The roles have the rights that it gives, and no others.
+DO $$
+DECLARE v_role text; v_create text[] := '{}';
+  v_roles text[] := ARRAY['countersign_enforcement','countersign_pdp','countersign_approvals','countersign_auditor'];
+BEGIN
+  FOREACH v_role IN ARRAY v_roles LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = v_role);
+    -- Roles belong to the whole server: another database on it may make them at this moment.
+    BEGIN
+      EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+      WHEN insufficient_privilege THEN v_create := v_create || format('CREATE ROLE %I NOLOGIN;', v_role);
+    END;
+  END LOOP;
+  IF v_create <> '{}' THEN
+    RAISE EXCEPTION 'the login % may not create roles. Have an administrator of the server run: % Then migrate again',
+      current_user, array_to_string(v_create, ' ');
+  END IF;
+  -- One login for all, as the embedded server has, takes on each role. A login that may not grant itself a role needs none where each
+  -- deployable has a login of its own. From PostgreSQL 16 on, membership alone does not let a login take on a role.
+  FOREACH v_role IN ARRAY v_roles LOOP
+    BEGIN
+      IF current_setting('server_version_num')::int < 160000 THEN
+        IF NOT pg_has_role(current_user, v_role, 'MEMBER') THEN EXECUTE format('GRANT %I TO %I', v_role, current_user); END IF;
+      ELSIF NOT pg_has_role(current_user, v_role, 'SET') THEN
+        EXECUTE format('GRANT %I TO %I WITH SET TRUE', v_role, current_user);
+      END IF;
+    EXCEPTION WHEN insufficient_privilege THEN NULL;
+    END;
+  END LOOP;
+END $$;
+
+REVOKE ALL ON ALL TABLES IN SCHEMA gateway, approvals, pdp, audit
+  FROM countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;
+REVOKE ALL ON SCHEMA gateway, approvals, pdp, audit
+  FROM countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA gateway, approvals, pdp, audit
+  FROM countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;
+
+-- Functions do what they do as the owner of the tables, look nothing up along a search path that a caller could set, and
+-- are called by nobody who was not told that they may.
+DO $$
+DECLARE v_function regprocedure;
+BEGIN
+  FOR v_function IN SELECT p.oid::regprocedure FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+      WHERE n.nspname IN ('gateway','approvals','pdp') AND p.prorettype <> 'trigger'::regtype LOOP
+    EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = pg_catalog, pg_temp', v_function);
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', v_function);
+  END LOOP;
+END $$;
+
+GRANT USAGE ON SCHEMA gateway TO countersign_enforcement;
+GRANT SELECT ON ALL TABLES IN SCHEMA gateway TO countersign_enforcement;
+GRANT INSERT ON gateway.decision TO countersign_enforcement;
+GRANT UPDATE, DELETE ON gateway.outbox TO countersign_enforcement;
+GRANT EXECUTE ON FUNCTION
+  gateway.open_gated_call, gateway.take_unread, gateway.note_read, gateway.redeem_state, gateway.take_submission, gateway.release_submission, gateway.attach_handle,
+  gateway.end_unclaimed, gateway.expire_gated_call, gateway.grant_approval, gateway.keep_statement, gateway.request_again, gateway.accept_callback,
+  gateway.ask_input, gateway.answer_input, gateway.add_obligation, gateway.drop_obligation,
+  gateway.take_looks, gateway.defer_poll, gateway.enqueue_signal,
+  gateway.claim_execution, gateway.begin_invocation, gateway.settle_execution, gateway.forget_ended,
+  gateway.rewrap_data_keys, gateway.add_pins,
+  gateway.fence_state, gateway.hold_against, gateway.suspend, gateway.is_of_earlier_timeline
+  TO countersign_enforcement;
+
+-- The access request service and the policy decision point speak to each other over HTTP alone: whoever speaks with the voice of one
+-- casts no vote, and signs no denial, with that of the other.
+GRANT USAGE ON SCHEMA approvals TO countersign_approvals;
+GRANT SELECT ON ALL TABLES IN SCHEMA approvals TO countersign_approvals;
+GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_approvals;
+GRANT UPDATE, DELETE ON approvals.outbox, approvals.question_outbox TO countersign_approvals;
+GRANT INSERT, UPDATE, DELETE ON approvals.session TO countersign_approvals;
+GRANT EXECUTE ON FUNCTION
+  approvals.create_access_request, approvals.expire_access_request, approvals.carry_out_due, approvals.cancel_access_request,
+  approvals.create_bundle, approvals.cancel_bundle,
+  approvals.cast_vote, approvals.accept_decision, approvals.answer_resolver, approvals.revoke_approval, approvals.readable_until, approvals.forget_ended,
+  approvals.delegate, approvals.revoke_delegation, approvals.delegates_of,
+  approvals.break_glass, approvals.review_break_glass
+  TO countersign_approvals;
+
+GRANT USAGE ON SCHEMA pdp TO countersign_pdp;
+GRANT SELECT ON ALL TABLES IN SCHEMA pdp TO countersign_pdp;
+GRANT INSERT ON pdp.evaluation TO countersign_pdp;
+GRANT EXECUTE ON FUNCTION pdp.forget_evaluations TO countersign_pdp;
+
+-- Auditors get the columns that their pages are made of. None of them holds an argument, a result or a key of calls, sealed or not.
+GRANT USAGE ON SCHEMA gateway, audit TO countersign_auditor;
+GRANT SELECT ON gateway.outcome_record, gateway.call_event TO countersign_auditor;
+GRANT SELECT (gated_call_id, record_key) ON gateway.data_key TO countersign_auditor;
+GRANT SELECT (id, task_id, state, trace_id, created_at, ended_at) ON gateway.gated_call TO countersign_auditor;
+GRANT SELECT (gated_call_id, tool, call_digest) ON gateway.call_binding TO countersign_auditor;
+GRANT SELECT (id, gated_call_id, evaluation_id) ON gateway.decision TO countersign_auditor;
+GRANT SELECT (gated_call_id) ON gateway.execution_claim, gateway.invocation TO countersign_auditor;
+GRANT SELECT (gated_call_id, is_error, result_digest, recorded_at) ON gateway.late_evidence TO countersign_auditor;
+GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;
+
+-- Each process looks whether the database is of its version.
+GRANT SELECT ON "_prisma_migrations", "_countersign_functions" TO countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;

@@ -1,0 +1,45 @@
+import { expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { startCarryingOutDue } from '../../../apps/approvals/jobs/carry-out-due.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const BATCH = Array.from({ length: 100 }, (_one, index) => `arq_${index}`);
+const done = BATCH.map((id) => ({ id, failure: null }));
+const failed = BATCH.map((id) => ({ id, failure: 'the row is locked' }));
+
+/** Runs the job for three seconds, against a database that answers so and then has nothing due. Answers how often it looked. */
+async function looks(answers: (typeof done | typeof failed | Error)[]) {
+  const clock = new ManualClock();
+  let log = '';
+  let count = 0;
+  const carryOutDue = async () => {
+    const answer = answers[count] ?? [];
+    count += 1;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const job = startCarryingOutDue({
+    store: { carryOutDue },
+    clock,
+    log: pino({}, { write: (line: string) => (log += line) }),
+  });
+  await clock.advance(3_000);
+  await job.stop();
+  return { count, log };
+}
+
+it('carries out one batch after the other while each is full, and then looks every second', async () => {
+  expect((await looks([done, done])).count).toBe(5);
+});
+
+it('leaves requests that failed to the next round, and names them', async () => {
+  const { count, log } = await looks([failed, failed, failed]);
+  expect(count).toBe(3);
+  expect(log).toMatch(/"accessRequest":"arq_99","why":"the row is locked"/);
+});
+
+it('looks again after the database was away', async () => {
+  const { count, log } = await looks([new Error('the database is away')]);
+  expect(count).toBe(3);
+  expect(log).toMatch(/could not be carried out; trying again/);
+});

@@ -1,0 +1,152 @@
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
+import type { HttpServer } from '../../../apps/shared/http/listen.ts';
+import { ApprovalsUnderTest } from '../../support/approvals.ts';
+import { serve } from '../../support/serve.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of those who are told').toString('base64')}`;
+const templates = {
+  reminding: { stages: [{ name: 'security', approvers: { people: ['alice'] }, remindAfterSeconds: 1 }] },
+  escalating: {
+    stages: [
+      { name: 'owner', approvers: { people: ['bob'] }, withinSeconds: 1, then: 'escalate' },
+      { name: 'director', approvers: { people: ['alice'] }, withinSeconds: 600, onlyOnEscalation: true },
+    ],
+  },
+  patient: {
+    stages: [
+      {
+        name: 'owner',
+        approvers: { people: ['alice', 'bob'] },
+        withinSeconds: 600,
+        remindAfterSeconds: 600,
+        then: 'escalate',
+      },
+      { name: 'director', approvers: { people: ['alice'] }, onlyOnEscalation: true },
+    ],
+  },
+  brief: { stages: [{ name: 'owner', approvers: { people: ['bob'] }, withinSeconds: 1 }] },
+};
+
+/** Whoever is told what becomes of requests. */
+class Receiver {
+  readonly messages: { headers: Record<string, string>; body: string }[] = [];
+  readonly answers: number[] = [];
+  #server: HttpServer | undefined;
+
+  async start(): Promise<string> {
+    const port = await freePort();
+    this.#server = await serve(
+      (request, response) =>
+        void text(request).then((body) => {
+          this.messages.push({ headers: request.headers as Record<string, string>, body });
+          response.writeHead(this.answers.shift() ?? 204).end();
+        }),
+      port,
+    );
+    return `http://127.0.0.1:${port}/told`;
+  }
+
+  stop = () => this.#server?.close();
+
+  /** What was said of a request, each message once however often it came. */
+  of(id: string) {
+    const own = this.messages.filter(({ body }) => body.includes(id));
+    return [...new Map(own.map(({ headers, body }) => [headers['webhook-id'], JSON.parse(body)])).values()];
+  }
+}
+
+describe('reminders, escalations and deadlines', () => {
+  const service = new ApprovalsUnderTest();
+  const receiver = new Receiver();
+  beforeAll(async () => {
+    const url = await receiver.start();
+    await service.start({
+      approvals: { templates, notifications: { url, secret: SECRET, networks: ['127.0.0.0/8'] } },
+    });
+  });
+  afterAll(async () => {
+    await service.stop();
+    await receiver.stop();
+  });
+
+  const open = (template: keyof typeof templates) => service.open({ claims: { template } });
+  const events = (id: string) => receiver.of(id).map(({ type }) => type as string);
+  const listed = async (id: string) => {
+    const { body } = await service.asPerson('alice', '/requests');
+    return (body.requests as { id: string; remindedAt?: string }[]).find((one) => one.id === id);
+  };
+
+  it('reminds whoever is told and marks the request in the inbox', async () => {
+    const patient = await open('patient');
+    const { id } = await open('reminding');
+    await waitFor(async () => (await listed(id))?.remindedAt !== undefined);
+    expect((await listed(patient.id))?.id).toBe(patient.id);
+    expect((await listed(patient.id))?.remindedAt).toBeUndefined();
+    await waitFor(() => events(id).length === 2);
+    expect(events(id).toSorted()).toEqual(['access_request.opened', 'access_request.reminder']);
+    const page = await (await (await service.signIn('alice')).go('/requests')).text();
+    expect(page).toMatch(/reminded <time/);
+  });
+
+  it('tells what it is about, signed, and nothing that the call consists of', async () => {
+    const request = await open('reminding');
+    await service.vote('alice', request, 'deny', { reason: 'a reason of alice' });
+    await waitFor(() => events(request.id).includes('access_request.ended'));
+    const ended = receiver.messages.find(({ body }) => body.includes(request.id) && body.includes('.ended'));
+    new Webhook(SECRET).verify(ended?.body ?? '', ended?.headers ?? {});
+    expect(JSON.parse(ended?.body ?? '')).toEqual({
+      type: 'access_request.ended',
+      timestamp: expect.any(String),
+      data: {
+        ...{ id: request.id, tool: 'files__write_file', template: 'reminding', stage: 'security', step: 1 },
+        status: 'denied',
+        url: `${service.url}/requests/${request.id}`,
+      },
+    });
+    const said = receiver.messages.map(({ body }) => body).join('');
+    expect(said).not.toMatch(/arguments|alice|"agent"|call_digest/);
+  });
+
+  it('says the same again until it is taken', async () => {
+    // Nothing is left to be told of any other request, and of this one nothing else than that it was opened.
+    await waitFor(async () => (await service.database.pool.query('SELECT FROM approvals.outbox')).rowCount === 0);
+    receiver.answers.push(500, 302);
+    const request = await open('patient');
+    await waitFor(() => receiver.messages.filter(({ body }) => body.includes(request.id)).length >= 3);
+    const opened = receiver.messages.filter(({ body }) => body.includes(request.id) && body.includes('.opened'));
+    expect(new Set(opened.map(({ body }) => body)).size).toBe(1);
+    expect(new Set(opened.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  });
+
+  it('lets the next stage decide when the first is late, and says so', async () => {
+    const request = await open('escalating');
+    await waitFor(() => events(request.id).includes('access_request.escalated'));
+    const said = receiver.of(request.id).find(({ type }) => type === 'access_request.escalated');
+    expect(said?.data).toMatchObject({ stage: 'director', step: 2 });
+    expect((await service.vote('alice', request, 'approve')).status).toBe(200);
+    await waitFor(() => events(request.id).includes('access_request.ended'));
+  });
+
+  it('ends a request that is past its deadline though it is never read', async () => {
+    const late = await open('brief');
+    await waitFor(() => events(late.id).includes('access_request.ended'));
+    expect((await service.status(late.id)).body.task.status).toBe('denied');
+  });
+
+  it('reminds of the last reminder that came due while the service was down, once', async () => {
+    const { id } = await open('patient');
+    await service.pause();
+    await service.database.pool.query(
+      `UPDATE approvals.access_request SET stage_opened_at = stage_opened_at - interval '10 minutes',
+         remind_at = remind_at - interval '10 minutes', stage_ends_at = stage_ends_at + interval '10 minutes' WHERE id = $1`,
+      [id],
+    );
+    await service.restart();
+    await waitFor(() => events(id).includes('access_request.reminder'));
+    expect(events(id).filter((event) => event === 'access_request.reminder')).toHaveLength(1);
+  });
+});
