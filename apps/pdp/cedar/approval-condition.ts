@@ -1,6 +1,6 @@
 import type { PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { ANOTHER, couldApply } from './possible.ts';
-import { attributesIn } from './unseen.ts';
+import { isObject } from './projection.ts';
 import { APPROVAL_MEMBER } from './schema.ts';
 
 /** A policy with `@requestable`, as Cedar reads it. */
@@ -31,9 +31,17 @@ export function approvalWarning({ id, effect, conditions, template }: Requestabl
     return couldApply(conditions, { approval: { template: ANOTHER } })
       ? `"${id}" is @requestable(${named}) and permits with an approval of any template. Add to what has to hold: ${needed(template)}`
       : undefined;
-  if (attributesIn(conditions).has(APPROVAL_MEMBER)) return undefined;
+  if (looksAtApproval(conditions)) return undefined;
   return `"${id}" is @requestable(${named}) and forbids with an approval as well. Add: unless { ${needed(template)} }`;
 }
 
 const needed = (template: string) =>
   `context has approval && context.approval.verified && context.approval.template == ${JSON.stringify(template)}`;
+
+/** Whether an expression reads an attribute that is named `approval`, or tests for one. */
+function looksAtApproval(expression: unknown): boolean {
+  if (Array.isArray(expression)) return expression.some(looksAtApproval);
+  if (!isObject(expression)) return false;
+  if ([expression['attr']].flat().includes(APPROVAL_MEMBER)) return true;
+  return Object.values(expression).some(looksAtApproval);
+}

@@ -2,7 +2,7 @@ import { statefulIsAuthorized, type EntityJson, type StatefulAuthorizationCall }
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { actionSchemas } from './action-schema.ts';
-import { createAnswered, type Answered, type EngineAnswer } from './answered.ts';
+import { createDecisionCache, type CedarAnswer, type DecisionCache } from './decision-cache.ts';
 import { candidatesOf, type Candidates } from './candidates.ts';
 import { readEntities, type OwnEntities } from './entities.ts';
 import { entityId } from './entity-id.ts';
@@ -12,12 +12,10 @@ import type { PolicyFiles } from './policy-files.ts';
 import type { Problem } from './problems.ts';
 import { ConversionError } from './projection.ts';
 import { ACTION_MEMBER, APPROVAL_MEMBER, readSchema, type ActionShape, type SchemaShape } from './schema.ts';
-import type { Named, NamedParts } from './identity.ts';
 import { slicesOf, type Slice } from './slices.ts';
 import { toEntity, unique } from './request-entities.ts';
 import { takeSlot, type Slot } from './slot.ts';
 import { atOnce, stepByStep, type Steps } from './steps.ts';
-import { seenOf, type Unseen } from './unseen.ts';
 import { validatePolicies } from './validate.ts';
 import { keepWasmCallsOutOfLine } from './wasm-calls.ts';
 
@@ -35,10 +33,8 @@ export type Prepared =
       readonly call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>;
       /** Names of the sets that have every policy which could match. */
       readonly sets: readonly string[];
-      /** What Cedar need not be told of the entities. */
-      readonly unseen: Unseen;
-      /** What policies can tell this request from others by, but for its context: two with the same get the same answer. */
-      readonly identity: string;
+      /** The action and both entities as Cedar is told of them. With the context this is the whole request. */
+      readonly cacheKey: string;
     }
   /** No schema declares the action: no policy can be about it. */
   | { readonly kind: 'unknown_action' }
@@ -52,7 +48,7 @@ export interface Engine {
   /** What authors should know and that does not stop the start. */
   readonly warnings: readonly Problem[];
   prepare(request: EvaluationRequest): Prepared;
-  evaluate(prepared: Extract<Prepared, { kind: 'ready' }>, approval?: ApprovalFacts): EngineAnswer;
+  evaluate(prepared: Extract<Prepared, { kind: 'ready' }>, approval?: ApprovalFacts): CedarAnswer;
   /** Context members that policies may look at for this action; empty for an unknown one. */
   contextOf(action: string): ReadonlySet<string>;
   /** Policies whose scope includes this action. */
@@ -112,7 +108,7 @@ interface Parts extends Pick<Engine, 'policies' | 'obligations' | 'warnings'> {
 
 function assemble({ policies, obligations, warnings, loaded, slot }: Parts): Engine {
   const noContext: ReadonlySet<string> = new Set();
-  const answered = createAnswered();
+  const cache = createDecisionCache();
   return {
     policies,
     obligations,
@@ -120,7 +116,7 @@ function assemble({ policies, obligations, warnings, loaded, slot }: Parts): Eng
     warnings,
     prepare: (request) => prepare(request, loaded),
     evaluate: (prepared, approval) =>
-      evaluate(prepared, { answered, approval: prepared.action.context.has(APPROVAL_MEMBER) ? approval : undefined }),
+      evaluate(prepared, { cache, approval: prepared.action.context.has(APPROVAL_MEMBER) ? approval : undefined }),
     contextOf: (action) => loaded.shape.actions.get(action)?.context ?? noContext,
     policiesFor: (action) => loaded.slices.get(action.name)?.policies ?? [],
     release: () => slot.release(),
@@ -138,7 +134,6 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
       principal: toEntity(principal, request.subject, { shape: shape.subject, entities, path: 'subject' }),
       resource: toEntity(resource, request.resource, { shape: shape.resource, entities, path: 'resource' }),
     };
-    const areUnknown = !entities.knows(principal) && !entities.knows(resource);
     const call: Extract<Prepared, { kind: 'ready' }>['call'] = {
       principal,
       action: { type: 'Action', id: action.name },
@@ -151,40 +146,30 @@ function prepare(request: EvaluationRequest, { shape, entities, slices }: Loaded
       preparsedSchemaName: slice.schemaName,
     };
     const sets = slice.setsFor(principal.id, resource.id);
-    const identity = JSON.stringify([sets, identityOf(named, areUnknown ? slice.tells : EACH)]);
-    return { kind: 'ready', action, call, sets, unseen: slice.unseen, identity };
+    const cacheKey = JSON.stringify([action.name, named]);
+    return { kind: 'ready', action, call, sets, cacheKey };
   } catch (error) {
     if (error instanceof ConversionError) return { kind: 'failed', cause: error.message };
     throw error;
   }
 }
 
-const EACH: NamedParts = { principal: true, resource: true };
-
-/** Entities as policies can tell them apart. What the PDP knows of one may be reached through the other, so then both count whole. */
-const identityOf = ({ principal, resource }: Record<Named, EntityJson>, tells: NamedParts) => [
-  tells.principal ? principal : principal.attrs['properties'],
-  tells.resource ? resource : resource.attrs['properties'],
-];
-
 /**
  * Asks every set and joins the answers as Cedar would for one set of all: a forbid beats every permit. Each is asked, since a
  * policy that errors in any of them makes the answer worthless.
  */
 function evaluate(
-  { call, sets, unseen, identity }: Extract<Prepared, { kind: 'ready' }>,
-  { answered, approval }: { answered: Answered; approval: ApprovalFacts | undefined },
-): EngineAnswer {
+  { call, sets, cacheKey }: Extract<Prepared, { kind: 'ready' }>,
+  { cache, approval }: { cache: DecisionCache; approval: ApprovalFacts | undefined },
+): CedarAnswer {
   const context = approval ? { ...call.context, [APPROVAL_MEMBER]: { ...approval } } : call.context;
-  return answered.answer(identity + JSON.stringify(context), () =>
-    askCedar({ ...call, context, entities: seenOf(call.entities, unseen) }, sets),
-  );
+  return cache.get(cacheKey + JSON.stringify(context), () => askCedar({ ...call, context }, sets));
 }
 
 function askCedar(
   call: Omit<StatefulAuthorizationCall, 'preparsedPolicySetId'>,
   sets: readonly string[],
-): EngineAnswer {
+): CedarAnswer {
   const answers = sets.map((set, index) =>
     evaluateSet({ ...call, preparsedPolicySetId: set, validateRequest: index === 0 }),
   );
@@ -196,11 +181,11 @@ function askCedar(
   return { kind: permitting.length > 0 ? 'allow' : 'deny', policies: permitting };
 }
 
-function determining(answers: readonly EngineAnswer[], kind: 'allow' | 'deny'): string[] {
+function determining(answers: readonly CedarAnswer[], kind: 'allow' | 'deny'): string[] {
   return answers.flatMap((answer) => (answer.kind === kind ? answer.policies : [])).sort();
 }
 
-function evaluateSet(call: StatefulAuthorizationCall): EngineAnswer {
+function evaluateSet(call: StatefulAuthorizationCall): CedarAnswer {
   try {
     const answer = statefulIsAuthorized(call);
     // Cedar's messages may quote values of the request, so only their codes and policies are passed on.

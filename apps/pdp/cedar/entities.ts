@@ -17,8 +17,6 @@ import type { Steps } from './steps.ts';
 export interface OwnEntities {
   /** What the PDP holds for an entity; empty when it knows none. */
   about(uid: TypeAndId): Omit<EntityJson, 'uid'>;
-  /** Whether the PDP holds anything for an entity. */
-  knows(uid: TypeAndId): boolean;
   /** Those of these that are known, and every entity that can be reached from them through parents, attributes and tags. */
   from(uids: readonly TypeAndId[]): readonly EntityJson[];
   /** Every entity that is known by name. */
@@ -72,7 +70,6 @@ export function* readEntities(
   }
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,
-    knows: (uid) => known.has(keyOf(uid)),
     from: (uids) => reachableFrom(uids, known),
     uids: [...known.values()].map(({ uid }) => uid),
   };

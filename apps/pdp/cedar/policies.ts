@@ -6,12 +6,10 @@ import {
   type TypeAndId,
 } from '@cedar-policy/cedar-wasm/nodejs';
 import { approvalProblem, approvalWarning } from './approval-condition.ts';
-import { tellsApart, type NamedParts } from './identity.ts';
 import { namedIn } from './named.ts';
 import type { PolicyFiles } from './policy-files.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type Problem } from './problems.ts';
 import type { Steps } from './steps.ts';
-import { attributesIn } from './unseen.ts';
 
 /** One Cedar policy with what its annotations say to the host. */
 export interface Policy extends Place {
@@ -25,10 +23,6 @@ export interface Policy extends Place {
   /** Entity ids that its scope demands with `==`; undefined where it demands none. */
   readonly principal: string | undefined;
   readonly resource: string | undefined;
-  /** Whether it can tell principals, and resources, of the same `properties` apart. */
-  readonly tells: NamedParts;
-  /** Names of the attributes that its conditions look at, of whatever. */
-  readonly attributes: ReadonlySet<string>;
   /** Entities that its conditions name and look into. */
   readonly named: readonly TypeAndId[];
   /** `@requestable`: template of the access request that may cure a denial this policy has a part in. */
@@ -163,8 +157,6 @@ function readPolicy(
     actions: actionNames(action),
     principal: demanded(principal),
     resource: demanded(resource),
-    tells: tellsApart(parsed.json),
-    attributes: attributesIn(parsed.json.conditions),
     named: namedIn(parsed.json.conditions),
     template,
     reason: annotations['reason'],

@@ -1,6 +1,6 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
-import type { EngineAnswer } from './answered.ts';
+import type { CedarAnswer } from './decision-cache.ts';
 import type { ApprovalFacts, Engine, Prepared } from './engine.ts';
 import { demandedBy } from './obligation-files.ts';
 import type { Policy } from './policies.ts';
@@ -93,7 +93,7 @@ function explainDenial(engine: Engine, prepared: Ready, determining: readonly st
 /** The permits that an assumed approval of this template made effective. */
 function permitsOf(
   engine: Engine,
-  assumed: Extract<EngineAnswer, { kind: 'allow' | 'deny' }>,
+  assumed: Extract<CedarAnswer, { kind: 'allow' | 'deny' }>,
   template: string,
 ): Policy[] {
   return assumed.policies

@@ -1,25 +1,19 @@
 import type { EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { ActionSchema } from './action-schema.ts';
 import type { OwnEntities } from './entities.ts';
-import type { NamedParts } from './identity.ts';
 import type { ActionShape } from './schema.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { Slot } from './slot.ts';
 import type { Steps } from './steps.ts';
-import { unseenBy, type Unseen } from './unseen.ts';
 
 /** Parsing takes a tenth of a millisecond for each, and nothing else is done meanwhile. */
 const POLICIES_PER_SET = 250;
 
 /** The policies that can match requests of one action, in sets that Cedar has parsed. */
 export interface Slice {
-  /** Name of the schema without other actions, for questions without what is not seen. */
+  /** Name of the schema without other actions. */
   readonly schemaName: string;
   readonly policies: readonly Policy[];
-  /** Whether any of them can tell principals, and resources, of the same `properties` apart. */
-  readonly tells: NamedParts;
-  /** What none of them looks at. */
-  readonly unseen: Unseen;
   /** What is known of the entities that some of them name and look into, and of those behind them. */
   readonly named: readonly EntityJson[];
   /**
@@ -45,10 +39,9 @@ export function* slicesOf(
   for (const action of actions) {
     const own = [ANY_ACTION, ...action.groups].flatMap((name) => byAction.get(name) ?? []);
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const { unseen, schema } = unseenBy(inOrder, schemaOf(action.groups));
-    const schemaName = slot.keepSchema(schema);
+    const schemaName = slot.keepSchema(schemaOf(action.groups));
     const named = entities.from(inOrder.flatMap((policy) => policy.named));
-    slices.set(action.name, { schemaName, unseen, named, ...(yield* sliceOf(inOrder, slot)) });
+    slices.set(action.name, { schemaName, named, ...(yield* sliceOf(inOrder, slot)) });
   }
   return slices;
 }
@@ -67,7 +60,7 @@ function policiesByAction(policies: Policies): ReadonlyMap<string | undefined, r
   return byAction;
 }
 
-function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName' | 'unseen' | 'named'>> {
+function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 'schemaName' | 'named'>> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
   const general = yield* setsOf(
     forAnyResource.filter(({ principal }) => principal === undefined),
@@ -77,10 +70,6 @@ function* sliceOf(policies: readonly Policy[], slot: Slot): Steps<Omit<Slice, 's
   const ofPrincipal = yield* setsByName(groupBy(forAnyResource, 'principal'), slot);
   return {
     policies,
-    tells: {
-      principal: policies.some(({ tells }) => tells.principal),
-      resource: policies.some(({ tells }) => tells.resource),
-    },
     setsFor: (principal, resource) => [
       ...general,
       ...(ofResource.get(resource) ?? []),

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isAuthorized, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import { createEngine, type EngineFiles } from '../../../apps/pdp/cedar/engine.ts';
-import { attributesIn, seenOf, unseenBy } from '../../../apps/pdp/cedar/unseen.ts';
 
 const SCHEMA = `
 entity Team = { id: String, lead?: Subject };
@@ -18,7 +17,7 @@ const KNOWN: EntityJson[] = [
   { uid: { type: 'Resource', id: 'r|owned' }, attrs: { owner: STRANGER }, parents: [] },
 ];
 
-/** Every way to an attribute, a tag or a group, of the request's entities, of those behind them, and of those that policies name. */
+/** Every way to an attribute, a tag or a group: of the request's entities, of entities they refer to, and of entities that policies name. */
 const CONDITIONS = [
   'true',
   'principal.type == "p"',
@@ -59,7 +58,7 @@ const named = ({ uid, attrs, ...others }: EntityJson): EntityJson => {
   return { uid, attrs: { type: kind, id: name, properties: {}, ...attrs }, ...others };
 };
 
-const QUESTIONS = ['alice', 'bob', 'stranger'].flatMap((id) =>
+const REQUESTS = ['alice', 'bob', 'stranger'].flatMap((id) =>
   ['owned', 'other'].flatMap((thing) =>
     [{}, { n: 1 }, { type: 'p' }].map((properties) => ({
       subject: { type: 'p', id, properties },
@@ -70,8 +69,8 @@ const QUESTIONS = ['alice', 'bob', 'stranger'].flatMap((id) =>
   ),
 );
 
-/** Cedar itself, told everything. */
-function cedarSays(policy: string, { subject, resource, context }: (typeof QUESTIONS)[number]): string {
+/** Cedar's own answer when it gets every entity with all attributes. */
+function cedarSays(policy: string, { subject, resource, context }: (typeof REQUESTS)[number]): string {
   const principal = { type: 'Subject', id: `p|${subject.id}` };
   const thing = { type: 'Resource', id: `r|${resource.id}` };
   const asked = [
@@ -97,22 +96,22 @@ function cedarSays(policy: string, { subject, resource, context }: (typeof QUEST
 const engineOf = (policy: string, schema = SCHEMA, entities: EngineFiles['entities'] = JSON.stringify(KNOWN)) =>
   createEngine({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-describe('an engine that tells Cedar what policies look at, and not what they do not', () => {
-  it.each(CONDITIONS)('answers as Cedar does that is told everything: %s', (condition) => {
+describe('the engine, compared with Cedar itself', () => {
+  it.each(CONDITIONS)('answers as Cedar does when Cedar gets every entity: %s', (condition) => {
     for (const keyword of ['when', 'unless']) {
       const policy = `permit (principal, action, resource) ${keyword} { ${condition} };`;
       const engine = engineOf(policy);
-      const answers = QUESTIONS.map((question) => {
-        const prepared = engine.prepare(question);
+      const answers = REQUESTS.map((request) => {
+        const prepared = engine.prepare(request);
         return prepared.kind === 'ready' ? engine.evaluate(prepared).kind : prepared.kind;
       });
       engine.release();
-      expect(answers).toEqual(QUESTIONS.map((question) => cedarSays(policy, question)));
+      expect(answers).toEqual(REQUESTS.map((request) => cedarSays(policy, request)));
     }
   });
 
   it.each(['type: Long, id: String', 'type: String, id: Set<String>'])(
-    'still fails where the schema wants %s: no request has it',
+    'fails where the schema wants %s, which no request has',
     (names) => {
       const schema = SCHEMA.replace(
         'entity Subject in [Team] = { type: String, id: String',
@@ -120,43 +119,10 @@ describe('an engine that tells Cedar what policies look at, and not what they do
       );
       expect(schema).not.toBe(SCHEMA);
       const engine = engineOf('permit (principal, action, resource);', schema, '[]');
-      const [question] = QUESTIONS;
-      const prepared = question && engine.prepare(question);
+      const [request] = REQUESTS;
+      const prepared = request && engine.prepare(request);
       expect(prepared?.kind === 'ready' && engine.evaluate(prepared).kind).toBe('failed');
       engine.release();
     },
   );
-});
-
-describe('what no policy looks at', () => {
-  const schema = {
-    '': {
-      entityTypes: {
-        Subject: {
-          shape: {
-            type: 'Record' as const,
-            attributes: { type: { type: 'String' }, id: { type: 'String' }, level: { type: 'Long' } },
-          },
-        },
-      },
-      actions: {},
-    },
-  };
-  const entity = { uid: { type: 'Subject', id: 'p|a' }, attrs: { type: 'p', id: 'a', level: 1 }, parents: [] };
-
-  it('is left out: the names of entities, and nothing else', () => {
-    const { unseen } = unseenBy([{ attributes: new Set(['id']) }], schema);
-    expect(seenOf([entity], unseen)).toEqual([{ ...entity, attrs: { id: 'a', level: 1 } }]);
-  });
-
-  it('is nothing where an entity type has the name of a type of texts', () => {
-    const { '': root } = schema;
-    const shadowed = { '': { ...root, entityTypes: { ...root.entityTypes, String: {} } } };
-    expect(unseenBy([], shadowed)).toEqual({ unseen: new Map(), schema: shadowed });
-  });
-
-  it('is told by the names in the conditions', () => {
-    const conditions = [{ kind: 'when', body: { has: { left: { Var: 'principal' }, attr: ['a', 'b'] } } }];
-    expect([...attributesIn(conditions)]).toEqual(['a', 'b']);
-  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAnswered, type EngineAnswer } from '../../../apps/pdp/cedar/answered.ts';
+import { createDecisionCache, type CedarAnswer } from '../../../apps/pdp/cedar/decision-cache.ts';
 import { createEngine, type Engine } from '../../../apps/pdp/cedar/engine.ts';
 import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
 
@@ -19,7 +19,7 @@ const ENTITIES = JSON.stringify([
 
 const IN_X = 'principal.properties has department && principal.properties.department == "x"';
 
-/** What policies can look at, one after the other. */
+/** Each reads another part of a request or of the engine's own entities. */
 const CONDITIONS = [
   'true',
   IN_X,
@@ -58,7 +58,7 @@ const POLICIES = [
 ];
 
 const each = <T>(...items: T[]) => items;
-const QUESTIONS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
+const REQUESTS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
   each('x', 'y').flatMap((department) =>
     each('owned', 'other').flatMap((thing) =>
       each(
@@ -77,56 +77,66 @@ const QUESTIONS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
 const engineOf = (policy: string): Engine =>
   createEngine({ schema: SCHEMA, entities: ENTITIES, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-describe('an engine that has answered before', () => {
-  it.each(POLICIES)('answers as one that is asked for the first time: %s', (policy) => {
-    const fresh = QUESTIONS.map((question) => {
-      const engine = engineOf(policy);
-      const answer = answerByPolicy(engine, question);
-      engine.release();
-      return answer;
-    });
-    const lasting = engineOf(policy);
-    const again = [1, 2].map(() => QUESTIONS.map((question) => answerByPolicy(lasting, question)));
-    lasting.release();
-    expect(again).toEqual([fresh, fresh]);
+/** What one engine answers to all requests, in this order. */
+function answersOf(policy: string, requests: typeof REQUESTS) {
+  const engine = engineOf(policy);
+  const [first, again] = [1, 2].map(() => requests.map((request) => answerByPolicy(engine, request)));
+  engine.release();
+  expect(again).toEqual(first);
+  return first;
+}
+
+describe('an engine that has answered requests before', () => {
+  // An answer that one request gets from the cache entry of another depends on which of the two came first.
+  it.each(POLICIES)('answers independently of the order of requests: %s', (policy) => {
+    expect(answersOf(policy, REQUESTS.toReversed())?.toReversed()).toEqual(answersOf(policy, REQUESTS));
   });
 
-  it('takes a request for one that it knows where policies cannot tell them apart', () => {
-    const engine = engineOf(`permit (principal, action, resource) when { ${IN_X} };`);
-    const identityOf = (question: (typeof QUESTIONS)[number]) => {
-      const prepared = engine.prepare(question);
-      return prepared.kind === 'ready' ? prepared.identity : undefined;
+  it.each([
+    ['subject', { subject: { type: 'p', id: 'stranger', properties: { department: 'x' } } }],
+    ['properties of the subject', { subject: { type: 'p', id: 'bob', properties: { department: 'y' } } }],
+    ['action', { action: { name: 'write' } }],
+    ['resource', { resource: { type: 'r', id: 'owned', properties: { level: 1 } } }],
+    ['properties of the resource', { resource: { type: 'r', id: 'other', properties: { level: 2 } } }],
+  ])('keeps requests apart that differ in nothing but the %s', (_part, other) => {
+    const engine = engineOf('permit (principal, action, resource);');
+    const request = {
+      subject: { type: 'p', id: 'bob', properties: { department: 'x' } },
+      action: { name: 'read' },
+      resource: { type: 'r', id: 'other', properties: { level: 1 } },
+      context: {},
     };
-    const [bob, stranger] = ['bob', 'stranger'].map((id) =>
-      identityOf({
-        subject: { type: 'p', id, properties: { department: 'x' } },
-        action: { name: 'read' },
-        resource: { type: 'r', id: 'other', properties: { level: 1 } },
-        context: {},
-      }),
-    );
-    expect(bob).toBe(stranger);
+    const keyOf = (of: typeof request) => {
+      const prepared = engine.prepare(of);
+      return prepared.kind === 'ready' ? prepared.cacheKey : undefined;
+    };
+    expect(keyOf({ ...request, ...other })).not.toBe(keyOf(request));
+    expect(keyOf({ ...request })).toBe(keyOf(request));
     engine.release();
   });
 });
 
-describe('answers that are kept', () => {
-  const allow: EngineAnswer = { kind: 'allow', policies: ['a'] };
+describe('the decision cache', () => {
+  const allow: CedarAnswer = { kind: 'allow', policies: ['a'] };
 
-  it('are asked for once, but for failures', () => {
-    const answered = createAnswered();
-    let asked = 0;
-    const ask = (answer: EngineAnswer) => () => (asked++, answer);
-    expect([answered.answer('q', ask(allow)), answered.answer('q', ask(allow)), asked]).toEqual([allow, allow, 1]);
-    answered.answer('f', ask({ kind: 'failed', cause: 'x' }));
-    expect(answered.answer('f', ask(allow))).toEqual(allow);
+  it('evaluates a request once', () => {
+    const cache = createDecisionCache();
+    let evaluations = 0;
+    const evaluate = () => (evaluations++, allow);
+    expect([cache.get('k', evaluate), cache.get('k', evaluate), evaluations]).toEqual([allow, allow, 1]);
   });
 
-  it('are bounded: a long question is not kept', () => {
-    const answered = createAnswered();
-    let asked = 0;
-    const ask = () => (asked++, allow);
-    for (let times = 0; times < 2; times += 1) answered.answer('q'.repeat(20_000), ask);
-    expect(asked).toBe(2);
+  it('evaluates a request again after a failure', () => {
+    const cache = createDecisionCache();
+    cache.get('k', () => ({ kind: 'failed', cause: 'x' }));
+    expect(cache.get('k', () => allow)).toEqual(allow);
+  });
+
+  it('does not cache the answer to a long request', () => {
+    const cache = createDecisionCache();
+    let evaluations = 0;
+    const evaluate = () => (evaluations++, allow);
+    for (let times = 0; times < 2; times += 1) cache.get('k'.repeat(20_000), evaluate);
+    expect(evaluations).toBe(2);
   });
 });
