@@ -10,46 +10,46 @@ import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
-import { createBindingTokenSigner } from './binding-token.ts';
-import { createApprovalVerifier } from './cedar/facts.ts';
+import { createApprovalVerifier, createRevokedApprovals } from './approval/verify-approval.ts';
+import { createDecide } from './decide.ts';
 import { openDecisionLog } from './decision-log.ts';
-import { enforcementPoints } from './enforcement-points.ts';
-import { foreignSource, ownPolicies, type Deciding } from './foreign/source.ts';
-import { createPdpApp } from './http.ts';
-import { createLimits } from './limits.ts';
-import { pdpMetadata, publicKey, publishedKeys, withSignature } from './metadata.ts';
-import { recordedDenialsRouter } from './recorded-denials.ts';
-import { requestCatalogs } from './request-catalogs.ts';
-import { createRevokedApprovals } from './revocations.ts';
-import { createPageTokens } from './search/page-token.ts';
+import { openCedarEngine } from './engine/cedar/cedar-engine.ts';
+import { foreignEngine } from './engine/foreign.ts';
+import type { PolicyEngine } from './engine/policy-engine.ts';
+import { createPdpApp } from './http/app.ts';
+import { createLimits, enforcementPoints } from './http/enforcement-points.ts';
+import { pdpMetadata, publicKey, publishedKeys, withSignature } from './http/metadata.ts';
+import { createBindingTokenSigner } from './offer/binding-token.ts';
+import { requestCatalogs } from './offer/request-documents.ts';
+import { createSearch } from './search.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
-import { openPolicies } from './versions/source.ts';
 
-export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
-export { describeProblem, type Problem } from './cedar/problems.ts';
+export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
+export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
+export { shortVersion } from './engine/policy-engine.ts';
 export { checkPolicies, type PolicyCheck } from './tools/check.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
-export { surveyTools, type ToolSurvey } from './tools/survey.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
-export { shortVersion, type PolicyPlaces } from './versions/version.ts';
+export { surveyTools, type ToolSurvey } from './tools/survey.ts';
+export { testPolicies, type PolicyTest } from './tools/test-policies.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
 const KEYS_TIMEOUT_MS = 2_000;
-/** All that this part may know: neither side's other keys and tokens. */
+/** Everything secret that this part may know: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
 /** As long as the access request service says that its keys may be kept. */
 const KEYS_KEPT_MS = 300_000;
 
-/** The keys that approvals are signed with. For one that is unknown they are read anew, at most twice a minute (ARAP-DIS-09). */
+/** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
 const approvalKeys = ({ approvals }: Config['keyUrls']) =>
   createRemoteJWKSet(new URL(approvals), {
     timeoutDuration: KEYS_TIMEOUT_MS,
     cacheMaxAge: KEYS_KEPT_MS,
   });
 
-/** How approvals are believed: signed by the access request service, and not taken back by it since. */
+/** An approval counts if the access request service has signed it and has not revoked it. */
 function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
   const issuer = urls.accessRequests;
   const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys });
@@ -70,9 +70,9 @@ const ownPool = ({ mode }: Config, databaseUrl: string) =>
     durable: mode === 'production',
   });
 
-/** The decision point, and what reads everything anew that can change while it runs. */
+/** The decision point, and a way to read again everything that can change while it runs. */
 export interface RunningPdp extends Running {
-  /** Reads policies and directory now, and goes on in a new decision log when the old one was moved away. */
+  /** Reads policies and directory now, and continues in a new decision log if the old one was moved away. */
   reload(): Promise<void>;
 }
 
@@ -81,34 +81,33 @@ type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { parts: Parts; log: Logger }) {
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
-  const { source, decisionLog, evaluations } = parts;
+  const { engine, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signBindingToken = await bindingTokenSigner(config, key);
   const remoteKeys = approvalKeys(config.keyUrls);
-  const reader = { issuer: urls.accessRequests, keys: remoteKeys };
   const limits = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
-  const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
+  const metadata = pdpMetadata(urls, { canSearch: engine.canSearch });
+  const decide = createDecide({
+    verifyApproval: approvalVerifier(config, remoteKeys),
+    signBindingToken,
+    evaluations,
+    url: urls.pdp,
+    accessRequests: urls.accessRequests,
+    requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
+    denialTtlSeconds: pdp.denialTtlSeconds,
+    decisionLog,
+    log,
+  });
   return createPdpApp({
-    withPolicies: source.inForce({
-      verifyApproval: approvalVerifier(config, remoteKeys),
-      signBindingToken,
-      evaluations,
-      accessRequests: urls.accessRequests,
-      requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
-      denialTtlSeconds: pdp.denialTtlSeconds,
-      url: urls.pdp,
-      decisionLog,
-      searching: { tokens: createPageTokens(key.d), charge: limits.charge },
-      log,
-    }),
-    status: () => source.status(),
+    engine,
+    decide,
+    search: createSearch({ secret: key.d, charge: limits.charge }),
     problems: parts.problems,
     metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
-    requestSchemas: { find: (name) => source.findRequestSchema(name) },
     requestCatalogs: catalogs,
-    recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
+    recordedDenials: { evaluations, signBindingToken, reader: { issuer: urls.accessRequests, keys: remoteKeys } },
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
     limits,
@@ -119,8 +118,8 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
 }
 
 /**
- * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
- * do not fit together, and the listen error when the port is taken.
+ * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` if the policies
+ * cannot be used, and the listen error if the port is taken.
  */
 export async function startPdp(
   config: Config,
@@ -135,7 +134,7 @@ export async function startPdp(
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
-      await parts.source.reload();
+      await parts.engine.reload();
     };
     return { name: 'pdp', reload, stop: () => server.close().finally(() => parts.close()) };
   } catch (error) {
@@ -146,21 +145,21 @@ export async function startPdp(
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** What decides: our own policies, or a PDP of somebody else's. Throws `ERR_CONFIG_INVALID` when the policies do not fit together. */
-async function openDeciding({ pdp, directory, approvals }: Config, log: Logger): Promise<Deciding> {
+/** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
+async function openEngine({ pdp, directory, approvals }: Config, log: Logger): Promise<PolicyEngine> {
   const { policies: folder, engine } = pdp;
   const { catalogs } = approvals;
-  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory, catalogs }, { log }));
+  if (engine === undefined) return await openCedarEngine({ folder, directory, catalogs }, { log });
   const { authzen } = engine;
   log.info({ url: authzen.url }, 'another policy decision point decides');
-  return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, log) });
+  return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, log) });
 }
 
 /** What has to be closed again. */
 async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {
   const { decisionLog: file } = config.pdp;
   const decisionLog = file === undefined ? undefined : openDecisionLog(file, log);
-  const source = await openDeciding(config, log).catch(async (error: unknown) => {
+  const engine = await openEngine(config, log).catch(async (error: unknown) => {
     await decisionLog?.close();
     throw error;
   });
@@ -171,15 +170,15 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
   const forgetting = startForgetting({ of: 'denials on record', forget, log });
   const close = async () => {
     await forgetting.stop();
-    await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
+    await Promise.all([engine.close(), decisionLog?.close(), pool.end()]);
   };
-  return { source, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
+  return { engine, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
 }
 
 if (isEntryScript(import.meta.url)) {
   await runDeployable('pdp', SECRETS, async ({ config, secrets, ...deps }) => {
     const pdp = await startPdp(config, secrets, deps);
-    // Only in a process of its own: elsewhere this signal says that the terminal was closed.
+    // Only in a process of its own: elsewhere this signal means that the terminal was closed.
     process.on('SIGHUP', () => void pdp.reload());
     return pdp;
   });

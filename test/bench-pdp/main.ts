@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { createEngineMeanwhile } from '../../apps/pdp/cedar/engine.ts';
-import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
-import { answerByPolicy } from '../../apps/pdp/cedar/requestable.ts';
+import { createEvaluatorInSteps } from '../../apps/pdp/engine/cedar/evaluator.ts';
+import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
+import { answerByPolicy } from '../../apps/pdp/offer/requestable.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
@@ -120,14 +120,14 @@ async function inProcess(folder: string, policies: number): Promise<Figure[]> {
   const pauses = monitorEventLoopDelay({ resolution: 1 });
   pauses.enable();
   const began = performance.now();
-  const engine = await createEngineMeanwhile(files);
+  const evaluator = await createEvaluatorInSteps(files);
   const seconds = (performance.now() - began) / 1_000;
   pauses.disable();
   const ask = (from: number) => async (nth: number) =>
-    void answerByPolicy(engine, questionOf(from + nth, policies, 'new'));
+    void answerByPolicy(evaluator, questionOf(from + nth, policies, 'new'));
   await measure({ count: WARM_UP, callers: 1 }, ask(0));
   const { p50, p99, perSecond } = await measure({ count: scaled(10_000), callers: 1 }, ask(WARM_UP));
-  engine.release();
+  evaluator.release();
   const detail = `p99 ${ms(p99)}, ${perSecond.toFixed(0)}/s`;
   const loading = `loaded in ${seconds.toFixed(1)} s, between requests`;
   return [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { bindDenial, type BoundDenial } from '../../apps/pdp/binding-token.ts';
+import { bindDenial, type BoundDenial } from '../../apps/pdp/offer/binding-token.ts';
 import { createEvaluationStore, type EvaluationStore } from '../../apps/pdp/stores/evaluation.store.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { startForgetting } from '../../apps/shared/maintenance/forgetting.ts';

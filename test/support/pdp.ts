@@ -6,24 +6,22 @@ import {
   bindingMembers,
   createBindingTokenSigner,
   type BoundDenial,
-} from '../../apps/pdp/binding-token.ts';
-import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
-import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/cedar/facts.ts';
-import { cedarPolicies } from '../../apps/pdp/cedar/policy-engine.ts';
-import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
-import { isPermitted } from '../../apps/pdp/cedar/requestable.ts';
-import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
-import type { EnforcementPoint } from '../../apps/pdp/enforcement-points.ts';
-import { createPdpApp } from '../../apps/pdp/http.ts';
-import { createLimits } from '../../apps/pdp/limits.ts';
-import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/metadata.ts';
-import { requestCatalogs } from '../../apps/pdp/request-catalogs.ts';
-import { readRequestSchemas, schemaUrls } from '../../apps/pdp/request-schemas.ts';
-import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
-import { createSearch } from '../../apps/pdp/search/search.ts';
+} from '../../apps/pdp/offer/binding-token.ts';
+import { createEvaluator, type Evaluator } from '../../apps/pdp/engine/cedar/evaluator.ts';
+import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/approval/verify-approval.ts';
+import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
+import { createDecide, type Decide, type DecideWith } from '../../apps/pdp/decide.ts';
+import { createLimits, type EnforcementPoint } from '../../apps/pdp/http/enforcement-points.ts';
+import { createPdpApp } from '../../apps/pdp/http/app.ts';
+import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/http/metadata.ts';
+import { readRequestSchemas, requestCatalogs, type RequestSchemas } from '../../apps/pdp/offer/request-documents.ts';
+import { policyVersion } from '../../apps/pdp/engine/cedar/version.ts';
+import type { PolicyEngine, PolicyVersion } from '../../apps/pdp/engine/policy-engine.ts';
+import { createSearch } from '../../apps/pdp/search.ts';
 import type { CatalogSettings } from '../../apps/shared/config/catalog-settings.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import { serve } from './serve.ts';
 
 export const PDP_URL = 'http://pdp.test';
@@ -52,8 +50,8 @@ export async function anEs256Key(kid: string): Promise<JWK & { kty: string; kid:
   return { ...jwk, kty: 'EC', kid, d };
 }
 
-export async function loadEngine(folder: string): Promise<Engine> {
-  return createEngine(await readPolicyFiles(folder));
+export async function loadEvaluator(folder: string): Promise<Evaluator> {
+  return createEvaluator(await readPolicyFiles(folder));
 }
 
 /** A transfer of the fixture policies; 50 000 is above the limit that needs an approval. */
@@ -77,11 +75,31 @@ export interface Answer {
   };
 }
 
+type UsedEngine = Pick<PolicyEngine, 'use' | 'findRequestSchema' | 'status'>;
+
+/** An engine with one version of the policies, which never changes. */
+const fixedEngine = (version: PolicyVersion, schemas: Pick<RequestSchemas, 'find'>): UsedEngine => ({
+  use: (work) => work(version),
+  findRequestSchema: (name) => schemas.find(name),
+  status: () => ({ policy_version: version.id }),
+});
+
+/** Decides as `decide` does, without the two members that only our own gateway and worker need. Tests of versions cover those. */
+const withoutOwnMembers =
+  (decide: Decide): Decide =>
+  async (...of) => {
+    const { decision, context = {} } = await decide(...of);
+    const { [POLICIES_MEMBER]: _policies, [POLICY_VERSION_MEMBER]: _version, ...others } = context;
+    return { decision, ...(Object.keys(others).length > 0 && { context: others }) };
+  };
+
 /** The PDP over HTTP with fixture policies, keys of its own and a store in memory. `stop` it after the tests. */
 export async function startTestPdp(
   of: {
     policies?: string;
     url?: string;
+    /** What decides. Default: the policies. */
+    engine?: UsedEngine;
     decide?: Partial<DecideWith>;
     /** How approvals are believed, where it is not as usual. */
     approvals?: Partial<ApprovalTrust>;
@@ -94,17 +112,15 @@ export async function startTestPdp(
     maxBodyBytes?: number;
   } = {},
 ) {
-  const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
+  const evaluator = await loadEvaluator(of.policies ?? FIXTURE_POLICIES);
   const url = of.url ?? PDP_URL;
-  const schemas = readRequestSchemas(of.requestSchemas ?? [], engine.policies);
+  const schemas = readRequestSchemas(of.requestSchemas ?? [], evaluator.policies);
   const catalogs = requestCatalogs(of.catalogs ?? {}, { pdp: url, accessRequests: ACCESS_REQUESTS });
   const [pdpKey, arsKey] = await Promise.all([anEs256Key('pdp-1'), anEs256Key('ars-1')]);
   const { lines, log } = recordingLog();
   const recorded: BoundDenial[] = [];
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
-    engine: cedarPolicies(engine),
-    policyVersion: 'sha-256:00',
     verifyApproval: createApprovalVerifier({
       issuers: new Map([[ACCESS_REQUESTS, keys]]),
       audience: url,
@@ -113,8 +129,8 @@ export async function startTestPdp(
     }),
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
+    url,
     accessRequests: ACCESS_REQUESTS,
-    requestSchemaUrl: schemaUrls(schemas, url),
     requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
     denialTtlSeconds: 600,
     log,
@@ -122,17 +138,12 @@ export async function startTestPdp(
   });
   const limits = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
   const metadata = pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS });
-  const search = createSearch({
-    candidates: engine.candidates,
-    permits: (request) => isPermitted(engine, request),
-    tokens: createPageTokens(pdpKey.d),
-    charge: limits.charge,
-  });
   const app = createPdpApp({
-    withPolicies: (work) => work({ decide, search }),
+    engine: of.engine ?? fixedEngine(policyVersion('sha-256:00', evaluator, schemas), schemas),
+    decide: withoutOwnMembers(decide),
+    search: createSearch({ secret: pdpKey.d, charge: limits.charge }),
     metadata: of.signMetadata ? await withSignature(metadata, pdpKey) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
-    requestSchemas: schemas,
     requestCatalogs: catalogs,
     url,
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],

@@ -3,7 +3,7 @@ import { errorCode } from '../../shared/error-code.ts';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
-import type { BoundDenial, SignedDenial } from '../binding-token.ts';
+import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 import { together } from './together.ts';
 
 /** Where requestable denials are put on record before they are answered. */

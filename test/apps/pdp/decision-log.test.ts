@@ -11,9 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openDecisionLog, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
-import type { Decided } from '../../../apps/pdp/decide.ts';
-import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { openDecisionLog, type Decided, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
+import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -136,18 +135,18 @@ describe('the decision log', () => {
 
   it('holds what was decided on, without the approval that was presented', async () => {
     const policies = new PolicyFolder();
-    let source: PolicySource | undefined;
+    let engine: CedarEngine | undefined;
     try {
-      source = await openPolicies({ folder: policies.path, directory: { subjectAttribute: 'userName' } }, { log });
+      engine = await openCedarEngine({ folder: policies.path, directory: { subjectAttribute: 'userName' } }, { log });
       const verdict = {
         kind: 'verified',
         id: 'x',
         approvedUntil: 'y',
         facts: { verified: true, template: 't' },
       } as const;
-      const decide = decidingBy(source, { decisionLog: open(), verifyApproval: () => Promise.resolve(verdict) });
+      const decide = decidingBy(engine, { decisionLog: open(), verifyApproval: () => Promise.resolve(verdict) });
       const request = { ...aCall('a'), context: { path: '/a', approval: { id: 'x', state: 'a.b.c' } } };
-      const answer = await decide((by) => by.decide(request, 'pep'));
+      const answer = await decide((now) => now(request, 'pep'));
       await close();
       expect(read()).toMatchObject([
         { decision: true, approval: { template: 't' }, policies: ['permit-a'], request: { context: { path: '/a' } } },
@@ -155,7 +154,7 @@ describe('the decision log', () => {
       expect(readFileSync(file, 'utf8')).not.toContain('a.b.c');
       expect(Object.values(answer.context ?? {})).toContain(read()[0]?.policy_version);
     } finally {
-      await source?.close();
+      await engine?.close();
       policies.clear();
     }
   });

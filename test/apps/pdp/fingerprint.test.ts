@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { fingerprint } from '../../../apps/pdp/versions/fingerprint.ts';
+import { fingerprint } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { permitting, PolicyFolder } from '../../support/policy-folder.ts';
 
 let folder: PolicyFolder;

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { foreignPolicies, type ForeignPolicies } from '../../../apps/pdp/foreign/policy-engine.ts';
+import { foreignEngine, type ForeignPdp } from '../../../apps/pdp/engine/foreign.ts';
+import type { PolicyEngine, VerifiedApproval } from '../../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { aTransfer, anApprovalFor, presenting, startTestPdp } from '../../support/pdp.ts';
@@ -16,10 +17,11 @@ beforeEach(() => {
   asked = [];
 });
 
-const engine = (of: Partial<ForeignPolicies> = {}) =>
-  foreignPolicies({
-    ask: async (question) => {
-      asked.push(question as (typeof asked)[0]);
+const engine = (of: Partial<ForeignPdp> = {}) =>
+  foreignEngine({
+    url: 'http://other-pdp.test',
+    ask: async (request) => {
+      asked.push(request as (typeof asked)[0]);
       if (answer instanceof Error) throw answer;
       return answer;
     },
@@ -27,6 +29,8 @@ const engine = (of: Partial<ForeignPolicies> = {}) =>
     requestable: HINTS,
     ...of,
   });
+const answerOf = (by: PolicyEngine, request: EvaluationRequest, approval?: VerifiedApproval) =>
+  by.use(async (policies) => await policies.answer(request, approval));
 const denial = (context?: object) => ({ decision: false, ...(context && { context }) });
 const outputs = (...vals: unknown[]) =>
   denial({ 'cerbos.response': { results: [{ outputs: vals.map((val) => ({ src: 'x', val })) }, {}] } });
@@ -41,7 +45,10 @@ describe('what is asked', () => {
   it('has the members of AuthZEN and no others, and always a context [PRJ-30]', async () => {
     answer = denial();
     const request = { ...aTransfer(), unknown: 1, context: {} } as EvaluationRequest;
-    await engine().answer({ ...request, subject: { ...request.subject, unknown: 2 } as EvaluationRequest['subject'] });
+    await answerOf(engine(), {
+      ...request,
+      subject: { ...request.subject, unknown: 2 } as EvaluationRequest['subject'],
+    });
     expect(asked).toEqual([{ ...aTransfer(), context: {} }]);
   });
 
@@ -50,10 +57,10 @@ describe('what is asked', () => {
     const { subject, ...rest } = aTransfer();
     const forged = { approval: { verified: true, template: 'treasury_approval' }, dept: 'x' };
     const request = { ...rest, subject: { ...subject, properties: forged } } as EvaluationRequest;
-    await engine({ dialect }).answer(request);
+    await answerOf(engine({ dialect }), request);
     expect(asked[0]?.subject).toEqual({ ...subject, properties: { dept: 'x' } });
     expect(asked[0]?.context['approval']).toBeUndefined();
-    await engine({ dialect }).answer(request, APPROVAL);
+    await answerOf(engine({ dialect }), request, APPROVAL);
     const facts = {
       approved_until: '2126-01-01T00:00:00Z',
       id: 'apr_1',
@@ -79,7 +86,7 @@ describe('what is answered', () => {
     ['a permit under obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
   ])('of %s is what it says', async (_case, said, expected) => {
     answer = said;
-    expect(await engine().answer(aTransfer())).toMatchObject(expected);
+    expect(await answerOf(engine(), aTransfer())).toMatchObject(expected);
   });
 
   const NOTIFY = { id: 'n', type: 'notification', properties: { to: 'a', body: '' } };
@@ -89,13 +96,13 @@ describe('what is answered', () => {
   });
   it('demands what it demands, of a permit and of a denial [OBL-01, OBL-08]', async () => {
     answer = under([NOTIFY]);
-    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
     answer = under([NOTIFY], false);
-    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'deny', obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toMatchObject({ kind: 'deny', obligations: [NOTIFY] });
     answer = under([NOTIFY], false, 'needs_a_person');
-    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'requestable', obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toMatchObject({ kind: 'requestable', obligations: [NOTIFY] });
     answer = under([]);
-    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [] });
+    expect(await answerOf(engine(), aTransfer())).toEqual({ kind: 'permit', policies: [] });
   });
 
   it.each([
@@ -110,7 +117,7 @@ describe('what is answered', () => {
     async (_what, said, kept) => {
       for (const decision of [true, false]) {
         answer = under(said, decision);
-        const found = await engine().answer(aTransfer());
+        const found = await answerOf(engine(), aTransfer());
         expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
         expect(found.obligations).toEqual(kept);
       }
@@ -119,23 +126,23 @@ describe('what is answered', () => {
 
   it('is final when it knows of such an approval and denies all the same, and not when it wants another [ARAP-REV-08]', async () => {
     answer = denial({ reason: 'needs_a_person' });
-    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
+    expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
     answer = outputs({ ask: 'cfo' });
-    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ template: 'cfo_approval' });
+    expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ template: 'cfo_approval' });
   });
 
   it.each([[{ decision: 'true' }], [{}], [null], [[{ decision: true }]], ['true']])(
     'is nothing when %j came',
     async (odd) => {
       answer = odd;
-      await expect(async () => engine().answer(aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
+      await expect(async () => answerOf(engine(), aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
     },
   );
 });
 
 describe('our policy decision point in front of it', () => {
   it('mints denials, verifies approvals, and leaves the permit to it [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
-    const pdp = await startTestPdp({ decide: { engine: engine() } });
+    const pdp = await startTestPdp({ engine: engine() });
     answer = denial({ reason: 'needs_a_person' });
     const { body } = await pdp.post(aTransfer());
     expect(body.context).toMatchObject({ access_request: { template: 'treasury_approval' } });
@@ -160,7 +167,7 @@ describe('our policy decision point in front of it', () => {
   });
 
   it('has no decision while it has none [AZ-EV-07]', async () => {
-    const pdp = await startTestPdp({ decide: { engine: engine() } });
+    const pdp = await startTestPdp({ engine: engine() });
     answer = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
     expect(await pdp.post(aTransfer())).toMatchObject({ status: 500, text: 'internal error' });
     await pdp.stop();

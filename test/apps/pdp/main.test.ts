@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
 import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
-import { publicKey } from '../../../apps/pdp/metadata.ts';
+import { publicKey } from '../../../apps/pdp/http/metadata.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
 import type { Secrets } from '../../../apps/shared/config/secrets.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DecisionBody } from '../../../apps/pdp/decide.ts';
-import type { InvalidPolicies } from '../../../apps/pdp/cedar/problems.ts';
+import type { InvalidPolicies } from '../../../apps/pdp/engine/cedar/problems.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { anApprovalFor, loadEngine, presenting, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, loadEvaluator, presenting, startTestPdp } from '../../support/pdp.ts';
 import { aCall, PolicyFolder } from '../../support/policy-folder.ts';
 
 const NOTIFICATION = { type: 'notification', properties: { to: 'treasury-audit', body: 'a transfer' } };
@@ -129,7 +129,7 @@ it('the metadata name every type that may come [OBL-04, OBL-20]', async () => {
 describe('a folder cannot be used', () => {
   const problemsOf = async (files: Record<string, string>) => {
     const other = new PolicyFolder({ ...FILES, ...files });
-    const error: unknown = await loadEngine(other.path).catch((thrown: unknown) => thrown);
+    const error: unknown = await loadEvaluator(other.path).catch((thrown: unknown) => thrown);
     other.clear();
     return (error as InvalidPolicies).problems;
   };

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
 import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
-import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
-import { readPolicyTexts } from '../../../apps/pdp/versions/version.ts';
+import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
+import { readPolicyTexts } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
@@ -12,24 +11,23 @@ const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
 const OFTEN = 10;
 
 let folder: PolicyFolder;
-let source: PolicySource | undefined;
+let engine: CedarEngine | undefined;
 let { lines, log } = recordingLog();
 beforeEach(() => {
   folder = new PolicyFolder();
   ({ lines, log } = recordingLog());
 });
 afterEach(async () => {
-  await source?.close();
+  await engine?.close();
   folder.clear();
 });
 
-const open = async (directory: { file?: string } = {}, lookEveryMs = OFTEN) => {
+const open = async (directory: { file?: string } = {}, checkEveryMs = OFTEN) => {
   const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
-  return (source = await openPolicies(places, { log, lookEveryMs }));
+  return (engine = await openCedarEngine(places, { log, checkEveryMs }));
 };
-const versionNow = () => source?.status().policy_version;
-const decide = (tool: string, opened: PolicySource) =>
-  decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'));
+const versionNow = () => engine?.status().policy_version;
+const decide = (tool: string, opened: CedarEngine) => decidingBy(opened)((now) => now(aCall(tool), 'pep'));
 const alarms = () => lines.filter(({ alarm }) => alarm === 'policies_rejected');
 
 describe('policies that change while they are in force', () => {
@@ -153,7 +151,8 @@ describe('policies that change while they are in force', () => {
     const requestable = permitting('a').replace('\n', '\n@requestable("t")\n').replace(' }', approved);
     folder.pointTo(folder.make({ 'a.cedar': requestable, 't.request.json': schema }));
     const opened = await open();
-    const name = await opened.use(({ requestSchemas }) => Promise.resolve([...requestSchemas.texts.keys()][0] ?? ''));
+    const path = await opened.use((policies) => Promise.resolve(policies.requestSchemaPath('t')));
+    const name = path?.split('/').at(-1) ?? '';
     folder.pointTo(folder.make({}));
     await opened.reload();
     expect(opened.findRequestSchema(name)).toBe(schema);
@@ -165,9 +164,9 @@ describe('a decision', () => {
   it('ends on the version it began with, however many come into force meanwhile', async () => {
     const opened = await open();
     const { pause, go } = aGate();
-    const held = opened.use(async ({ engine }) => {
+    const held = opened.use(async (policies) => {
       await pause;
-      return [answerByPolicy(engine, aCall('a')).kind, answerByPolicy(engine, aCall('b')).kind];
+      return [(await policies.answer(aCall('a'))).kind, (await policies.answer(aCall('b'))).kind];
     });
     for (const tool of ['b', 'c', 'd', 'b']) {
       folder.pointTo(folder.make({ 'a.cedar': permitting(tool) }));
@@ -194,11 +193,11 @@ describe('a decision', () => {
     const caller = async () => {
       while (goesOn()) {
         left -= 2;
-        // Two questions of one request, as a batch has them.
-        const answers = await work(async ({ decide: ask }) => {
-          const first = await ask(aCall('a'), 'pep');
+        // Two evaluations of one HTTP request, as a batch has them.
+        const answers = await work(async (now) => {
+          const first = await now(aCall('a'), 'pep');
           await new Promise(setImmediate);
-          return [first, await ask(aCall('b'), 'pep')];
+          return [first, await now(aCall('b'), 'pep')];
         });
         const [version, other] = answers.map(({ context }) => context?.[POLICY_VERSION_MEMBER]);
         const decisions = answers.map(({ decision }) => decision);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { bindingHash } from '../../../apps/pdp/binding-token.ts';
+import { bindingHash } from '../../../apps/pdp/offer/binding-token.ts';
 import { anApprovalFor, anEs256Key, aTransfer, presenting, startTestPdp } from '../../support/pdp.ts';
 
 let pdp: Awaited<ReturnType<typeof startTestPdp>>;

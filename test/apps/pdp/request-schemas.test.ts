@@ -2,9 +2,9 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
-import { readRequestSchemas } from '../../../apps/pdp/request-schemas.ts';
-import { aTransfer, FIXTURE_POLICIES, loadEngine, PDP_URL, startTestPdp } from '../../support/pdp.ts';
+import { readPolicyFiles } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import { readRequestSchemas } from '../../../apps/pdp/offer/request-documents.ts';
+import { aTransfer, FIXTURE_POLICIES, loadEvaluator, PDP_URL, startTestPdp } from '../../support/pdp.ts';
 
 const TEXT = JSON.stringify({
   type: 'object',
@@ -60,7 +60,7 @@ describe('the schemas of a policy folder', () => {
       /asks for a secret/,
     ],
   ])('stop the start with one %s', async (_case, schema, message) => {
-    const { policies } = await loadEngine(folder);
+    const { policies } = await loadEvaluator(folder);
     expect(() => readRequestSchemas([schema], policies)).toThrow(message);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { aTransfer } from '../../support/pdp.ts';
 
 const SCHEMA = `
@@ -12,7 +12,7 @@ action look appliesTo { principal: Subject, resource: Resource, context: {} };
 `;
 const decide = (policy: string, action: string) =>
   answerByPolicy(
-    createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a', text: `@id("a") ${policy}` }] }),
+    createEvaluator({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a', text: `@id("a") ${policy}` }] }),
     {
       ...aTransfer(),
       action: { name: action },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
-import { InvalidPolicies } from '../../../apps/pdp/cedar/problems.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { readPolicyFiles } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import { InvalidPolicies } from '../../../apps/pdp/engine/cedar/problems.ts';
 import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 
 const SCHEMA = `
@@ -17,7 +17,7 @@ const APPROVED = 'context has approval && context.approval.verified && context.a
 const SUBJECT = 'resource.type == "tool" && ["a", "b"].contains(resource.id)';
 
 const load = (policy: string) =>
-  createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: policy }] });
+  createEvaluator({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: policy }] });
 const permit = (conditions: string) =>
   `\n@id("ask") @requestable("boss")\npermit (principal, action == Action::"tools/call", resource)\n${conditions};`;
 const problemsOf = (policy: string): string[] => {
@@ -31,9 +31,9 @@ const problemsOf = (policy: string): string[] => {
 };
 
 const warningsOf = (policy: string): string[] => {
-  const engine = load(policy);
-  engine.release();
-  return engine.warnings.map(({ message }) => message);
+  const evaluator = load(policy);
+  evaluator.release();
+  return evaluator.warnings.map(({ message }) => message);
 };
 
 describe('a permit that is @requestable', () => {
@@ -171,9 +171,9 @@ describe('the example policies', () => {
     }));
     expect(changed).not.toEqual(files.policies);
     return () => {
-      const engine = createEngine({ ...files, policies: changed });
-      engine.release();
-      return engine.warnings;
+      const evaluator = createEvaluator({ ...files, policies: changed });
+      evaluator.release();
+      return evaluator.warnings;
     };
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { createDecisionCache, type CedarAnswer } from '../../../apps/pdp/cedar/decision-cache.ts';
-import { createEngine, type Engine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createDecisionCache, type CedarAnswer } from '../../../apps/pdp/engine/cedar/decision-cache.ts';
+import { createEvaluator, type Evaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 
 const SCHEMA = `
 entity Team = { lead?: Subject };
@@ -19,7 +19,7 @@ const ENTITIES = JSON.stringify([
 
 const IN_X = 'principal.properties has department && principal.properties.department == "x"';
 
-/** Each reads another part of a request or of the engine's own entities. */
+/** Each reads another part of a request or of the evaluator's own entities. */
 const CONDITIONS = [
   'true',
   IN_X,
@@ -74,19 +74,19 @@ const REQUESTS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
   ),
 );
 
-const engineOf = (policy: string): Engine =>
-  createEngine({ schema: SCHEMA, entities: ENTITIES, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
+const engineOf = (policy: string): Evaluator =>
+  createEvaluator({ schema: SCHEMA, entities: ENTITIES, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-/** What one engine answers to all requests, in this order. */
+/** What one evaluator answers to all requests, in this order. */
 function answersOf(policy: string, requests: typeof REQUESTS) {
-  const engine = engineOf(policy);
-  const [first, again] = [1, 2].map(() => requests.map((request) => answerByPolicy(engine, request)));
-  engine.release();
+  const evaluator = engineOf(policy);
+  const [first, again] = [1, 2].map(() => requests.map((request) => answerByPolicy(evaluator, request)));
+  evaluator.release();
   expect(again).toEqual(first);
   return first;
 }
 
-describe('an engine that has answered requests before', () => {
+describe('an evaluator that has answered requests before', () => {
   // An answer that one request gets from the cache entry of another depends on which of the two came first.
   it.each(POLICIES)('answers independently of the order of requests: %s', (policy) => {
     expect(answersOf(policy, REQUESTS.toReversed())?.toReversed()).toEqual(answersOf(policy, REQUESTS));
@@ -99,7 +99,7 @@ describe('an engine that has answered requests before', () => {
     ['resource', { resource: { type: 'r', id: 'owned', properties: { level: 1 } } }],
     ['properties of the resource', { resource: { type: 'r', id: 'other', properties: { level: 2 } } }],
   ])('keeps requests apart that differ in nothing but the %s', (_part, other) => {
-    const engine = engineOf('permit (principal, action, resource);');
+    const evaluator = engineOf('permit (principal, action, resource);');
     const request = {
       subject: { type: 'p', id: 'bob', properties: { department: 'x' } },
       action: { name: 'read' },
@@ -107,12 +107,12 @@ describe('an engine that has answered requests before', () => {
       context: {},
     };
     const keyOf = (of: typeof request) => {
-      const prepared = engine.prepare(of);
+      const prepared = evaluator.prepare(of);
       return prepared.kind === 'ready' ? prepared.cacheKey : undefined;
     };
     expect(keyOf({ ...request, ...other })).not.toBe(keyOf(request));
     expect(keyOf({ ...request })).toBe(keyOf(request));
-    engine.release();
+    evaluator.release();
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { readDirectory } from '../../../apps/shared/directory/directory.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
@@ -20,15 +20,16 @@ const directory = readDirectory(
 );
 
 const engineFor = (condition: string, of: { entities?: object[]; schema?: string; withoutDirectory?: boolean } = {}) =>
-  createEngine({
+  createEvaluator({
     schema: of.schema ?? SCHEMA,
     entities: JSON.stringify(of.entities ?? []),
     policies: [{ file: 'a.cedar', text: `@id("a") permit (principal, action, resource) when { ${condition} };` }],
     directory: of.withoutDirectory ? undefined : directory,
   });
 const asks = (condition: string, of?: Parameters<typeof engineFor>[1]) => {
-  const engine = engineFor(condition, of);
-  return (subject: string, properties: JsonObject = {}) => answerByPolicy(engine, aCall('x', subject, properties)).kind;
+  const evaluator = engineFor(condition, of);
+  return (subject: string, properties: JsonObject = {}) =>
+    answerByPolicy(evaluator, aCall('x', subject, properties)).kind;
 };
 
 describe('what the directory says of people', () => {
@@ -43,9 +44,9 @@ describe('what the directory says of people', () => {
   });
 
   it('is said of people alone, and of nobody whom it does not know', () => {
-    const engine = engineFor('principal in Group::"finance"');
+    const evaluator = engineFor('principal in Group::"finance"');
     const tool = { ...aCall('x'), subject: { type: 'service', id: 'alice' } };
-    expect(answerByPolicy(engine, tool).kind).toBe('deny');
+    expect(answerByPolicy(evaluator, tool).kind).toBe('deny');
     expect(asks('principal has active')('mallory')).toBe('deny');
   });
 
@@ -82,11 +83,11 @@ describe('what the directory says of people', () => {
       manager: { __entity: { type: 'Subject', id: 'identity|bob' } },
     };
     for (const withoutDirectory of [true, false]) {
-      const engine = engineFor(condition, { withoutDirectory });
+      const evaluator = engineFor(condition, { withoutDirectory });
       const call = aCall('x', 'mallory', forged);
       const beside = { ...call, subject: { ...call.subject, ...forged } } as typeof call;
       const around = { ...call, context: forged as never };
-      for (const request of [call, beside, around]) expect(answerByPolicy(engine, request).kind).toBe('deny');
+      for (const request of [call, beside, around]) expect(answerByPolicy(evaluator, request).kind).toBe('deny');
     }
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { isAuthorized, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
-import { createEngine, type EngineFiles } from '../../../apps/pdp/cedar/engine.ts';
+import { createEvaluator, type EvaluatorFiles } from '../../../apps/pdp/engine/cedar/evaluator.ts';
 
 const SCHEMA = `
 entity Team = { id: String, lead?: Subject };
@@ -93,19 +93,19 @@ function cedarSays(policy: string, { subject, resource, context }: (typeof REQUE
   return answer.response.diagnostics.errors.length > 0 ? 'failed' : answer.response.decision;
 }
 
-const engineOf = (policy: string, schema = SCHEMA, entities: EngineFiles['entities'] = JSON.stringify(KNOWN)) =>
-  createEngine({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
+const engineOf = (policy: string, schema = SCHEMA, entities: EvaluatorFiles['entities'] = JSON.stringify(KNOWN)) =>
+  createEvaluator({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
-describe('the engine, compared with Cedar itself', () => {
+describe('the evaluator, compared with Cedar itself', () => {
   it.each(CONDITIONS)('answers as Cedar does when Cedar gets every entity: %s', (condition) => {
     for (const keyword of ['when', 'unless']) {
       const policy = `permit (principal, action, resource) ${keyword} { ${condition} };`;
-      const engine = engineOf(policy);
+      const evaluator = engineOf(policy);
       const answers = REQUESTS.map((request) => {
-        const prepared = engine.prepare(request);
-        return prepared.kind === 'ready' ? engine.evaluate(prepared).kind : prepared.kind;
+        const prepared = evaluator.prepare(request);
+        return prepared.kind === 'ready' ? evaluator.evaluate(prepared).kind : prepared.kind;
       });
-      engine.release();
+      evaluator.release();
       expect(answers).toEqual(REQUESTS.map((request) => cedarSays(policy, request)));
     }
   });
@@ -118,11 +118,11 @@ describe('the engine, compared with Cedar itself', () => {
         `entity Subject in [Team] = { ${names}`,
       );
       expect(schema).not.toBe(SCHEMA);
-      const engine = engineOf('permit (principal, action, resource);', schema, '[]');
+      const evaluator = engineOf('permit (principal, action, resource);', schema, '[]');
       const [request] = REQUESTS;
-      const prepared = request && engine.prepare(request);
-      expect(prepared?.kind === 'ready' && engine.evaluate(prepared).kind).toBe('failed');
-      engine.release();
+      const prepared = request && evaluator.prepare(request);
+      expect(prepared?.kind === 'ready' && evaluator.evaluate(prepared).kind).toBe('failed');
+      evaluator.release();
     },
   );
 });

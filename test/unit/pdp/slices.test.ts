@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
-import { takeSlot } from '../../../apps/pdp/cedar/slot.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
+import { takeSlot } from '../../../apps/pdp/engine/cedar/slices.ts';
 import { aCall, SCHEMA } from '../../support/policy-folder.ts';
 
 const engineWith = (...texts: string[]) =>
-  createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: texts.join('\n') }] });
+  createEvaluator({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: texts.join('\n') }] });
 const asks =
   (...texts: string[]) =>
   (tool: string, subject = 'agent') =>
@@ -54,13 +54,13 @@ describe('policies that name a tool or a subject in their scope', () => {
   });
 
   it('determine an answer together, in the order of their names', () => {
-    const engine = engineWith(
+    const evaluator = engineWith(
       '@id("c") permit (principal, action, resource);',
       ...MANY,
       '@id("b") permit (principal, action, resource == Resource::"tool|a");',
       '@id("a") permit (principal == Subject::"identity|agent", action, resource);',
     );
-    expect(answerByPolicy(engine, aCall('a'))).toEqual({ kind: 'permit', policies: ['a', 'b', 'c'] });
+    expect(answerByPolicy(evaluator, aCall('a'))).toEqual({ kind: 'permit', policies: ['a', 'b', 'c'] });
   });
 
   it('are refused with the line at which they begin, in files with comments and other policies before', () => {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createEngine, createEngineMeanwhile, type EngineFiles } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import {
+  createEvaluator,
+  createEvaluatorInSteps,
+  type EvaluatorFiles,
+} from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
@@ -15,7 +19,7 @@ action pay, look appliesTo {
 const PERMIT = '@id("permit") permit (principal, action, resource);';
 const LIMIT = '@id("limit") forbid (principal, action == Action::"pay", resource) when { context.amount > 100 };';
 
-const files = (...policies: string[]): EngineFiles => ({
+const files = (...policies: string[]): EvaluatorFiles => ({
   schema: SCHEMA,
   entities: '[]',
   policies: [{ file: 'a.cedar', text: policies.join('\n') }],
@@ -28,12 +32,12 @@ const request = (of: Partial<EvaluationRequest> = {}): EvaluationRequest => ({
   ...of,
 });
 const kindOf = (policies: string[], asked: EvaluationRequest) =>
-  answerByPolicy(createEngine(files(...policies)), asked).kind;
+  answerByPolicy(createEvaluator(files(...policies)), asked).kind;
 
 describe('what Cedar would make of a request by itself', () => {
   // Strict validation demands `has` where a member may be missing, so a policy can fail only by what no schema can say.
   it('permits no call whose forbidding policy cannot be evaluated, and lets no such policy in that the schema can tell [PRJ-28]', () => {
-    expect(() => createEngine(files(PERMIT, LIMIT))).toThrow(/amount/);
+    expect(() => createEvaluator(files(PERMIT, LIMIT))).toThrow(/amount/);
     const overflow = LIMIT.replace('context.amount', 'context has amount && context.amount * 2');
     const pay = (amount: number) => request({ action: { name: 'pay' }, context: { amount } });
     expect(kindOf([PERMIT, overflow], pay(10))).toBe('permit');
@@ -98,14 +102,14 @@ describe('what Cedar would make of a request by itself', () => {
       `@id("r${index}") permit (principal, action, resource == Resource::"tool|other-${index}");`,
       `@id("p${index}") permit (principal == Subject::"identity|other-${index}", action, resource);`,
     ]).flat();
-    const engine = createEngine(files(PERMIT, ...others));
+    const evaluator = createEvaluator(files(PERMIT, ...others));
     const setsOf = (asked: EvaluationRequest) => {
-      const prepared = engine.prepare(asked);
+      const prepared = evaluator.prepare(asked);
       return prepared.kind === 'ready' ? prepared.sets.length : undefined;
     };
     expect(setsOf(request())).toBe(1);
     expect(setsOf(request({ resource: { type: 'tool', id: 'other-7' } }))).toBe(2);
-    expect(answerByPolicy(engine, request({ resource: { type: 'tool', id: 'other-7' } }))).toEqual({
+    expect(answerByPolicy(evaluator, request({ resource: { type: 'tool', id: 'other-7' } }))).toEqual({
       kind: 'permit',
       policies: ['permit', 'r7'],
     });
@@ -117,9 +121,9 @@ describe('what Cedar would make of a request by itself', () => {
     const claims = { type: 'identity', id: 'alice', role: 'admin', properties: { role: 'admin' } };
     expect(kindOf([powerful], request({ subject: claims }))).toBe('deny');
     const entities = JSON.stringify([{ uid: { type: 'Subject', id: 'identity|alice' }, attrs: { role: 'admin' } }]);
-    const engine = createEngine({ ...files(powerful), entities });
-    expect(answerByPolicy(engine, request()).kind).toBe('permit');
-    expect(answerByPolicy(engine, request({ subject: { ...claims, id: 'mallory' } })).kind).toBe('deny');
+    const evaluator = createEvaluator({ ...files(powerful), entities });
+    expect(answerByPolicy(evaluator, request()).kind).toBe('permit');
+    expect(answerByPolicy(evaluator, request({ subject: { ...claims, id: 'mallory' } })).kind).toBe('deny');
   });
 });
 
@@ -133,10 +137,10 @@ describe('many policies', () => {
       if (loading) setImmediate(other);
     };
     other();
-    const engine = await createEngineMeanwhile(files(...many));
+    const evaluator = await createEvaluatorInSteps(files(...many));
     loading = false;
     // 20 to read them, 4 to validate them, 4 for each of the two actions to keep them.
     expect(turns).toBeGreaterThanOrEqual(32);
-    expect(engine.policies.size).toBe(1_000);
+    expect(evaluator.policies.size).toBe(1_000);
   });
 });

@@ -1,11 +1,10 @@
 import { validate } from '@cedar-policy/cedar-wasm/nodejs';
 import { describe, expect, it } from '@jest/globals';
-import { actionSchemas } from '../../../apps/pdp/cedar/action-schema.ts';
-import { readPolicies } from '../../../apps/pdp/cedar/policies.ts';
-import { InvalidPolicies, type Problem } from '../../../apps/pdp/cedar/problems.ts';
-import { readSchema } from '../../../apps/pdp/cedar/schema.ts';
-import { atOnce } from '../../../apps/pdp/cedar/steps.ts';
-import { validatePolicies } from '../../../apps/pdp/cedar/validate.ts';
+import { actionSchemas, readSchema } from '../../../apps/pdp/engine/cedar/schema.ts';
+import { readPolicies } from '../../../apps/pdp/engine/cedar/policies.ts';
+import { InvalidPolicies, type PolicyProblem } from '../../../apps/pdp/engine/cedar/problems.ts';
+import { atOnce } from '../../../apps/pdp/engine/cedar/steps.ts';
+import { validatePolicies } from '../../../apps/pdp/engine/cedar/validate.ts';
 
 const SCHEMA = `
 entity Team;
@@ -68,7 +67,7 @@ interface Found {
 
 const ids = (policies: readonly string[]) =>
   policies.map((policy, index) => `@id("p${String(index).padStart(3, '0')}") permit ${policy};`);
-const told = (problems: readonly Problem[]) => problems.map(({ message }) => message).sort();
+const told = (problems: readonly PolicyProblem[]) => problems.map(({ message }) => message).sort();
 
 function inSlices(texts: readonly string[]): Found {
   const { policies } = atOnce(readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]));
