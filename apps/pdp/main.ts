@@ -44,10 +44,7 @@ const KEYS_KEPT_MS = 300_000;
 
 /** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
 const approvalKeys = ({ approvals }: Config['keyUrls']) =>
-  createRemoteJWKSet(new URL(approvals), {
-    timeoutDuration: KEYS_TIMEOUT_MS,
-    cacheMaxAge: KEYS_KEPT_MS,
-  });
+  createRemoteJWKSet(new URL(approvals), { timeoutDuration: KEYS_TIMEOUT_MS, cacheMaxAge: KEYS_KEPT_MS });
 
 /** An approval counts if the access request service has signed it and has not revoked it. */
 function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
@@ -59,16 +56,6 @@ function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
     revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
   });
 }
-
-const bindingTokenSigner = ({ urls }: Config, key: Secrets['pdpSigningKey']) =>
-  createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
-
-const ownPool = ({ mode }: Config, databaseUrl: string) =>
-  createPool(databaseUrl, {
-    applicationName: 'countersign pdp',
-    role: ROLES.pdp,
-    durable: mode === 'production',
-  });
 
 /** The decision point, and a way to read again everything that can change while it runs. */
 export interface RunningPdp extends Running {
@@ -83,7 +70,8 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
   const { pdpSigningKey: key, pdpToken } = secrets;
   const { engine, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
-  const signBindingToken = await bindingTokenSigner(config, key);
+  const signed = { issuer: urls.pdp, audience: urls.accessRequests };
+  const signBindingToken = await createBindingTokenSigner({ key, ...signed });
   const remoteKeys = approvalKeys(config.keyUrls);
   const limits = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
@@ -163,7 +151,8 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
     await decisionLog?.close();
     throw error;
   });
-  const pool = ownPool(config, databaseUrl);
+  const durable = config.mode === 'production';
+  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', role: ROLES.pdp, durable });
   const evaluations = createEvaluationStore(pool);
   const keepMs = config.pdp.retentionSeconds * 1_000;
   const forget = (limit: number) => evaluations.forget(keepMs, limit);

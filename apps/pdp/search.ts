@@ -36,24 +36,20 @@ const page = z
     properties: members.nullish(),
   })
   .nullish();
-// The id of what is searched for is disregarded, whatever it is (AZ-SR-04).
+// A search ignores any id of what it searches for (AZ-SR-04).
 const searched = z.looseObject({ type: text, properties: members.nullish() });
-const context = members.nullish();
-interface Paged {
-  readonly page?:
-    { readonly token?: string | null | undefined; readonly limit?: number | null | undefined } | null | undefined;
-}
-const schemas: Readonly<Record<SearchKind, z.ZodType<Paged>>> = {
-  subject: z.looseObject({ subject: searched, action, resource: entity, context, page }),
-  resource: z.looseObject({ subject: entity, action, resource: searched, context, page }),
-  action: z.looseObject({ subject: entity, resource: entity, context, page }),
+const common = { context: members.nullish(), page };
+const schemas = {
+  subject: z.looseObject({ subject: searched, action, resource: entity, ...common }),
+  resource: z.looseObject({ subject: entity, action, resource: searched, ...common }),
+  action: z.looseObject({ subject: entity, resource: entity, ...common }),
 };
 
 type Given = Omit<EvaluationRequest, 'action'> & Partial<EvaluationRequest>;
 
 /** Checks a search request. Throws `BadRequest`. */
 export function readSearch(kind: SearchKind, body: unknown): SearchRequest {
-  const checked = checkShape(body, schemas[kind]);
+  const checked = checkShape<{ page?: z.infer<typeof page> }>(body, schemas[kind]);
   const given = body as JsonObject & Given;
   const { token, limit } = checked.page ?? {};
   return {

@@ -47,7 +47,7 @@ type Claims = z.infer<typeof claimsSchema>;
 const SKEW_SECONDS = 30;
 
 export interface ApprovalTrust {
-  /** Verification keys by issuer. No other issuer is trusted, whatever a token's header says (PRJ-06). */
+  /** Verification keys by issuer. A token's header cannot add an issuer (PRJ-06). */
   readonly issuers: ReadonlyMap<string, JWTVerifyGetKey>;
   /** The PDP's identifier. An approval for another PDP is worth nothing here. */
   readonly audience: string;

@@ -81,7 +81,7 @@ export interface PolicyVersion {
  */
 export interface PolicyEngine {
   readonly canSearch: boolean;
-  /** Does work with the version in force. The version stays usable until the work is done, whatever comes into force meanwhile. */
+  /** Does work with the version in force. The version stays usable until the work is done, even if another comes into force. */
   use<T>(work: (version: PolicyVersion) => Promise<T>): Promise<T>;
   /** Text of a request schema by the last part of its path. Includes earlier versions, since recorded denials still name those. */
   findRequestSchema(name: string): string | undefined;

@@ -55,7 +55,7 @@ function parse(file: string, text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch {
-    throw invalid(file, 'it is no JSON.');
+    throw invalid(file, 'it is not JSON.');
   }
 }
 

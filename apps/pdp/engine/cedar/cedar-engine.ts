@@ -164,7 +164,7 @@ export class CedarEngine implements PolicyEngine {
     }
     for (const name of [...this.#schemas.keys()].slice(0, -KEPT_SCHEMAS)) this.#schemas.delete(name);
     for (const warning of evaluator.warnings)
-      log.warn({ warning: describeProblem(warning) }, 'a policy has something odd');
+      log.warn({ warning: describeProblem(warning) }, 'a policy has a likely mistake');
     const facts = { policyVersion: shortVersion(id), policies: evaluator.policies.size, people };
     // As loud as the alarm that it ends: operators have been waiting for it.
     if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);

@@ -167,13 +167,12 @@ function toEntity(
 
 /** Cedar refuses an entity that is there twice. The first, which the request is about, has the most attributes. */
 function unique(entities: readonly EntityJson[]): EntityJson[] {
-  const byUid = new Map<string, EntityJson>();
-  for (const entity of entities) {
-    const { type, id } = entity.uid as TypeAndId;
-    const key = `${type}::${id}`;
-    if (!byUid.has(key)) byUid.set(key, entity);
-  }
-  return [...byUid.values()];
+  const known = new Set<string>();
+  return entities.filter(({ uid }) => {
+    const { type, id } = uid as TypeAndId;
+    const size = known.size;
+    return known.add(`${type}::${id}`).size > size;
+  });
 }
 
 function evaluatorWithCache(): Evaluator['evaluate'] {

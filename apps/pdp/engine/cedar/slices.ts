@@ -58,8 +58,11 @@ function* setsFor(policies: readonly Policy[], slot: CedarSlot): Steps<Slice['se
     forAnyResource.filter(({ principal }) => principal === undefined),
     slot,
   );
-  const ofResource = yield* setsByName(groupBy(policies, demanded('resource')), slot);
-  const ofPrincipal = yield* setsByName(groupBy(forAnyResource, demanded('principal')), slot);
+  const ofResource = new Map<string, readonly string[]>();
+  for (const [id, group] of groupBy(policies, demanded('resource'))) ofResource.set(id, yield* setsOf(group, slot));
+  const ofPrincipal = new Map<string, readonly string[]>();
+  for (const [id, group] of groupBy(forAnyResource, demanded('principal')))
+    ofPrincipal.set(id, yield* setsOf(group, slot));
   return (principal, resource) => [
     ...general,
     ...(ofResource.get(resource) ?? []),
@@ -83,24 +86,13 @@ function groupBy<K>(
   return groups;
 }
 
-function* setsByName(
-  groups: ReadonlyMap<string, readonly Policy[]>,
-  slot: CedarSlot,
-): Steps<ReadonlyMap<string, readonly string[]>> {
-  const sets = new Map<string, readonly string[]>();
-  for (const [name, policies] of groups) sets.set(name, yield* setsOf(policies, slot));
-  return sets;
-}
-
 /** At least one set, even if it is empty: Cedar checks a request against the schema when it evaluates the first. */
 function* setsOf(policies: readonly Policy[], slot: CedarSlot): Steps<string[]> {
   const names: string[] = [];
-  let first = 0;
-  do {
+  for (let first = 0; first === 0 || first < policies.length; first += POLICIES_PER_SET) {
     names.push(slot.keepPolicies(policies.slice(first, first + POLICIES_PER_SET)));
-    first += POLICIES_PER_SET;
     yield;
-  } while (first < policies.length);
+  }
   return names;
 }
 
