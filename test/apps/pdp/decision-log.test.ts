@@ -53,7 +53,7 @@ const MODE = 0o777;
 const alarms = () => lines.filter(({ alarm }) => alarm === 'decision_log_incomplete').length;
 
 describe('the decision log', () => {
-  it('has a line for every decision, in their order, that its owner alone can read', async () => {
+  it('has one line for each decision, in order, and only its owner can read it', async () => {
     writeFileSync(file, '');
     chmodSync(file, 0o644);
     const written = open();
@@ -79,7 +79,7 @@ describe('the decision log', () => {
     ]);
   });
 
-  it('changes and delays no decision when the disk is full, keeps little, and tells it once', async () => {
+  it('neither changes nor delays decisions when the disk is full, keeps little in memory, and logs one alarm', async () => {
     symlinkSync('/dev/full', file);
     const full = open();
     const mode = statSync('/dev/full').mode;
@@ -97,7 +97,7 @@ describe('the decision log', () => {
     await close();
   });
 
-  it('goes on when there is room again', async () => {
+  it('continues when the disk has room again', async () => {
     symlinkSync('/dev/full', file);
     const full = open();
     const text = 'x'.repeat(1_000_000);
@@ -116,7 +116,7 @@ describe('the decision log', () => {
     expect(alarms()).toBe(1);
   });
 
-  it('goes on in a new file when the old one was moved away', async () => {
+  it('continues in a new file after the old one was moved away', async () => {
     const written = open();
     written.note('sha-256:01', decided());
     await waitFor(() => read().length === 1);
@@ -129,11 +129,11 @@ describe('the decision log', () => {
     expect([read(`${file}.1`), read()].map(([line]) => line?.policy_version)).toEqual(['sha-256:01', 'sha-256:02']);
   });
 
-  it('is refused at the start where it cannot be written', () => {
+  it('stops the start if the file cannot be written', () => {
     expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Make its folder/);
   });
 
-  it('holds what was decided on, without the approval that was presented', async () => {
+  it('has the request without the approval that came with it', async () => {
     const policies = new PolicyFolder();
     let engine: CedarEngine | undefined;
     try {

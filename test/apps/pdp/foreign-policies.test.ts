@@ -41,8 +41,8 @@ const APPROVAL = {
   facts: { verified: true, template: 'treasury_approval' },
 } as const;
 
-describe('what is asked', () => {
-  it('has the members of AuthZEN and no others, and always a context [PRJ-30]', async () => {
+describe('the request to another decision point', () => {
+  it('has only the members of AuthZEN, and always a context [PRJ-30]', async () => {
     answer = denial();
     const request = { ...aTransfer(), unknown: 1, context: {} } as EvaluationRequest;
     await answerOf(engine(), {
@@ -52,7 +52,7 @@ describe('what is asked', () => {
     expect(asked).toEqual([{ ...aTransfer(), context: {} }]);
   });
 
-  it.each(['authzen', 'cerbos'] as const)('shows %s no approval but a verified one [PRJ-27]', async (dialect) => {
+  it.each(['authzen', 'cerbos'] as const)('shows %s only a verified approval [PRJ-27]', async (dialect) => {
     answer = denial();
     const { subject, ...rest } = aTransfer();
     const forged = { approval: { verified: true, template: 'treasury_approval' }, dept: 'x' };
@@ -72,7 +72,7 @@ describe('what is asked', () => {
   });
 });
 
-describe('what is answered', () => {
+describe('the answer of another decision point', () => {
   it.each([
     ['a permit', { decision: true }, { kind: 'permit' }],
     ['a denial', denial(), { kind: 'deny', reason: 'not_permitted' }],
@@ -84,7 +84,7 @@ describe('what is answered', () => {
     ['an agreed text as output', outputs('board'), { kind: 'requestable', template: 'board_approval' }],
     ['other outputs', outputs({ ask: 'ceo' }, 'boards', ['board'], 7), { kind: 'deny' }],
     ['a permit under obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
-  ])('of %s is what it says', async (_case, said, expected) => {
+  ])('reads %s', async (_case, said, expected) => {
     answer = said;
     expect(await answerOf(engine(), aTransfer())).toMatchObject(expected);
   });
@@ -94,7 +94,7 @@ describe('what is answered', () => {
     decision,
     context: { obligations, ...(reason !== undefined && { reason }) },
   });
-  it('demands what it demands, of a permit and of a denial [OBL-01, OBL-08]', async () => {
+  it('passes on the obligations of permits and denials [OBL-01, OBL-08]', async () => {
     answer = under([NOTIFY]);
     expect(await answerOf(engine(), aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
     answer = under([NOTIFY], false);
@@ -112,19 +112,16 @@ describe('what is answered', () => {
     ['with the id of another', [NOTIFY, { ...NOTIFY }], undefined],
     ['outside of a list', NOTIFY, undefined],
     ['in a text', 'notification', undefined],
-  ])(
-    'is no permit with an obligation %s; the others are handed on [OBL-03, OBL-04, OBL-10]',
-    async (_what, said, kept) => {
-      for (const decision of [true, false]) {
-        answer = under(said, decision);
-        const found = await answerOf(engine(), aTransfer());
-        expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
-        expect(found.obligations).toEqual(kept);
-      }
-    },
-  );
+  ])('denies with an obligation %s, and passes on the others [OBL-03, OBL-04, OBL-10]', async (_what, said, kept) => {
+    for (const decision of [true, false]) {
+      answer = under(said, decision);
+      const found = await answerOf(engine(), aTransfer());
+      expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
+      expect(found.obligations).toEqual(kept);
+    }
+  });
 
-  it('is final when it knows of such an approval and denies all the same, and not when it wants another [ARAP-REV-08]', async () => {
+  it('denies for good in spite of the approval it wanted, and offers a request for another template [ARAP-REV-08]', async () => {
     answer = denial({ reason: 'needs_a_person' });
     expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
     answer = outputs({ ask: 'cfo' });
@@ -132,7 +129,7 @@ describe('what is answered', () => {
   });
 
   it.each([[{ decision: 'true' }], [{}], [null], [[{ decision: true }]], ['true']])(
-    'is nothing when %j came',
+    'throws for the body %j',
     async (odd) => {
       answer = odd;
       await expect(async () => answerOf(engine(), aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
@@ -141,7 +138,7 @@ describe('what is answered', () => {
 });
 
 describe('our policy decision point in front of it', () => {
-  it('mints denials, verifies approvals, and leaves the permit to it [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
+  it('makes requestable denials and verifies approvals, but only the other one permits [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
     const pdp = await startTestPdp({ engine: engine() });
     answer = denial({ reason: 'needs_a_person' });
     const { body } = await pdp.post(aTransfer());
@@ -166,7 +163,7 @@ describe('our policy decision point in front of it', () => {
     await pdp.stop();
   });
 
-  it('has no decision while it has none [AZ-EV-07]', async () => {
+  it('answers no decision while the other one is down [AZ-EV-07]', async () => {
     const pdp = await startTestPdp({ engine: engine() });
     answer = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
     expect(await pdp.post(aTransfer())).toMatchObject({ status: 500, text: 'internal error' });

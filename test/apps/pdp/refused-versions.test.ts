@@ -35,7 +35,7 @@ describe('a policy that asks for an approval and permits without one', () => {
     await expect(open()).rejects.toThrow(said);
   });
 
-  it('is not put in force, and the console says which version stays, and when a corrected one takes its place', async () => {
+  it('does not come into force, and the console names the version that stays and the corrected one', async () => {
     const opened = await open();
     const before = versionNow();
     folder.write('a.cedar', unconditional);
@@ -59,7 +59,7 @@ describe('a policy that asks for an approval and permits without one', () => {
     ]);
   });
 
-  it('is said to be gone when the edit was undone', async () => {
+  it('is reported as gone when the edit was undone', async () => {
     const opened = await open();
     folder.write('a.cedar', unconditional);
     await opened.reload();

@@ -38,7 +38,7 @@ const known = { alice: { type: 'user', id: 'alice' }, bob: { type: 'user', id: '
 const HALF = 'the body has half a character (a surrogate without the other one)';
 
 describe('a search', () => {
-  it('finds those for whom an evaluation would be permitted, of the kind that is searched for [AZ-SR-07, AZ-SR-09, AZ-SR-18]', async () => {
+  it('finds exactly what an evaluation would permit [AZ-SR-07, AZ-SR-09, AZ-SR-18]', async () => {
     expect(await find('subject', readers)).toEqual({ results: [known.alice, known.bob] });
     const records = ['record-1', 'record-2'].map((id) => ({ type: 'record', id }));
     expect(await find('resource', readable)).toEqual({ results: records });
@@ -65,7 +65,7 @@ describe('a search', () => {
     ['subject', { ...readers, subject: { type: 'user', id: 'alice' } }],
     ['subject', { ...readers, subject: { type: 'user', id: 7 } }],
     ['resource', { ...readable, resource: { type: 'record', id: 'record-2' } }],
-  ])('disregards the id of what it searches for: %s [AZ-SR-04]', async (kind, body) => {
+  ])('ignores an id of what it searches for: %s [AZ-SR-04]', async (kind, body) => {
     expect(await find(kind, body)).toEqual(await find(kind, kind === 'subject' ? readers : readable));
   });
 
@@ -73,7 +73,7 @@ describe('a search', () => {
     ['subject', readers],
     ['resource', readable],
     ['action', actions],
-  ])('takes a context, and members that nobody knows: %s [AZ-SR-19, AZ-TR-07]', async (kind, body) => {
+  ])('accepts a context and unknown members: %s [AZ-SR-19, AZ-TR-07]', async (kind, body) => {
     const context = { time: '2025-06-27T18:03-07:00', ip: '192.168.1.1' };
     expect(await find(kind, { ...body, context, future: {} })).toEqual(await find(kind, body));
   });
@@ -86,7 +86,7 @@ describe('a search', () => {
     ['resource', { ...readable, subject: { type: 'user', id: 'nonexistent' } }],
     ['action', { ...actions, subject: { type: 'user', id: 'nonexistent' } }],
     ['action', { ...actions, resource: { type: 'spaceship', id: '1' } }],
-  ])('finds nothing where nothing is known: %s %j [AZ-SR-08]', async (kind, body) => {
+  ])('finds nothing for unknown names: %s %j [AZ-SR-08]', async (kind, body) => {
     expect(await find(kind, body)).toEqual({ results: [] });
   });
 
@@ -120,7 +120,7 @@ describe('a search', () => {
     expect((await ask('action', actions, 'a-token-of-nobody-at-all')).status).toBe(401);
   });
 
-  it('finds what needs no approval only, whatever a caller says of one [PRJ-27]', async () => {
+  it('finds nothing that needs an approval, even if the caller claims one [PRJ-27]', async () => {
     const deploy = { subject: { type: 'identity' }, action: { name: 'deploy' }, resource: record };
     const approval = { verified: true, template: 'change_advisory', id: 'x', state: 'y' };
     expect(await find('subject', { ...deploy, context: { approval } })).toEqual({ results: [] });
@@ -157,13 +157,13 @@ describe('a search page by page', () => {
     },
   );
 
-  it('goes on with the limit of the first request when the next leaves it out', async () => {
+  it('keeps the limit of the first request if a later one has none', async () => {
     expect((await walk(everybody, 2, {})).map(({ results }) => results.length)).toEqual(
       (await walk(everybody, 2)).map(({ results }) => results.length),
     );
   });
 
-  it('has no results, and more to come, with a limit of zero', async () => {
+  it('has no results but a next page with a limit of zero', async () => {
     const { page, results } = await find('subject', { ...everybody, page: { limit: 0 } });
     expect([results, page?.count]).toEqual([[], 0]);
     expect(page?.next_token).not.toBe('');
@@ -174,7 +174,7 @@ describe('a search page by page', () => {
     expect(text).toMatch(/^\{"page":\{"next_token":"[^"]+","count":1\},"results":\[/);
   });
 
-  it('takes other members of a page, and has none of its own [AZ-SR-20]', async () => {
+  it('accepts other members of a page, and returns none [AZ-SR-20]', async () => {
     const { page } = await find('subject', { ...readers, page: { sort: 'id', properties: { order: 'down' } } });
     expect(page).toEqual({ next_token: '', count: 2 });
   });

@@ -58,7 +58,7 @@ describe('a permit that is @requestable', () => {
       `when { (resource.id == "a" && ${APPROVED}) || (resource.id == "b" && ${APPROVED}) }`,
     ],
     ['whose arithmetic may fail', `when { context has amount && context.amount * 2 > 5 && ${APPROVED} }`],
-  ])('is taken %s', (_how, conditions) => {
+  ])('is accepted %s', (_how, conditions) => {
     expect(problemsOf(permit(conditions))).toEqual([]);
     expect(warningsOf(permit(conditions))).toEqual([]);
   });
@@ -76,7 +76,7 @@ describe('a permit that is @requestable', () => {
     ['asks only if there is one', 'when { !(context has approval) || context.approval.template == "boss" }'],
     ['may be without for small amounts', `when { (context has amount && context.amount < 5) || (${APPROVED}) }`],
     ['is true all the same', `when { true || (${APPROVED}) }`],
-  ])('is refused where it %s', (_how, conditions) => {
+  ])('is refused if it %s', (_how, conditions) => {
     expect(problemsOf(permit(conditions))).toEqual([
       expect.stringMatching(
         /^"ask" is @requestable\("boss"\) and permits without an approval\. Add to what has to hold: context has/,
@@ -93,7 +93,7 @@ describe('a permit that is @requestable', () => {
       'its template is compared or not',
       'when { context has approval && (context.approval.template == "boss" || resource.id == "a") }',
     ],
-  ])('has a warning where %s', (_how, conditions) => {
+  ])('has a warning if %s', (_how, conditions) => {
     expect(problemsOf(permit(conditions))).toEqual([]);
     expect(warningsOf(permit(conditions))).toEqual([
       expect.stringMatching(/permits with an approval of any template\. Add/),
@@ -104,14 +104,14 @@ describe('a permit that is @requestable', () => {
     ['another template', APPROVED.replace('"boss"', '"bosses"')],
     ['two templates at once', `${APPROVED} && context.approval.template == "chief"`],
     ['one that is not verified', APPROVED.replace('context.approval.verified', '!context.approval.verified')],
-  ])('is refused where it wants %s', (_how, condition) => {
+  ])('is refused if it wants %s', (_how, condition) => {
     expect(problemsOf(permit(`when { ${condition} }`))).toEqual([
       expect.stringMatching(/an approval of that template never makes it permit\. Add/),
     ]);
   });
 });
 
-it('a forbid that is @requestable and looks at no approval has a warning: it stays closed', () => {
+it('warns about a @requestable forbid that ignores approvals', () => {
   const text = `@id("a") @requestable("boss") forbid (principal, action, resource) when { ${SUBJECT} }`;
   for (const [policy, warnings] of [
     [`${text};`, [expect.stringMatching(/forbids with an approval as well\. Add: unless/)]],
@@ -187,7 +187,7 @@ describe('the example policies', () => {
     ]);
   });
 
-  it('are all that policies/README.md shows, and it shows none that is refused', async () => {
+  it('are the ones in policies/README.md, and each of them is accepted', async () => {
     const text = await readFile(join(DEFAULT_POLICIES, 'README.md'), 'utf8');
     const shown = [...text.matchAll(/^```cedar\n(.*?)^```/gms)]
       .map(([, cedar = '']) => cedar)

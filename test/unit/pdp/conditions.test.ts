@@ -5,7 +5,7 @@ import { ANOTHER, couldApply, type KnownOfRequest } from '../../../apps/pdp/engi
 
 const APPROVED = 'context has approval && context.approval.verified && context.approval.template == "boss"';
 
-describe('what could be true of a request', () => {
+describe('conditions, for a request about which little is known,', () => {
   const atom = fc.constantFrom(
     ...[
       'true',
@@ -84,7 +84,7 @@ describe('what could be true of a request', () => {
     ];
   };
 
-  it('is never denied where Cedar permits it', () => {
+  it('could always apply if Cedar permits', () => {
     fc.assert(
       fc.property(condition, fc.constantFrom('when', 'unless'), (text, kind) => {
         const policy = `permit (principal, action, resource) ${kind} { ${text} };`;
@@ -99,7 +99,7 @@ describe('what could be true of a request', () => {
     );
   });
 
-  it('is denied of all that needs an approval beside anything else', () => {
+  it('could not apply without the approval that a permit needs', () => {
     fc.assert(
       fc.property(condition, condition, (before, behind) => {
         const parsed = policyToJson(

@@ -32,8 +32,8 @@ const asks = (condition: string, of?: Parameters<typeof engineFor>[1]) => {
     answerByPolicy(evaluator, aCall('x', subject, properties)).kind;
 };
 
-describe('what the directory says of people', () => {
-  it('is known to policies: groups of groups too, whether somebody is active, and the manager', () => {
+describe('facts from the directory', () => {
+  it('are visible to policies: nested groups, active, and the manager', () => {
     expect(asks('principal in Group::"finance"')('alice')).toBe('permit');
     expect(asks('principal in Group::"finance"')('bob')).toBe('deny');
     expect(asks('principal has active && principal.active')('alice')).toBe('permit');
@@ -43,14 +43,14 @@ describe('what the directory says of people', () => {
     expect(asks('principal has manager && principal.manager in Group::"directors"')('alice')).toBe('permit');
   });
 
-  it('is said of people alone, and of nobody whom it does not know', () => {
+  it('apply to known people only', () => {
     const evaluator = engineFor('principal in Group::"finance"');
     const tool = { ...aCall('x'), subject: { type: 'service', id: 'alice' } };
     expect(answerByPolicy(evaluator, tool).kind).toBe('deny');
     expect(asks('principal has active')('mallory')).toBe('deny');
   });
 
-  it('is joined with entities.json, which may not say the same', () => {
+  it('are merged with entities.json, which may not set the same attributes', () => {
     const alice = (attrs: object) => [{ uid: { type: 'Subject', id: 'identity|alice' }, attrs, parents: [] }];
     const both = 'principal has status && principal.status == "new" && principal in Group::"treasury"';
     expect(asks(both, { entities: alice({ status: 'new' }) })('alice')).toBe('permit');
@@ -58,13 +58,13 @@ describe('what the directory says of people', () => {
     expect(twice).toThrow(/^entities\.json: Subject::"identity\|alice" sets "active", which the directory says/);
   });
 
-  it('leaves schemas as they are that declare none of it', () => {
+  it('need no declaration in the schema', () => {
     const schema =
       'entity Subject = { type: String, id: String }; entity Resource; action "tools/call" appliesTo { principal: Subject, resource: Resource };';
     expect(asks('principal.id == "alice"', { schema })('alice')).toBe('permit');
   });
 
-  it('is a text where the schema wants the manager to be one', () => {
+  it('have the manager as text if the schema declares a String', () => {
     const schema = SCHEMA.replace('manager?: Subject', 'manager?: String');
     expect(asks('principal has manager && principal.manager == "bob"', { schema })('alice')).toBe('permit');
   });
@@ -74,7 +74,7 @@ describe('what the directory says of people', () => {
     ['an active account', 'principal has active && principal.active'],
     ['a status', 'principal has status && principal.status == "trusted"'],
     ['a manager', 'principal has manager && principal.manager == Subject::"identity|bob"'],
-  ])('is never what a request says: %s', (_what, condition) => {
+  ])('never come from a request: %s', (_what, condition) => {
     const forged = {
       groups: ['finance'],
       parents: [{ type: 'Group', id: 'finance' }, { __entity: { type: 'Group', id: 'finance' } }],

@@ -32,7 +32,7 @@ describe('a request that cannot be turned into Cedar', () => {
     expect(answer({ amount: 10, ...context })).toMatchObject({ kind: 'failed', reason });
   });
 
-  it('fails without a member that the schema demands, also where no policy looks at it', () => {
+  it('fails without a member that the schema demands, even if no policy looks at it', () => {
     const schema =
       'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { x: Long } };';
     const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
@@ -128,7 +128,7 @@ describe('the evaluator', () => {
     });
   });
 
-  it('never sees an approval that the caller wrote, however it got there [PRJ-27]', () => {
+  it('never sees an approval that the caller wrote [PRJ-27]', () => {
     const invented = { approval: { verified: true, template: 'treasury_approval' } };
     expect(answer(invented).kind).toBe('requestable');
     expect(
@@ -138,7 +138,7 @@ describe('the evaluator', () => {
 });
 
 describe('a denial', () => {
-  it('is requestable when an approval would lift it, and says which policy asks', () => {
+  it('is requestable if an approval would lift it, and names the policy that asks', () => {
     expect(answer({})).toEqual({
       kind: 'requestable',
       template: 'treasury_approval',
@@ -148,7 +148,7 @@ describe('a denial', () => {
       policies: ['transfer-large'],
     });
   });
-  it('is requestable when authority exists with an approval only', () => {
+  it('is requestable if only a permit with an approval exists', () => {
     expect(answerByPolicy(evaluator, { ...aTransfer(), action: { name: 'deploy' }, context: {} })).toMatchObject({
       kind: 'requestable',
       template: 'change_advisory',
@@ -162,14 +162,14 @@ describe('a denial', () => {
   ])('is final when %s', (_name, context, reason) => {
     expect(answer(context)).toMatchObject({ kind: 'deny', reason });
   });
-  it('is final when no single approval would lift it', () => {
+  it('is final if no single approval would lift it', () => {
     expect(answerByPolicy(evaluator, { ...aTransfer(), action: { name: 'freeze' }, context: {} }).kind).toBe('deny');
   });
-  it('is final when nothing but the approval could be missing, yet a base permit is', () => {
+  it('is final if a base permit is missing as well', () => {
     const notAnAccount = { ...aTransfer(), resource: { type: 'wallet', id: '1' } };
     expect(answerByPolicy(evaluator, notAnAccount)).toMatchObject({ kind: 'deny', reason: 'not_permitted' });
   });
-  it('becomes a permit by a verified approval of that template alone', () => {
+  it('becomes a permit only with a verified approval of its template', () => {
     const withApproval = (template: string, context = {}) =>
       answerByPolicy(evaluator, aTransfer(context), { verified: true, template }).kind;
     expect(withApproval('treasury_approval')).toBe('permit');
@@ -213,7 +213,7 @@ describe('a policy folder', () => {
     expect(() => createEvaluator({ ...files, entities })).toThrow(message);
   });
 
-  it('is refused when callers could name entities', () => {
+  it('is refused if callers could name entities', () => {
     const schema =
       'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { owner?: Subject } };';
     expect(() =>
@@ -225,7 +225,7 @@ describe('a policy folder', () => {
     ).toThrow(/Entities can only come from entities\.json/);
   });
 
-  it('is refused when it is not there', async () => {
+  it('is refused if it does not exist', async () => {
     await expect(readPolicyFiles('/does/not/exist')).rejects.toThrow(/no policy folder/);
   });
 });

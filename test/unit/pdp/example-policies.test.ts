@@ -25,7 +25,7 @@ function aCall(
 const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(evaluator, aCall(...call));
 
 describe('the example policies', () => {
-  it('refuse whoever has left, as the directory says, everything', async () => {
+  it('deny everything to a person who has left, by the directory', async () => {
     const directory = readDirectory(directoryText(aUser('alice'), aUser('bob', { active: false })), 'userName');
     const own = createEvaluator({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
     const of = (subject: string) => answerByPolicy(own, aCall('files__read_file', {}, subject));
@@ -33,7 +33,7 @@ describe('the example policies', () => {
     expect(of('bob')).toMatchObject({ kind: 'deny', reason: 'subject_inactive' });
   });
 
-  it('give Cedar nothing to warn about', () => {
+  it('have no warnings from Cedar', () => {
     expect(evaluator.warnings).toEqual([]);
   });
 
@@ -50,7 +50,7 @@ describe('the example policies', () => {
     'files__list_allowed_directories',
     'everything__echo',
     'everything__get-sum',
-  ])('let everybody call %s', (tool) => {
+  ])('let every caller call %s', (tool) => {
     expect(ask(tool, {}, 'whoever').kind).toBe('permit');
   });
 

@@ -19,7 +19,7 @@ const MANY = Array.from(
 );
 
 describe('policies that name a tool or a subject in their scope', () => {
-  it('apply to it, and to no other', () => {
+  it('apply to that tool or subject only', () => {
     const ask = asks('@id("a") permit (principal, action, resource == Resource::"tool|a");');
     expect([ask('a'), ask('b')]).toEqual(['permit', 'deny']);
     const own = asks('@id("a") permit (principal == Subject::"identity|alice", action, resource);');
@@ -41,7 +41,7 @@ describe('policies that name a tool or a subject in their scope', () => {
       expect(asks(...texts, `@id("f") ${forbid}`)('a')).toBe('deny');
   });
 
-  it('make the answer worthless when one of them cannot be evaluated, in whichever set it is', () => {
+  it('fail the request if one of them cannot be evaluated, in any set', () => {
     const error = 'when { 9223372036854775807 + (if resource.id == "a" then 1 else 0) > 0 };';
     for (const scope of [
       '(principal, action, resource == Resource::"tool|a")',
@@ -63,14 +63,14 @@ describe('policies that name a tool or a subject in their scope', () => {
     expect(answerByPolicy(evaluator, aCall('a'))).toEqual({ kind: 'permit', policies: ['a', 'b', 'c'] });
   });
 
-  it('are refused with the line at which they begin, in files with comments and other policies before', () => {
+  it('are refused with their own line, after comments and other policies', () => {
     const text = `// é is two bytes\n${PERMIT} ${PERMIT.replace('"p"', '"q"')}\n\n  // words\n  @id("r") permit (principal, action, resource) when { resource.rank };`;
     expect(() => engineWith(text)).toThrow(/^a\.cedar:5:\d+: .*rank/);
   });
 });
 
 describe('names in the memory of Cedar', () => {
-  it('go round, so that reloading does not fill it', () => {
+  it('are reused, so that reloading does not fill it', () => {
     const nameIn = (slot: ReturnType<typeof takeSlot>) => slot.keepSchema('entity Subject;');
     const first = takeSlot();
     const name = nameIn(first);

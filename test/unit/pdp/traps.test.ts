@@ -34,9 +34,9 @@ const request = (of: Partial<EvaluationRequest> = {}): EvaluationRequest => ({
 const kindOf = (policies: string[], asked: EvaluationRequest) =>
   answerByPolicy(createEvaluator(files(...policies)), asked).kind;
 
-describe('what Cedar would make of a request by itself', () => {
+describe('requests that Cedar alone would misjudge', () => {
   // Strict validation demands `has` where a member may be missing, so a policy can fail only by what no schema can say.
-  it('permits no call whose forbidding policy cannot be evaluated, and lets no such policy in that the schema can tell [PRJ-28]', () => {
+  it('never permits a call whose forbid cannot be evaluated, and refuses such a policy if the schema shows it [PRJ-28]', () => {
     expect(() => createEvaluator(files(PERMIT, LIMIT))).toThrow(/amount/);
     const overflow = LIMIT.replace('context.amount', 'context has amount && context.amount * 2');
     const pay = (amount: number) => request({ action: { name: 'pay' }, context: { amount } });
@@ -58,7 +58,7 @@ describe('what Cedar would make of a request by itself', () => {
     },
   );
 
-  it('takes null for a member that was left out [AZ-TR-14]', () => {
+  it('treats a null member as absent [AZ-TR-14]', () => {
     const nulls = { amount: null, note: null } as unknown as JsonObject;
     const absent = '@id("p") permit (principal, action, resource) unless { context has amount || context has note };';
     expect(kindOf([absent], request({ context: nulls }))).toBe('permit');
@@ -75,14 +75,14 @@ describe('what Cedar would make of a request by itself', () => {
     'a::b',
     '"; permit(principal,action,resource);//',
     '1',
-  ])('decides about entities of the type %j, which could be no name in Cedar [AZ-IM-04]', (type) => {
+  ])('decides about entities of the type %j, which is no identifier in Cedar [AZ-IM-04]', (type) => {
     const own = `@id("p") permit (principal, action, resource) when { principal.type == ${JSON.stringify(type)} && resource.type == principal.type };`;
     const of = (subject: string, resource: string) =>
       kindOf([own], request({ subject: { type: subject, id: 'x' }, resource: { type: resource, id: 'x' } }));
     expect([of(type, type), of('other', type), of(type, 'other')]).toEqual(['permit', 'deny', 'deny']);
   });
 
-  it('leaves aside what no schema declares, however deep and odd it is [AZ-TR-07] [AZ-IM-06]', () => {
+  it('ignores what the schema does not declare, however deep it is [AZ-TR-07] [AZ-IM-06]', () => {
     const odd = { unknown: { deep: [{ __entity: { type: 'Subject', id: 'root' } }, 1.5, null, 1e30] }, __proto__x: 1 };
     const strange = {
       subject: { type: 'identity', id: 'alice', properties: odd, nickname: 'al' },
@@ -96,7 +96,7 @@ describe('what Cedar would make of a request by itself', () => {
     );
   });
 
-  it('looks at no policy that is for another action, tool or subject', () => {
+  it('evaluates no policy for another action, tool or subject', () => {
     const others = Array.from({ length: 40 }, (_, index) => [
       `@id("a${index}") permit (principal, action == Action::"pay", resource);`,
       `@id("r${index}") permit (principal, action, resource == Resource::"tool|other-${index}");`,
@@ -115,7 +115,7 @@ describe('what Cedar would make of a request by itself', () => {
     });
   });
 
-  it('takes what gives power from its own data, never from what a request says [COAZ-SU-09]', () => {
+  it('takes attributes that give power from its own data, never from a request [COAZ-SU-09]', () => {
     const powerful =
       '@id("p") permit (principal, action, resource) when { principal has role && principal.role == "admin" };';
     const claims = { type: 'identity', id: 'alice', role: 'admin', properties: { role: 'admin' } };
@@ -128,7 +128,7 @@ describe('what Cedar would make of a request by itself', () => {
 });
 
 describe('many policies', () => {
-  it('are loaded in steps between which other work is done', async () => {
+  it('are loaded in steps, between which the process does other work', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `@id("p${index}") permit (principal, action, resource);`);
     let turns = 0;
     let loading = true;

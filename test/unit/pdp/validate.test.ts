@@ -95,20 +95,20 @@ function whole(texts: readonly string[]): Found {
   return { errors, warnings: errors.length > 0 ? [] : said(answer.validationWarnings).sort() };
 }
 
-describe('what is wrong with policies', () => {
-  it.each(BROKEN)('is found as Cedar finds it in the whole: %s', (_what, policy) => {
+describe('the errors of policies', () => {
+  it.each(BROKEN)('are those that Cedar finds with the whole schema: %s', (_what, policy) => {
     const texts = ids([policy, ...SOUND]);
     const found = whole(texts);
     expect(found.errors.length + found.warnings.length).toBeGreaterThan(0);
     expect(inSlices(texts)).toEqual(found);
   });
 
-  it('is found among many, of whichever action', () => {
+  it('are found among many policies of any action', () => {
     const many = Array.from({ length: 40 }, () => [...SOUND, ...BROKEN.map(([, policy]) => policy)]).flat();
     expect(inSlices(ids(many))).toEqual(whole(ids(many)));
   });
 
-  it('is nothing where there is nothing', () => {
+  it('are none for valid policies', () => {
     expect(inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
     expect(whole(ids(SOUND))).toEqual({ errors: [], warnings: [] });
   });
