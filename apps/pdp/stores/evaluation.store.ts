@@ -4,15 +4,14 @@ import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts'
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
 import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
-import { together } from './together.ts';
 
-/** Where requestable denials are put on record before they are answered. */
+/** The records of requestable denials, which are written before the answers. */
 export interface EvaluationStore {
-  /** Throws when the row is not durable; the denial may then not be offered for a request (ARAP-DEN-08). */
+  /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
   record(denial: BoundDenial): Promise<void>;
-  /** The denial of this evaluation; undefined when there is none. Throws `ERR_DATABASE_UNAVAILABLE` for trouble that passes. */
+  /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
   find(evaluationId: string): Promise<SignedDenial | undefined>;
-  /** Forgets denials older than `keepMs`, at most so many at a time, and none that can still be answered. Answers how many. */
+  /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
   forget(keepMs: number, limit: number): Promise<number>;
 }
 
@@ -40,8 +39,10 @@ const INSERT = `
     resource jsonb, binding_context_members text[], binding_hash text, template text, reason text, policies text[],
     policy_version text, evaluated_at timestamptz, expires_at timestamptz)`;
 
-/** Errors of class 22 and 23 are those of data and of constraints: one of several may be at fault. */
-const TOGETHER = { atWork: 2, most: 32, isFaultOfOne: (error: unknown) => /^2[23]/.test(errorCode(error) ?? '') };
+/** Statements at work at a time, and rows of one statement. */
+const BATCHES = { atWork: 2, maxRows: 32 };
+/** Errors of data and of constraints: one row may be at fault. */
+const isFaultOfOneRow = (error: unknown) => /^2[23]/.test(errorCode(error) ?? '');
 
 export function createEvaluationStore(pool: Pool): EvaluationStore {
   const insert = async (denials: readonly BoundDenial[]) => {
@@ -52,10 +53,10 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
     });
   };
   return {
-    record: together(insert, TOGETHER),
+    record: inBatches(insert),
 
     async find(evaluationId) {
-      // What comes out of an address may hold anything, even what no text column can.
+      // The id comes from an address, so it may have characters that no text column can store.
       if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
       const query = { name: 'pdp-find-evaluation', text: SELECT, values: [evaluationId] };
       const { rows } = await pool.query<EvaluationRow>(query).catch((error: unknown) => {
@@ -105,4 +106,42 @@ function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
     evaluatedAt: row.evaluated_at,
     expiresAt: row.expires_at,
   };
+}
+
+interface Waiting<T> {
+  readonly row: T;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Batching: writes the rows that arrive while statements are at work in one statement. A row that arrives alone does not wait. If a
+ * statement fails because of one row, each of its rows is written alone.
+ */
+function inBatches<T>(write: (rows: readonly T[]) => Promise<void>): (row: T) => Promise<void> {
+  const waiting: Waiting<T>[] = [];
+  let working = 0;
+
+  const writeAll = async (some: readonly Waiting<T>[]): Promise<void> => {
+    try {
+      await write(some.map(({ row }) => row));
+      for (const { resolve } of some) resolve();
+    } catch (error) {
+      if (some.length > 1 && isFaultOfOneRow(error)) await Promise.all(some.map((one) => writeAll([one])));
+      else for (const { reject } of some) reject(error);
+    }
+  };
+  const next = () => {
+    if (working >= BATCHES.atWork || waiting.length === 0) return;
+    working += 1;
+    void writeAll(waiting.splice(0, BATCHES.maxRows)).finally(() => {
+      working -= 1;
+      next();
+    });
+  };
+  return (row) =>
+    new Promise<void>((resolve, reject) => {
+      waiting.push({ row, resolve, reject });
+      next();
+    });
 }
