@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { createEvaluatorInSteps } from '../../apps/pdp/engine/cedar/evaluator.ts';
+import { createEvaluator } from '../../apps/pdp/engine/cedar/evaluator.ts';
 import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
 import { answerByPolicy } from '../../apps/pdp/offer/requestable.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
@@ -120,7 +120,7 @@ async function inProcess(folder: string, policies: number): Promise<Figure[]> {
   const pauses = monitorEventLoopDelay({ resolution: 1 });
   pauses.enable();
   const began = performance.now();
-  const evaluator = await createEvaluatorInSteps(files);
+  const evaluator = await createEvaluator(files);
   const seconds = (performance.now() - began) / 1_000;
   pauses.disable();
   const ask = (from: number) => async (nth: number) =>

@@ -51,7 +51,7 @@ export async function anEs256Key(kid: string): Promise<JWK & { kty: string; kid:
 }
 
 export async function loadEvaluator(folder: string): Promise<Evaluator> {
-  return createEvaluator(await readPolicyFiles(folder));
+  return await createEvaluator(await readPolicyFiles(folder));
 }
 
 /** A transfer of the fixture policies; 50 000 is above the limit that needs an approval. */

@@ -74,12 +74,12 @@ const REQUESTS = each('alice', 'bob', 'stranger', 'p').flatMap((id) =>
   ),
 );
 
-const engineOf = (policy: string): Evaluator =>
+const engineOf = (policy: string): Promise<Evaluator> =>
   createEvaluator({ schema: SCHEMA, entities: ENTITIES, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
 /** What one evaluator answers to all requests, in this order. */
-function answersOf(policy: string, requests: typeof REQUESTS) {
-  const evaluator = engineOf(policy);
+async function answersOf(policy: string, requests: typeof REQUESTS) {
+  const evaluator = await engineOf(policy);
   const [first, again] = [1, 2].map(() => requests.map((request) => answerByPolicy(evaluator, request)));
   evaluator.release();
   expect(again).toEqual(first);
@@ -88,8 +88,9 @@ function answersOf(policy: string, requests: typeof REQUESTS) {
 
 describe('an evaluator that has answered requests before', () => {
   // An answer that one request gets from the cache entry of another depends on which of the two came first.
-  it.each(POLICIES)('answers independently of the order of requests: %s', (policy) => {
-    expect(answersOf(policy, REQUESTS.toReversed())?.toReversed()).toEqual(answersOf(policy, REQUESTS));
+  it.each(POLICIES)('answers independently of the order of requests: %s', async (policy) => {
+    const backwards = await answersOf(policy, REQUESTS.toReversed());
+    expect(backwards?.toReversed()).toEqual(await answersOf(policy, REQUESTS));
   });
 
   it.each([
@@ -98,8 +99,8 @@ describe('an evaluator that has answered requests before', () => {
     ['action', { action: { name: 'write' } }],
     ['resource', { resource: { type: 'r', id: 'owned', properties: { level: 1 } } }],
     ['properties of the resource', { resource: { type: 'r', id: 'other', properties: { level: 2 } } }],
-  ])('keeps requests apart that differ in nothing but the %s', (_part, other) => {
-    const evaluator = engineOf('permit (principal, action, resource);');
+  ])('keeps requests apart that differ in nothing but the %s', async (_part, other) => {
+    const evaluator = await engineOf('permit (principal, action, resource);');
     const request = {
       subject: { type: 'p', id: 'bob', properties: { department: 'x' } },
       action: { name: 'read' },
@@ -119,20 +120,20 @@ describe('an evaluator that has answered requests before', () => {
 describe('the decision cache', () => {
   const allow: CedarAnswer = { kind: 'allow', policies: ['a'] };
 
-  it('evaluates a request once', () => {
+  it('evaluates a request once', async () => {
     const cache = createDecisionCache();
     let evaluations = 0;
     const evaluate = () => (evaluations++, allow);
     expect([cache.get('k', evaluate), cache.get('k', evaluate), evaluations]).toEqual([allow, allow, 1]);
   });
 
-  it('evaluates a request again after a failure', () => {
+  it('evaluates a request again after a failure', async () => {
     const cache = createDecisionCache();
     cache.get('k', () => ({ kind: 'failed', cause: 'x' }));
     expect(cache.get('k', () => allow)).toEqual(allow);
   });
 
-  it('does not cache the answer to a long request', () => {
+  it('does not cache the answer to a long request', async () => {
     const cache = createDecisionCache();
     let evaluations = 0;
     const evaluate = () => (evaluations++, allow);

@@ -32,25 +32,25 @@ describe('a request that cannot be turned into Cedar', () => {
     expect(answer({ amount: 10, ...context })).toMatchObject({ kind: 'failed', reason });
   });
 
-  it('fails without a member that the schema demands, even if no policy looks at it', () => {
+  it('fails without a member that the schema demands, even if no policy looks at it', async () => {
     const schema =
       'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { x: Long } };';
     const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
-    const ask = (context: { x?: number }) =>
-      answerByPolicy(createEvaluator({ schema, entities: '[]', policies }), {
+    const ask = async (context: { x?: number }) =>
+      answerByPolicy(await createEvaluator({ schema, entities: '[]', policies }), {
         ...aTransfer(),
         action: { name: 'a' },
         context,
       }).kind;
-    expect(ask({ x: 1 })).toBe('permit');
-    expect(ask({})).toBe('failed');
+    expect(await ask({ x: 1 })).toBe('permit');
+    expect(await ask({})).toBe('failed');
   });
 
-  it('fails for an action that the schema declares for other principals', () => {
+  it('fails for an action that the schema declares for other principals', async () => {
     const schema =
       'entity Robot; entity Subject; entity Resource; action a appliesTo { principal: Robot, resource: Resource, context: {} };';
     const policies = [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }];
-    const robots = createEvaluator({ schema, entities: '[]', policies });
+    const robots = await createEvaluator({ schema, entities: '[]', policies });
     expect(answerByPolicy(robots, { ...aTransfer(), action: { name: 'a' }, context: {} }).kind).toBe('failed');
   });
 
@@ -197,9 +197,9 @@ describe('a policy folder', () => {
       /@requestable of "a"/,
     ],
     ['a slot', '@id("a") permit (principal == ?principal, action, resource);', /slot/],
-  ])('is refused with %s', (_name, text, message) => {
-    expect(() => createEvaluator(policy(text))).toThrow(message);
-    expect(() => createEvaluator(policy(text))).toThrow(CountersignError);
+  ])('is refused with %s', async (_name, text, message) => {
+    await expect(createEvaluator(policy(text))).rejects.toThrow(message);
+    await expect(createEvaluator(policy(text))).rejects.toThrow(CountersignError);
   });
 
   const entity = (id: string, attrs: object) => JSON.stringify([{ uid: { type: 'Subject', id }, attrs, parents: [] }]);
@@ -209,20 +209,20 @@ describe('a policy folder', () => {
     ['an entity with an attribute of another type', entity('user|x', { status: 1 }), /status/],
     ['an entity whose name has no type', entity('x', {}), /type\|id/],
     ['an entity that sets what requests fill in', entity('user|x', { properties: {} }), /properties/],
-  ])('is refused with %s', (_name, entities, message) => {
-    expect(() => createEvaluator({ ...files, entities })).toThrow(message);
+  ])('is refused with %s', async (_name, entities, message) => {
+    await expect(createEvaluator({ ...files, entities })).rejects.toThrow(message);
   });
 
-  it('is refused if callers could name entities', () => {
+  it('is refused if callers could name entities', async () => {
     const schema =
       'entity Subject; entity Resource; action a appliesTo { principal: Subject, resource: Resource, context: { owner?: Subject } };';
-    expect(() =>
+    await expect(
       createEvaluator({
         schema,
         entities: '[]',
         policies: [{ file: 'a', text: '@id("a") permit (principal, action, resource);' }],
       }),
-    ).toThrow(/Entities can only come from entities\.json/);
+    ).rejects.toThrow(/Entities can only come from entities\.json/);
   });
 
   it('is refused if it does not exist', async () => {

@@ -27,7 +27,7 @@ const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(evaluator, aCa
 describe('the example policies', () => {
   it('deny everything to a person who has left, by the directory', async () => {
     const directory = readDirectory(directoryText(aUser('alice'), aUser('bob', { active: false })), 'userName');
-    const own = createEvaluator({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
+    const own = await createEvaluator({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
     const of = (subject: string) => answerByPolicy(own, aCall('files__read_file', {}, subject));
     expect([of('alice').kind, of('agent').kind]).toEqual(['permit', 'permit']);
     expect(of('bob')).toMatchObject({ kind: 'deny', reason: 'subject_inactive' });

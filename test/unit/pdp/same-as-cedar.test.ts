@@ -97,10 +97,10 @@ const engineOf = (policy: string, schema = SCHEMA, entities: EvaluatorFiles['ent
   createEvaluator({ schema, entities, policies: [{ file: 'a', text: `@id("a") ${policy}` }] });
 
 describe('the evaluator, compared with Cedar itself', () => {
-  it.each(CONDITIONS)('answers as Cedar does when Cedar gets every entity: %s', (condition) => {
+  it.each(CONDITIONS)('answers as Cedar does when Cedar gets every entity: %s', async (condition) => {
     for (const keyword of ['when', 'unless']) {
       const policy = `permit (principal, action, resource) ${keyword} { ${condition} };`;
-      const evaluator = engineOf(policy);
+      const evaluator = await engineOf(policy);
       const answers = REQUESTS.map((request) => {
         const prepared = evaluator.prepare(request);
         return prepared.kind === 'ready' ? evaluator.evaluate(prepared).kind : prepared.kind;
@@ -112,13 +112,13 @@ describe('the evaluator, compared with Cedar itself', () => {
 
   it.each(['type: Long, id: String', 'type: String, id: Set<String>'])(
     'fails where the schema wants %s, which no request has',
-    (names) => {
+    async (names) => {
       const schema = SCHEMA.replace(
         'entity Subject in [Team] = { type: String, id: String',
         `entity Subject in [Team] = { ${names}`,
       );
       expect(schema).not.toBe(SCHEMA);
-      const evaluator = engineOf('permit (principal, action, resource);', schema, '[]');
+      const evaluator = await engineOf('permit (principal, action, resource);', schema, '[]');
       const [request] = REQUESTS;
       const prepared = request && evaluator.prepare(request);
       expect(prepared?.kind === 'ready' && evaluator.evaluate(prepared).kind).toBe('failed');

@@ -3,7 +3,6 @@ import { describe, expect, it } from '@jest/globals';
 import { actionSchemas, readSchema } from '../../../apps/pdp/engine/cedar/schema.ts';
 import { readPolicies } from '../../../apps/pdp/engine/cedar/policies.ts';
 import { InvalidPolicies, type PolicyProblem } from '../../../apps/pdp/engine/cedar/problems.ts';
-import { atOnce } from '../../../apps/pdp/engine/cedar/steps.ts';
 import { validatePolicies } from '../../../apps/pdp/engine/cedar/validate.ts';
 
 const SCHEMA = `
@@ -69,11 +68,11 @@ const ids = (policies: readonly string[]) =>
   policies.map((policy, index) => `@id("p${String(index).padStart(3, '0')}") permit ${policy};`);
 const told = (problems: readonly PolicyProblem[]) => problems.map(({ message }) => message).sort();
 
-function inSlices(texts: readonly string[]): Found {
-  const { policies } = atOnce(readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]));
+async function inSlices(texts: readonly string[]): Promise<Found> {
+  const { policies } = await readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]);
   const { actions } = readSchema(SCHEMA);
   try {
-    const warnings = atOnce(validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) }));
+    const warnings = await validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) });
     return { errors: [], warnings: told(warnings) };
   } catch (error) {
     if (!(error instanceof InvalidPolicies)) throw error;
@@ -96,20 +95,20 @@ function whole(texts: readonly string[]): Found {
 }
 
 describe('the errors of policies', () => {
-  it.each(BROKEN)('are those that Cedar finds with the whole schema: %s', (_what, policy) => {
+  it.each(BROKEN)('are those that Cedar finds with the whole schema: %s', async (_what, policy) => {
     const texts = ids([policy, ...SOUND]);
     const found = whole(texts);
     expect(found.errors.length + found.warnings.length).toBeGreaterThan(0);
-    expect(inSlices(texts)).toEqual(found);
+    expect(await inSlices(texts)).toEqual(found);
   });
 
-  it('are found among many policies of any action', () => {
+  it('are found among many policies of any action', async () => {
     const many = Array.from({ length: 40 }, () => [...SOUND, ...BROKEN.map(([, policy]) => policy)]).flat();
-    expect(inSlices(ids(many))).toEqual(whole(ids(many)));
+    expect(await inSlices(ids(many))).toEqual(whole(ids(many)));
   });
 
-  it('are none for valid policies', () => {
-    expect(inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
+  it('are none for valid policies', async () => {
+    expect(await inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
     expect(whole(ids(SOUND))).toEqual({ errors: [], warnings: [] });
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   checkParseEntities,
   type CedarValueJson,
@@ -9,7 +10,6 @@ import type { Directory, DirectoryPerson } from '../../../shared/directory/direc
 import type { Candidates } from '../policy-engine.ts';
 import { cedarProblems, InvalidPolicies, placeOfSyntaxError } from './problems.ts';
 import { isObject, type EntityShape, type SchemaShape } from './schema.ts';
-import type { Steps } from './steps.ts';
 
 /** What the PDP itself knows. Attributes that give power come from here alone. What a request says is kept apart. */
 export interface OwnEntities {
@@ -64,10 +64,10 @@ const NOTHING: Omit<EntityJson, 'uid'> = { attrs: {}, parents: [] };
 const CHECKED_PER_STEP = 500;
 
 /** Reads entities.json, adds what the directory knows, and checks both against the schema. Throws `InvalidPolicies`. */
-export function* readEntities(
+export async function readEntities(
   files: { text: string; directory?: Directory | undefined },
   schema: { text: string; shape: SchemaShape },
-): Steps<OwnEntities> {
+): Promise<OwnEntities> {
   const known = new Map<string, KnownEntity>();
   for (const entity of parseFile(files.text)) {
     const key = keyOf(entity.uid);
@@ -76,7 +76,7 @@ export function* readEntities(
   }
   // All of the file at once, since groups may be in groups, and none may be in itself.
   check([...known.values()], schema.text);
-  yield;
+  await setImmediate();
   const people: KnownEntity[] = [];
   for (const person of files.directory?.people ?? []) {
     const facts = factsOf(person, schema.shape.subject);
@@ -87,7 +87,7 @@ export function* readEntities(
   }
   for (let first = 0; first < people.length; first += CHECKED_PER_STEP) {
     check(people.slice(first, first + CHECKED_PER_STEP), schema.text);
-    yield;
+    await setImmediate();
   }
   return {
     about: (uid) => known.get(keyOf(uid)) ?? NOTHING,

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import {
   statefulIsAuthorized,
@@ -25,7 +26,6 @@ import {
   type SchemaShape,
 } from './schema.ts';
 import { slicesOf, takeSlot, type Slice } from './slices.ts';
-import { atOnce, stepByStep, type Steps } from './steps.ts';
 import { validatePolicies } from './validate.ts';
 
 /** A request in Cedar's terms, which can be evaluated more than once. */
@@ -66,30 +66,24 @@ export interface Evaluator {
 export type EvaluatorFiles = Omit<PolicyFiles, 'requestSchemas' | 'obligations'> &
   Partial<Pick<PolicyFiles, 'obligations'>> & { readonly directory?: Directory | undefined };
 
-/** Parses, validates and indexes everything. Throws `InvalidPolicies` with the places of the mistakes. */
-export function createEvaluator(files: EvaluatorFiles): Evaluator {
-  return atOnce(buildEvaluator(files));
-}
-
-/** The same, in steps between which the process can answer requests. */
-export async function createEvaluatorInSteps(files: EvaluatorFiles): Promise<Evaluator> {
-  return await stepByStep(buildEvaluator(files));
-}
-
-function* buildEvaluator(files: EvaluatorFiles): Steps<Evaluator> {
+/**
+ * Parses, validates and indexes everything, in steps of a few milliseconds between which the process can answer requests. Throws
+ * `InvalidPolicies` with the places of the mistakes.
+ */
+export async function createEvaluator(files: EvaluatorFiles): Promise<Evaluator> {
   keepWasmCallsOutOfLine();
   const shape = readSchema(files.schema);
-  const { policies, warnings } = yield* readPolicies(files.policies);
+  const { policies, warnings } = await readPolicies(files.policies);
   const obligations = readObligations(files.obligations ?? [], policies);
   const ownData = { text: files.entities, directory: files.directory };
-  const entities = yield* readEntities(ownData, { text: files.schema, shape });
+  const entities = await readEntities(ownData, { text: files.schema, shape });
   const schemaOf = actionSchemas(files.schema);
-  yield;
+  await setImmediate();
   const { actions } = shape;
-  const cedarWarnings = yield* validatePolicies(policies, { text: files.schema, actions, schemaOf });
+  const cedarWarnings = await validatePolicies(policies, { text: files.schema, actions, schemaOf });
   const slot = takeSlot();
   try {
-    const slices = yield* slicesOf(actions.values(), policies, { slot, schemaOf, entities });
+    const slices = await slicesOf(actions.values(), policies, { slot, schemaOf, entities });
     return {
       policies,
       obligations,

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   policySetTextToParts,
   policyToJson,
@@ -8,7 +9,6 @@ import {
 import { approvalProblem, approvalWarning, namedIn } from './conditions.ts';
 import type { PolicyFiles } from './policy-folder.ts';
 import { cedarProblems, endOf, InvalidPolicies, within, type Place, type PolicyProblem } from './problems.ts';
-import type { Steps } from './steps.ts';
 
 /** One Cedar policy, with what its annotations tell the host. */
 export interface Policy extends Place {
@@ -52,17 +52,17 @@ export const ANNOTATIONS: ReadonlySet<string> = new Set([
 const READ_PER_STEP = 50;
 
 /** Reads every policy of a folder, with warnings about likely mistakes. Throws `InvalidPolicies` with every error. */
-export function* readPolicies(
+export async function readPolicies(
   files: PolicyFiles['policies'],
-): Steps<{ policies: Policies; warnings: readonly PolicyProblem[] }> {
+): Promise<{ policies: Policies; warnings: readonly PolicyProblem[] }> {
   const problems: PolicyProblem[] = [];
   const warnings: PolicyProblem[] = [];
   const all: Policy[] = [];
   for (const file of files) {
-    yield;
+    await setImmediate();
     let read = 0;
     for (const piece of piecesOf(file, problems)) {
-      if (++read % READ_PER_STEP === 0) yield;
+      if (++read % READ_PER_STEP === 0) await setImmediate();
       const policy = readPolicy(piece, { problems, warnings });
       if (policy) all.push(policy);
     }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   preparsePolicySet,
   preparseSchema,
@@ -8,7 +9,6 @@ import {
 import type { OwnEntities } from './entities.ts';
 import type { Policies, Policy } from './policies.ts';
 import type { ActionSchema, ActionShape } from './schema.ts';
-import type { Steps } from './steps.ts';
 
 /** Parsing takes a tenth of a millisecond for each, and the process does nothing else meanwhile. */
 const POLICIES_PER_SET = 250;
@@ -29,11 +29,11 @@ export interface Slice {
 }
 
 /** Evaluation time grows with the number of policies and of declared actions, so each request is evaluated against few. */
-export function* slicesOf(
+export async function slicesOf(
   actions: Iterable<ActionShape>,
   policies: Policies,
   { slot, schemaOf, entities }: { slot: CedarSlot; schemaOf: ActionSchema; entities: OwnEntities },
-): Steps<ReadonlyMap<string, Slice>> {
+): Promise<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
   const byAction = groupBy(
     [...policies.values()],
@@ -44,7 +44,7 @@ export function* slicesOf(
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
     const schemaName = slot.keepSchema(schemaOf(action.groups));
     const named = entities.from(inOrder.flatMap((policy) => policy.named));
-    slices.set(action.name, { schemaName, policies: inOrder, named, setsFor: yield* setsFor(inOrder, slot) });
+    slices.set(action.name, { schemaName, policies: inOrder, named, setsFor: await setsFor(inOrder, slot) });
   }
   return slices;
 }
@@ -52,17 +52,17 @@ export function* slicesOf(
 /** Key of the policies whose scope names no action. */
 const ANY_ACTION = Symbol('any action');
 
-function* setsFor(policies: readonly Policy[], slot: CedarSlot): Steps<Slice['setsFor']> {
+async function setsFor(policies: readonly Policy[], slot: CedarSlot): Promise<Slice['setsFor']> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
-  const general = yield* setsOf(
+  const general = await setsOf(
     forAnyResource.filter(({ principal }) => principal === undefined),
     slot,
   );
   const ofResource = new Map<string, readonly string[]>();
-  for (const [id, group] of groupBy(policies, demanded('resource'))) ofResource.set(id, yield* setsOf(group, slot));
+  for (const [id, group] of groupBy(policies, demanded('resource'))) ofResource.set(id, await setsOf(group, slot));
   const ofPrincipal = new Map<string, readonly string[]>();
   for (const [id, group] of groupBy(forAnyResource, demanded('principal')))
-    ofPrincipal.set(id, yield* setsOf(group, slot));
+    ofPrincipal.set(id, await setsOf(group, slot));
   return (principal, resource) => [
     ...general,
     ...(ofResource.get(resource) ?? []),
@@ -87,11 +87,11 @@ function groupBy<K>(
 }
 
 /** At least one set, even if it is empty: Cedar checks a request against the schema when it evaluates the first. */
-function* setsOf(policies: readonly Policy[], slot: CedarSlot): Steps<string[]> {
+async function setsOf(policies: readonly Policy[], slot: CedarSlot): Promise<string[]> {
   const names: string[] = [];
   for (let first = 0; first === 0 || first < policies.length; first += POLICIES_PER_SET) {
     names.push(slot.keepPolicies(policies.slice(first, first + POLICIES_PER_SET)));
-    yield;
+    await setImmediate();
   }
   return names;
 }

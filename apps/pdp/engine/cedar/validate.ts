@@ -1,8 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import { validate, type Schema, type ValidationAnswer } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Policies, Policy } from './policies.ts';
 import { cedarProblems, InvalidPolicies, type PolicyProblem } from './problems.ts';
 import { SCHEMA_FILE, type ActionSchema, type SchemaShape } from './schema.ts';
-import type { Steps } from './steps.ts';
 
 /** With few actions a policy takes a fraction of a millisecond, with a thousand several. */
 const PER_STEP = { few: 50, all: 10 } as const;
@@ -19,8 +19,8 @@ export interface ValidatedBy {
  * Cedar checks a policy once for each action of the schema. Actions outside of a policy's scope find nothing in it. So policies
  * are first validated against the actions of their scope. Only those with findings are validated against the whole schema.
  */
-export function* validatePolicies(policies: Policies, by: ValidatedBy): Steps<PolicyProblem[]> {
-  const suspects = yield* suspectsAmong([...policies.values()], by);
+export async function validatePolicies(policies: Policies, by: ValidatedBy): Promise<PolicyProblem[]> {
+  const suspects = await suspectsAmong([...policies.values()], by);
   const problems: PolicyProblem[] = [];
   const warnings: PolicyProblem[] = [];
   for (const some of portions(suspects, PER_STEP.all)) {
@@ -34,14 +34,14 @@ export function* validatePolicies(policies: Policies, by: ValidatedBy): Steps<Po
       });
     problems.push(...located(answer.validationErrors));
     warnings.push(...located(answer.validationWarnings));
-    yield;
+    await setImmediate();
   }
   if (problems.length > 0) throw new InvalidPolicies(problems);
   return warnings;
 }
 
 /** The policies that are for every action, and those that may have errors or warnings, in their order. */
-function* suspectsAmong(all: readonly Policy[], { actions, schemaOf }: ValidatedBy): Steps<Policy[]> {
+async function suspectsAmong(all: readonly Policy[], { actions, schemaOf }: ValidatedBy): Promise<Policy[]> {
   const related = relatedTo(actions);
   const firstAction = ({ actions: [name = ''] = [] }: Policy) => name;
   // Neighbours have actions in common.
@@ -51,7 +51,7 @@ function* suspectsAmong(all: readonly Policy[], { actions, schemaOf }: Validated
     const names = new Set(some.flatMap((policy) => (policy.actions ?? []).flatMap((name) => related.get(name) ?? [])));
     const answer = ask(schemaOf(names), some);
     if (isSilent(answer)) for (const policy of some) valid.add(policy);
-    yield;
+    await setImmediate();
   }
   return all.filter((policy) => !valid.has(policy));
 }

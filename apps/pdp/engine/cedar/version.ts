@@ -4,7 +4,7 @@ import type { DirectorySettings } from '../../../shared/directory/source.ts';
 import { checkRequestCatalogs, readRequestSchemas, type RequestSchemas } from '../../offer/request-documents.ts';
 import { answerByPolicy, isPermitted } from '../../offer/requestable.ts';
 import type { PolicyVersion } from '../policy-engine.ts';
-import { createEvaluatorInSteps, type Evaluator } from './evaluator.ts';
+import { createEvaluator, type Evaluator } from './evaluator.ts';
 import { readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-folder.ts';
 import { InvalidPolicies, type PolicyProblem } from './problems.ts';
 
@@ -22,7 +22,7 @@ export async function loadVersion(
   { directory: { subjectAttribute }, catalogs = {} }: PolicyPlaces,
 ): Promise<CedarVersion> {
   const directory = people && parseDirectory(people, subjectAttribute);
-  const evaluator = await createEvaluatorInSteps({ ...files, directory });
+  const evaluator = await createEvaluator({ ...files, directory });
   try {
     const requestSchemas = readRequestSchemas(files.requestSchemas, evaluator.policies);
     checkRequestCatalogs(catalogs, requestSchemas);
