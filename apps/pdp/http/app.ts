@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -25,7 +24,7 @@ import { readSearch, SEARCH_KINDS, type Search } from '../search.ts';
 import type { EvaluationStore } from '../stores/evaluation.store.ts';
 import { TooMany, type EnforcementPoint, type Limits } from './enforcement-points.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
-import { BadRequest, decideBatch, readBatch, readEvaluation } from './requests.ts';
+import { BadRequest, decideBatch, readBatch, readEvaluation, requestsAreRead } from './requests.ts';
 
 export interface PdpHttp {
   /** Every HTTP request is answered by one version of the policies. */
@@ -148,19 +147,6 @@ function createApi(http: PdpHttp): express.Router {
       return await engine.use((policies) => search(policies, wanted, requester));
     });
   return api;
-}
-
-let reading: Promise<void> | undefined;
-
-/**
- * Batching: settles when the process has read all requests that have arrived. So under load it reads them together and then decides
- * them together. Code and data of reading would otherwise evict those of deciding from the processor's caches.
- */
-function requestsAreRead(): Promise<void> {
-  reading ??= setImmediate().then(() => {
-    reading = undefined;
-  });
-  return reading;
 }
 
 /** The identifier of a request comes back as it was sent. A request without one gets one (AZ-TR-10). */

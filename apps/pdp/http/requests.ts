@@ -35,6 +35,19 @@ const batchSchema = z.looseObject({
   options: z.looseObject({ evaluations_semantic: z.enum(SEMANTICS).nullish() }).nullish(),
 });
 
+let reading: Promise<void> | undefined;
+
+/**
+ * Batching: settles when the process has read all requests that have arrived. So under load it reads them together and then decides
+ * them together. Code and data of reading would otherwise evict those of deciding from the processor's caches.
+ */
+export function requestsAreRead(): Promise<void> {
+  reading ??= setImmediate().then(() => {
+    reading = undefined;
+  });
+  return reading;
+}
+
 /** Checks an evaluation request and returns what arrived, so that a denial binds what was sent. Throws `BadRequest`. */
 export function readEvaluation(body: unknown): EvaluationRequest {
   checkShape(body, requestSchema);

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { errorCode } from '../../shared/error-code.ts';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
@@ -35,25 +34,13 @@ const SELECT = `
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
     binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
-  SELECT * FROM json_to_recordset($1) AS denial (evaluation_id text, token_id uuid, requester text, subject jsonb, action jsonb,
-    resource jsonb, binding_context_members text[], binding_hash text, template text, reason text, policies text[],
-    policy_version text, evaluated_at timestamptz, expires_at timestamptz)`;
-
-/** Statements at work at a time, and rows of one statement. */
-const BATCHES = { atWork: 2, maxRows: 32 };
-/** Errors of data and of constraints: one row may be at fault. */
-const isFaultOfOneRow = (error: unknown) => /^2[23]/.test(errorCode(error) ?? '');
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
 export function createEvaluationStore(pool: Pool): EvaluationStore {
-  const insert = async (denials: readonly BoundDenial[]) => {
-    await pool.query({
-      name: 'pdp-record-evaluations',
-      text: INSERT,
-      values: [JSON.stringify(denials.map(rowOf))],
-    });
-  };
   return {
-    record: inBatches(insert),
+    async record(denial) {
+      await pool.query({ name: 'pdp-record-evaluation', text: INSERT, values: valuesOf(denial) });
+    },
 
     async find(evaluationId) {
       // The id comes from an address, so it may have characters that no text column can store.
@@ -74,23 +61,23 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
   };
 }
 
-/** The names of the columns of `INSERT`. */
-const rowOf = ({ request, offer, ...denial }: BoundDenial) => ({
-  evaluation_id: denial.evaluationId,
-  token_id: denial.tokenId,
-  requester: denial.requester,
-  subject: request.subject,
-  action: request.action,
-  resource: request.resource,
-  binding_context_members: denial.members,
-  binding_hash: denial.bindingHash,
-  template: offer.template,
-  reason: offer.reason,
-  policies: offer.policies,
-  policy_version: denial.policyVersion,
-  evaluated_at: denial.evaluatedAt,
-  expires_at: denial.expiresAt,
-});
+/** In the order of the columns of `INSERT`. */
+const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: BoundDenial) => [
+  denial.evaluationId,
+  denial.tokenId,
+  denial.requester,
+  subject,
+  action,
+  resource,
+  denial.members,
+  denial.bindingHash,
+  offer.template,
+  offer.reason,
+  offer.policies,
+  denial.policyVersion,
+  denial.evaluatedAt,
+  denial.expiresAt,
+];
 
 function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
   const { template, reason, policies } = row;
@@ -106,42 +93,4 @@ function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
     evaluatedAt: row.evaluated_at,
     expiresAt: row.expires_at,
   };
-}
-
-interface Waiting<T> {
-  readonly row: T;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/**
- * Batching: writes the rows that arrive while statements are at work in one statement. A row that arrives alone does not wait. If a
- * statement fails because of one row, each of its rows is written alone.
- */
-function inBatches<T>(write: (rows: readonly T[]) => Promise<void>): (row: T) => Promise<void> {
-  const waiting: Waiting<T>[] = [];
-  let working = 0;
-
-  const writeAll = async (some: readonly Waiting<T>[]): Promise<void> => {
-    try {
-      await write(some.map(({ row }) => row));
-      for (const { resolve } of some) resolve();
-    } catch (error) {
-      if (some.length > 1 && isFaultOfOneRow(error)) await Promise.all(some.map((one) => writeAll([one])));
-      else for (const { reject } of some) reject(error);
-    }
-  };
-  const next = () => {
-    if (working >= BATCHES.atWork || waiting.length === 0) return;
-    working += 1;
-    void writeAll(waiting.splice(0, BATCHES.maxRows)).finally(() => {
-      working -= 1;
-      next();
-    });
-  };
-  return (row) =>
-    new Promise<void>((resolve, reject) => {
-      waiting.push({ row, resolve, reject });
-      next();
-    });
 }
