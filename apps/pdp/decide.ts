@@ -7,7 +7,7 @@ import type { ApprovalVerdict, VerifyApproval } from './approval/verify-approval
 import type { DecisionLog } from './decision-log.ts';
 import { shortVersion, type PolicyAnswer, type PolicyVersion, type Requestable } from './engine/policy-engine.ts';
 import { withinSupport, withObligations } from './obligations.ts';
-import { bindDenial, type SignBindingToken } from './offer/binding-token.ts';
+import { bindDenial, displayOf, type SignBindingToken } from './offer/binding-token.ts';
 import type { EvaluationStore } from './stores/evaluation.store.ts';
 
 /** Body of an access evaluation response. */
@@ -161,10 +161,6 @@ async function makeOffer(
     const denied = { request, requester, offer: answer, policyVersion: policies.id };
     const denial = bindDenial(denied, deps.denialTtlSeconds);
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
-    const display = {
-      ...(answer.title && { title: answer.title }),
-      ...(answer.description && { description: answer.description }),
-    };
     const schemaPath = policies.requestSchemaPath(answer.template);
     const catalogsUrl = schemaPath && deps.requestCatalogsUrl(answer.template, denial.evaluationId);
     return {
@@ -177,7 +173,7 @@ async function makeOffer(
         binding_token: bindingToken,
         ...(schemaPath !== undefined && { request_schema_url: deps.url.replace(/\/+$/, '') + schemaPath }),
         ...(catalogsUrl !== undefined && { request_catalogs_url: catalogsUrl }),
-        ...(Object.keys(display).length > 0 && { display }),
+        ...displayOf(answer),
       },
     };
   } catch (err) {

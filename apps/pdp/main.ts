@@ -35,16 +35,14 @@ export { testPolicies, type PolicyTest } from './tools/test-policies.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
-const KEYS_TIMEOUT_MS = 2_000;
 /** Everything secret that this part may know: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
-/** As long as the access request service says that its keys may be kept. */
-const KEYS_KEPT_MS = 300_000;
-
-/** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
-const approvalKeys = ({ approvals }: Config['keyUrls']) =>
-  createRemoteJWKSet(new URL(approvals), { timeoutDuration: KEYS_TIMEOUT_MS, cacheMaxAge: KEYS_KEPT_MS });
+/**
+ * For the keys that sign approvals. They are cached as long as the access request service allows. An unknown key makes the PDP fetch
+ * them anew, at most twice a minute (ARAP-DIS-09).
+ */
+const KEYS = { timeoutDuration: 2_000, cacheMaxAge: 300_000 };
 
 /** An approval counts if the access request service has signed it and has not revoked it. */
 function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
@@ -72,7 +70,7 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signed = { issuer: urls.pdp, audience: urls.accessRequests };
   const signBindingToken = await createBindingTokenSigner({ key, ...signed });
-  const remoteKeys = approvalKeys(config.keyUrls);
+  const remoteKeys = createRemoteJWKSet(new URL(config.keyUrls.approvals), KEYS);
   const limits = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
   const metadata = pdpMetadata(urls, { canSearch: engine.canSearch });

@@ -108,8 +108,7 @@ export async function createBindingTokenSigner(of: {
 }
 
 function claimsOf(denial: SignedDenial): Record<string, unknown> {
-  const { template, reason, title, description, policies } = denial.offer;
-  const display = { ...(title && { title }), ...(description && { description }) };
+  const { template, reason, policies } = denial.offer;
   return {
     evaluation_id: denial.evaluationId,
     denial_expires_at: denial.expiresAt.toISOString(),
@@ -118,9 +117,15 @@ function claimsOf(denial: SignedDenial): Record<string, unknown> {
     template,
     reason,
     policies,
-    ...(Object.keys(display).length > 0 && { display }),
+    ...displayOf(denial.offer),
     binding_context_members: denial.members,
     binding_hash: denial.bindingHash,
     ...denial.inline,
   };
+}
+
+/** The texts for approvers, if the policies have any. */
+export function displayOf({ title, description }: Requestable): { readonly display?: object } {
+  const display = { ...(title && { title }), ...(description && { description }) };
+  return Object.keys(display).length > 0 ? { display } : {};
 }

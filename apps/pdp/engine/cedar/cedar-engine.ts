@@ -4,15 +4,6 @@ import { fingerprint, readPolicyTexts, type PolicyPlaces } from './policy-folder
 import { describeProblem } from './problems.ts';
 import { loadVersion, problemsOf, type CedarVersion } from './version.ts';
 
-/** What operators see of the policies in force. */
-export interface PolicyStatus {
-  readonly policy_version: string;
-  /** ISO 8601, like the next. */
-  readonly policies_in_force_since: string;
-  /** Since when the files cannot be put in force. Absent if the version in force is what the files say. */
-  readonly policies_rejected_since?: string;
-}
-
 /** The files are read when they have not changed from one check to the next: a deployment writes several, one after the other. */
 const CHECK_EVERY_MS = 1_000;
 /** Clocks of file systems are coarse, so a check may miss a change. After so many checks the files are read anyway. */
@@ -84,7 +75,8 @@ export class CedarEngine implements PolicyEngine {
     return this.#schemas.get(name);
   }
 
-  status(): PolicyStatus {
+  /** `policies_rejected_since` is absent if the version in force is what the files say. */
+  status() {
     const { version, since } = this.#current;
     return {
       policy_version: version.id,

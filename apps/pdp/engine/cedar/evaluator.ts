@@ -188,14 +188,12 @@ function askCedar(call: Ready['call'], sets: readonly string[]): CedarAnswer {
   );
   const failed = answers.find(({ kind }) => kind === 'failed');
   if (failed) return failed;
-  const denying = determining(answers, 'deny');
+  const determining = (kind: 'allow' | 'deny') =>
+    answers.flatMap((answer) => (answer.kind === kind ? answer.policies : [])).sort();
+  const denying = determining('deny');
   if (denying.length > 0) return { kind: 'deny', policies: denying };
-  const permitting = determining(answers, 'allow');
+  const permitting = determining('allow');
   return { kind: permitting.length > 0 ? 'allow' : 'deny', policies: permitting };
-}
-
-function determining(answers: readonly CedarAnswer[], kind: 'allow' | 'deny'): string[] {
-  return answers.flatMap((answer) => (answer.kind === kind ? answer.policies : [])).sort();
 }
 
 function evaluateSet(call: StatefulAuthorizationCall): CedarAnswer {

@@ -142,7 +142,9 @@ function readPolicy(
     if (name in annotations && !annotations[name])
       problems.push(found(`@${name} of "${id}" has no value. Write @${name}("…").`));
   }
-  warnings.push(...unknownAnnotations(id, annotations).map(found));
+  const unknown = Object.keys(annotations).find((name) => !ANNOTATIONS.has(name));
+  if (unknown !== undefined)
+    warnings.push(found(`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`));
   const template = annotations['requestable'];
   if (template) {
     const requestable = { id, template, effect, conditions: parsed.json.conditions };
@@ -163,13 +165,6 @@ function readPolicy(
     title: annotations['title'],
     description: annotations['description'],
   };
-}
-
-function unknownAnnotations(id: string, annotations: object): string[] {
-  const unknown = Object.keys(annotations).find((name) => !ANNOTATIONS.has(name));
-  return unknown === undefined
-    ? []
-    : [`@${unknown} of "${id}" has no effect. Known are @${[...ANNOTATIONS].join(', @')}.`];
 }
 
 function actionNames(scope: PolicyJson['action']): readonly string[] | undefined {

@@ -28,11 +28,6 @@ export function describeProblem({ file, line, column, message }: PolicyProblem):
   return `${[file, line, column].filter((part) => part !== undefined).join(':')}: ${message}`;
 }
 
-/** The place of a UTF-8 byte offset, which is how Cedar counts. */
-function placeAt(source: string, byteOffset: number): Place {
-  return endOf(Buffer.from(source).subarray(0, byteOffset).toString());
-}
-
 /** The place behind a text that begins at line 1, column 1. */
 export function endOf(text: string): Place {
   const lines = text.split('\n');
@@ -58,14 +53,10 @@ export function cedarProblems(
   errors: readonly DetailedError[],
   { file, text, start = { line: 1, column: 1 } }: { file: string; text: string; start?: Place },
 ): PolicyProblem[] {
-  return errors.map((error) => {
-    const offset = error.sourceLocations?.[0]?.start;
-    const expected = error.sourceLocations?.[0]?.label;
-    const help = error.help ?? expected;
-    return {
-      file,
-      ...(offset !== undefined && within(start, placeAt(text, offset))),
-      message: `${error.message}${help ? ` (${help})` : ''}`,
-    };
+  // Cedar counts bytes of UTF-8.
+  const placeAt = (offset: number) => within(start, endOf(Buffer.from(text).subarray(0, offset).toString()));
+  return errors.map(({ message, help, sourceLocations: [at] = [] }) => {
+    const more = help ?? at?.label;
+    return { file, ...(at && placeAt(at.start)), message: `${message}${more ? ` (${more})` : ''}` };
   });
 }

@@ -50,7 +50,9 @@ async function suspectsAmong(all: readonly Policy[], { actions, schemaOf }: Vali
   for (const some of portions(scoped, PER_STEP.few)) {
     const names = new Set(some.flatMap((policy) => (policy.actions ?? []).flatMap((name) => related.get(name) ?? [])));
     const answer = ask(schemaOf(names), some);
-    if (isSilent(answer)) for (const policy of some) valid.add(policy);
+    const isValid =
+      answer.type === 'success' && answer.validationErrors.length + answer.validationWarnings.length === 0;
+    if (isValid) for (const policy of some) valid.add(policy);
     await setImmediate();
   }
   return all.filter((policy) => !valid.has(policy));
@@ -72,9 +74,6 @@ function ask(schema: Schema, policies: readonly Policy[]): ValidationAnswer {
   const staticPolicies = Object.fromEntries(policies.map(({ id, text }) => [id, text]));
   return validate({ schema, policies: { staticPolicies }, validationSettings: { mode: 'strict' } });
 }
-
-const isSilent = (answer: ValidationAnswer) =>
-  answer.type === 'success' && answer.validationErrors.length + answer.validationWarnings.length === 0;
 
 function* portions<T>(items: readonly T[], size: number): Generator<readonly T[]> {
   for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size);
