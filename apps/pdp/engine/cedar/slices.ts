@@ -35,10 +35,7 @@ export async function slicesOf(
   { slot, schemaOf, entities }: { slot: CedarSlot; schemaOf: ActionSchema; entities: OwnEntities },
 ): Promise<ReadonlyMap<string, Slice>> {
   const slices = new Map<string, Slice>();
-  const byAction = groupBy(
-    [...policies.values()],
-    ({ actions: names }): readonly (string | symbol)[] => names ?? [ANY_ACTION],
-  );
+  const byAction = groupBy<string | symbol>([...policies.values()], ({ actions: names }) => names ?? [ANY_ACTION]);
   for (const action of actions) {
     const own = [ANY_ACTION, ...action.groups].flatMap((name) => byAction.get(name) ?? []);
     const inOrder = [...new Set(own)].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -54,10 +51,8 @@ const ANY_ACTION = Symbol('any action');
 
 async function setsFor(policies: readonly Policy[], slot: CedarSlot): Promise<Slice['setsFor']> {
   const forAnyResource = policies.filter(({ resource }) => resource === undefined);
-  const general = await setsOf(
-    forAnyResource.filter(({ principal }) => principal === undefined),
-    slot,
-  );
+  const forAnyRequest = forAnyResource.filter(({ principal }) => principal === undefined);
+  const general = await setsOf(forAnyRequest, slot);
   const ofResource = new Map<string, readonly string[]>();
   for (const [id, group] of groupBy(policies, demanded('resource'))) ofResource.set(id, await setsOf(group, slot));
   const ofPrincipal = new Map<string, readonly string[]>();
