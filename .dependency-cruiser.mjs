@@ -26,12 +26,12 @@ export default {
     {
       name: 'activities-import-inwards',
       comment:
-        'Activities know the domain, the ports that workflows own, their own stores and clients, and which call log lines are about; never an app.',
+        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, and which call log lines are about; never an app.',
       severity: 'error',
       from: { path: '^activities/' },
       to: {
         path: '^(apps|workflows)/',
-        pathNot: ['^workflows/(domain/|activity-ports[.]ts$)', '^apps/shared/log-scope[.]ts$'],
+        pathNot: ['^workflows/(domain/|activity-ports[.]ts$)', '^apps/shared/(log-scope|clock|limits)[.]ts$'],
       },
     },
     {

@@ -2,6 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 const PRODUCT = ['apps/**/*.{ts,tsx}', 'activities/**/*.ts', 'workflows/**/*.ts'];
+const TIMED = ['apps/**/*.{ts,tsx}', 'activities/**/*.ts'];
 const DOMAIN = ['workflows/domain/**/*.ts'];
 
 /** Forms that are refused everywhere. A list that a later block extends must be spread there: blocks replace lists. */
@@ -14,19 +15,30 @@ const ENVIRONMENT = {
   selector: "MemberExpression[object.name='process'][property.name='env']",
   message: 'The environment is read in apps/shared/config/env.ts only; pass plain values on.',
 };
+const ENVIRONMENT_IMPORT = { name: 'node:process', importNames: ['env'], message: ENVIRONMENT.message };
+/** Every way to read the time or to set a timer. */
+const timeForms = (message) =>
+  [
+    "NewExpression[callee.name='Date'][arguments.length=0]",
+    "CallExpression[callee.name='Date']",
+    "MemberExpression[object.name='Date'][property.name='now']",
+    "MemberExpression[object.name='performance'][property.name='now']",
+    "MemberExpression[object.name='process'][property.name='hrtime']",
+    "MemberExpression[object.name='AbortSignal'][property.name='timeout']",
+    'CallExpression[callee.name=/^set(Timeout|Interval)$/]',
+    "CallExpression[callee.object.name='globalThis'][callee.property.name=/^set(Timeout|Interval)$/]",
+  ].map((selector) => ({ selector, message }));
+const PORT_OF_TIME =
+  'Take the time from the Clock that main.ts gives (apps/shared/clock.ts), so that a test can move it.';
+const TIME = timeForms(PORT_OF_TIME);
+const RAW_TIMERS = ['node:timers', 'timers', 'node:timers/promises', 'timers/promises'].map((name) => ({
+  name,
+  // A turn of the event loop is no time.
+  allowImportNames: ['setImmediate'],
+  message: PORT_OF_TIME,
+}));
 const CLOCK_AND_CHANCE = [
-  {
-    selector: "NewExpression[callee.name='Date'][arguments.length=0]",
-    message: 'The domain has no clock: take the instant as an argument.',
-  },
-  {
-    selector: "CallExpression[callee.name='Date']",
-    message: 'The domain has no clock: take the instant as an argument.',
-  },
-  {
-    selector: "MemberExpression[object.name='Date'][property.name='now']",
-    message: 'The domain has no clock: take the instant as an argument.',
-  },
+  ...timeForms('The domain has no clock: take the instant as an argument.'),
   {
     selector: "MemberExpression[object.name='Math'][property.name='random']",
     message: 'The domain has no chance: take the value as an argument.',
@@ -66,13 +78,24 @@ export default tseslint.config(
     files: PRODUCT,
     rules: {
       'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT],
-      'no-restricted-imports': [
-        'error',
-        { paths: [{ name: 'node:process', importNames: ['env'], message: ENVIRONMENT.message }] },
-      ],
+      'no-restricted-imports': ['error', { paths: [ENVIRONMENT_IMPORT] }],
     },
   },
-  { files: ['apps/shared/config/env.ts'], rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT] } },
+  {
+    files: TIMED,
+    rules: {
+      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ...TIME],
+      'no-restricted-imports': ['error', { paths: [ENVIRONMENT_IMPORT, ...RAW_TIMERS] }],
+    },
+  },
+  {
+    files: ['apps/shared/clock.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT] },
+  },
+  {
+    files: ['apps/shared/config/env.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ...TIME] },
+  },
   {
     files: DOMAIN,
     rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ...CLOCK_AND_CHANCE] },
@@ -130,7 +153,7 @@ export default tseslint.config(
   { files: ['*.config.{mjs,ts}', '.*.mjs'], rules: { 'no-restricted-syntax': ['error', ...FORMS] } },
   // jest loads these by their default export.
   {
-    files: ['test/support/global-{setup,teardown}.ts'],
+    files: ['test/support/jest/global-*.{ts,mjs}'],
     rules: { 'no-restricted-syntax': ['error', ...FORMS] },
   },
 );

@@ -1,51 +1,32 @@
-// jest runs ES modules behind Node's flag (`--experimental-vm-modules`): see test/run.mjs.
+// What `npm test` runs; test/run.mjs starts it. Node loads the tests and the product (test/support/jest).
 
-const project = {
-  testEnvironment: 'node',
+export const project = {
+  runtime: '<rootDir>/test/support/jest/runtime.cjs',
+  testEnvironment: '<rootDir>/test/support/jest/environment.cjs',
   setupFilesAfterEnv: ['<rootDir>/test/support/standstill.ts'],
-  extensionsToTreatAsEsm: ['.ts', '.tsx'],
-  transform: {
-    '^.+\\.tsx?$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', tsx: true },
-          // `development` has each element carry its place in the sources, by which tests know what they pressed.
-          transform: { react: { runtime: 'automatic', importSource: 'preact', development: true } },
-        },
-        module: { type: 'es6' },
-      },
-    ],
-  },
+  transform: {},
 };
 /** Servers start when a test file first asks for one; these make their folder, and stop them after the last file. */
-const withServers = {
-  globalSetup: '<rootDir>/test/support/global-setup.ts',
-  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+export const withServers = {
+  globalSetup: '<rootDir>/test/support/jest/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/support/jest/global-teardown.mjs',
 };
-
-export default {
+export const run = {
   // jest knows one limit for all projects. It is a net for what hangs, not a measure: the slowest tests start everything.
   testTimeout: 600_000,
   maxWorkers: 2,
-  // Of every test file with ES modules some memory stays behind; a worker that holds much of it is slowed down many times.
-  workerIdleMemoryLimit: '768MB',
-  coverageProvider: 'v8',
-  collectCoverageFrom: ['{apps,activities,workflows}/**/*.{ts,tsx}'],
+  testSequencer: '<rootDir>/test/support/jest/sequencer.cjs',
+};
+
+const tests = (folders) => [`<rootDir>/test/${folders}/**/*.test.{ts,tsx}`];
+
+export default {
+  ...run,
   projects: [
-    { ...project, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.{ts,tsx}'] },
-    {
-      ...project,
-      ...withServers,
-      displayName: 'parts',
-      testMatch: ['<rootDir>/test/!(unit|e2e|browser)/**/*.test.{ts,tsx}'],
-    },
-    {
-      ...project,
-      ...withServers,
-      displayName: 'whole',
-      testMatch: ['<rootDir>/test/{e2e,browser}/**/*.test.{ts,tsx}'],
-    },
+    // They look at the repository, and run with `npm run check`.
+    { ...project, displayName: 'sources', testMatch: tests('sources') },
+    { ...project, displayName: 'unit', testMatch: tests('unit') },
+    { ...project, ...withServers, displayName: 'parts', testMatch: tests('!(sources|unit|e2e|browser)') },
+    { ...project, ...withServers, displayName: 'whole', testMatch: tests('{e2e,browser}') },
   ],
 };

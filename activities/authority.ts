@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../apps/shared/limits.ts';
 import { CountersignError } from '../workflows/domain/errors.ts';
 import type { AccessRequestService, PolicyDecisionPoint, RequestCatalogs } from '../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './clients/access-request-service.ts';
@@ -45,30 +46,39 @@ export interface Authority {
 export function connectAuthority(
   settings: AuthoritySettings,
   secrets: { readonly pdpToken: string; readonly accessRequestToken: string },
-  obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'>,
+  obliging: Pick<ObligingPdpOptions, 'pool' | 'seals' | 'obligations' | 'log'> & Timing,
 ): Authority {
-  const reached = reach(settings, secrets.pdpToken, obliging.log);
-  const { trust, log } = reached.options;
+  const reached = reach(settings, secrets.pdpToken, obliging);
+  const { trust, log, clock, limits } = reached.options;
   const credential = createCredential(secrets.accessRequestToken, settings.accessRequests.credential);
   return {
     ...createObligingPdp({ ...reached.options, ...obliging }),
-    accessRequests: createAccessRequestClient({ credential, isTrusted: trust.accessRequests }),
-    requestCatalogs: createRequestCatalogs({ credential, isTrusted: trust.accessRequests, log }),
+    accessRequests: createAccessRequestClient({ credential, isTrusted: trust.accessRequests, clock, limits }),
+    requestCatalogs: createRequestCatalogs({ credential, isTrusted: trust.accessRequests, log, clock, limits }),
     ...reached.examine,
   };
 }
 
 /** Only looks at both. No database is needed, and nothing is carried out. */
-export const examineAuthority = (settings: AuthoritySettings, pdpToken: string, log: Logger) =>
-  reach(settings, pdpToken, log).examine;
+export const examineAuthority = (
+  settings: AuthoritySettings,
+  pdpToken: string,
+  own: Timing & { readonly log: Logger },
+) => reach(settings, pdpToken, own).examine;
 
-function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
+function reach(
+  settings: AuthoritySettings,
+  pdpToken: string,
+  { log, clock, limits }: Timing & { readonly log: Logger },
+) {
   const trust = trustOf({ pdp: settings.pdp.trusted, accessRequests: settings.accessRequests.trusted });
   const { url: accessRequestsUrl } = settings.accessRequests;
   const credential = createCredential(pdpToken, settings.pdp.credential);
   const { url: pdpUrl, metadata, signedMetadata } = settings.pdp;
-  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted: trust.pdp, via: credential.via });
-  const options = { describe, credential, accessRequestsUrl, trust, log };
+  const known = { metadata, signedMetadata, isTrusted: trust.pdp, via: credential.via };
+  const describe = createPdpMetadata({ pdpUrl, ...known, clock, limits });
+  const timeoutMs = limits.pdpAnswerMs;
+  const options = { describe, credential, accessRequestsUrl, trust, log, clock, limits, timeoutMs };
   // Whoever examines is told what was found; the log is for calls.
   const pdp = createPolicyDecisionPoint({ ...options, log: log.child({}, { level: 'silent' }) });
   return {
@@ -76,11 +86,11 @@ function reach(settings: AuthoritySettings, pdpToken: string, log: Logger) {
     examine: {
       accessRequestsClock: async () => {
         const url = accessRequestsUrl ?? (await describe()).accessRequests;
-        if (url !== undefined && trust.accessRequests(url)) return readServiceClock(new URL(url).origin);
+        if (url !== undefined && trust.accessRequests(url)) return readServiceClock(new URL(url).origin, clock);
         throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'no access request service is known');
       },
       check: () =>
-        checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests }),
+        checkPolicyDecisionPoint({ pdp, pdpUrl, describe, accessRequestsUrl, isTrusted: trust.accessRequests, limits }),
     },
   };
 }

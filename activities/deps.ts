@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../apps/shared/limits.ts';
 import type { SubmissionSettings } from '../workflows/domain/gated-call/new-submission.ts';
 import type {
   AccessRequestService,
@@ -22,7 +23,7 @@ export interface RestoreWatch {
 }
 
 /** Everything the activities reach the world through. Durations in milliseconds. */
-export interface ActivityDeps {
+export interface ActivityDeps extends Timing {
   readonly store: LifecycleStore;
   readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
   readonly accessRequests: AccessRequestService;

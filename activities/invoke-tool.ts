@@ -14,8 +14,6 @@ import { sha256 } from './sha256.ts';
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';
 const HEARTBEAT_MS = 3_000;
-/** So long after it got the permit a process may send. One that stood still meanwhile, or connects for long, does not. */
-const SEND_WINDOW_MS = 2_000;
 
 /**
  * Sends the bound call, once. The permit row is written before the first byte leaves, and nobody gets a second one, so
@@ -24,10 +22,10 @@ const SEND_WINDOW_MS = 2_000;
  * result are held on to here until that deadline, because nobody else has them.
  */
 export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'] {
-  const { store } = deps;
+  const { store, clock } = deps;
 
   return async ({ gatedCallId }) => {
-    const asked = performance.now();
+    const asked = clock.monotonicMs();
     const call = await store.load(gatedCallId);
     if (call.state !== 'claimed' || call.remainingMs <= 0) return;
     // Counted from the question, for the answer may have been long on its way: never later than the deadline itself.
@@ -38,16 +36,16 @@ export function createInvokeTool(deps: ActivityDeps): ActivityPorts['invokeTool'
       invocationId: randomUUID(),
       upstreamKey: randomText(16),
     };
-    const beat = setInterval(heartbeat, HEARTBEAT_MS);
+    const stopBeating = clock.every(HEARTBEAT_MS, heartbeat);
     try {
       // Reading the list of tools, where it is too old here, may take longer than the permit is good for.
       await deps.upstreams.find(call.binding.tool).catch(() => undefined);
       if (!(await obtain(deps, permit, endsAt))) return;
-      const result = await send(deps, call, { ...permit, permittedAt: performance.now(), endsAt });
+      const result = await send(deps, call, { ...permit, permittedAt: clock.monotonicMs(), endsAt });
       const of = { ...permit, cause: 'result', keys: call.keys } as const;
-      await persist(() => storeResult(deps, of, result), endsAt - performance.now());
+      await persist(() => storeResult(deps, of, result), endsAt - clock.monotonicMs(), clock);
     } finally {
-      clearInterval(beat);
+      stopBeating();
     }
   };
 }
@@ -63,25 +61,26 @@ interface Permit {
  * Whether this process has the permit. When the answer was lost it asks again as the same invocation: the permit may
  * have been given to it then, and nobody but this process knows that nothing was sent on it.
  */
-async function obtain({ store }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
+async function obtain({ store, clock }: ActivityDeps, permit: Permit, endsAt: number): Promise<boolean> {
   let wasLost = false;
-  return persist(async () => {
+  const attempt = async () => {
     const before = wasLost;
     wasLost = true;
     if (await store.beginInvocation(permit)) return true;
     if (!before) return false;
     const { invocation, state, remainingMs } = await store.progress(permit.gatedCallId);
     return invocation?.invocationId === permit.invocationId && state === 'claimed' && remainingMs > 0;
-  }, endsAt - performance.now());
+  };
+  return persist(attempt, endsAt - clock.monotonicMs(), clock);
 }
 
 async function send(
-  { upstreams }: ActivityDeps,
+  { upstreams, clock, limits }: ActivityDeps,
   call: StoredCall,
   permit: { upstreamKey: string; permittedAt: number; endsAt: number },
 ): Promise<InvocationResult> {
   // Past the deadline the call has ended as unknown, whatever this process was held up by between permit and sending.
-  const sendBy = Math.min(permit.permittedAt + SEND_WINDOW_MS, permit.endsAt);
+  const sendBy = Math.min(permit.permittedAt + limits.sendWindowMs, permit.endsAt);
   return upstreams.call(
     {
       upstream: call.binding.upstream,
@@ -92,6 +91,6 @@ async function send(
       meta: { [IDEMPOTENCY_KEY_META]: permit.upstreamKey },
       idempotencyKey: permit.upstreamKey,
     },
-    { sendBy, signal: AbortSignal.timeout(Math.max(Math.floor(permit.endsAt - performance.now()), 1)) },
+    { sendBy, signal: clock.signalAfter(permit.endsAt - clock.monotonicMs()) },
   );
 }

@@ -4,8 +4,6 @@ import type { InvocationResult } from '../workflows/domain/upstream-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { CallProgress } from './stores/stored-call.ts';
 
-const PROBE_MS = 5_000;
-
 const annotations = z.object({ annotations: z.object({ readOnlyHint: z.literal(true) }) });
 
 /** What a probe tool answers in its `structuredContent`. Anything else says nothing. */
@@ -25,7 +23,8 @@ const DONE = { content: [{ type: 'text', text: 'The tool ran. Its own answer was
  * `never` has to mean that the upstream has not run it and will not, should the call still arrive. Undefined: nothing
  * certain is known. A tool that does not say of itself that it only reads is never asked: it would be run again and again.
  */
-export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDeps, 'upstreams' | 'settings' | 'log'>) {
+export function createOutcomeProbe(deps: Pick<ActivityDeps, 'upstreams' | 'settings' | 'log' | 'clock' | 'limits'>) {
+  const { upstreams, settings, log, clock, limits } = deps;
   return async (call: CallProgress, upstreamKey: string): Promise<InvocationResult | undefined> => {
     const probe = settings.outcomeProbes[call.tool];
     if (probe === undefined) return undefined;
@@ -37,7 +36,7 @@ export function createOutcomeProbe({ upstreams, settings, log }: Pick<ActivityDe
       }
       const said = await upstreams.call(
         { upstream: call.upstream, upstreamTool: probe, arguments: { idempotency_key: upstreamKey } },
-        { signal: AbortSignal.timeout(PROBE_MS) },
+        { signal: clock.signalAfter(limits.outcomeProbeMs) },
       );
       return said.kind === 'result' && !said.isError ? read(said.result) : undefined;
     } catch (error) {

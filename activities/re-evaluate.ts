@@ -28,7 +28,7 @@ export interface Allowed {
 export function createReEvaluate(
   deps: ActivityDeps,
 ): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Wait | Ended> {
-  const { store } = deps;
+  const { store, clock } = deps;
   const furtherInput = createFurtherInput(deps);
   const requestAgain = createRequestAgain(deps);
   const deny = async (call: StoredCall, reason: EndReason) => {
@@ -44,7 +44,7 @@ export function createReEvaluate(
       if (tool === 'undecided') return putOff(call);
       // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
       // the decision, must not make an old answer count as a fresh one.
-      const askedAtMs = databaseNow(call);
+      const askedAtMs = databaseNow(call, clock);
       const decision = await decide(deps, call);
       const decisionId = await store.recordDecision(call, decision, askedAtMs);
       if (decision.kind === 'allow') return { kind: 'allowed', decisionId };

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const CHECKS = ['format:check', 'lint', 'boundaries', 'typecheck', 'deadcode', 'spelling', 'compose:check'];
+const CHECKS = ['format:check', 'lint', 'boundaries', 'typecheck', 'deadcode', 'spelling', 'compose:check', 'sources'];
 const AT_ONCE = 2;
 
 /**

@@ -1,16 +1,20 @@
 // `npm test`: everything a bare clone needs, then every check, then every test.
 // Arguments go to jest (`npm test -- test/unit`); the checks then stay away.
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runChecks } from './checks.mjs';
+import { runJest } from './jest.mjs';
 import { HOW_TO_INSTALL, obtainChromium } from './support/find-chromium.mjs';
 import { obtainTemporal } from './support/obtain-temporal.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const chosen = process.argv.slice(2);
+/** Those of jest.config.mjs that are no check. */
+const PROJECTS = ['unit', 'parts', 'whole'];
+/** Has the times of this run written down for the next ones. */
+const WEIGH = '--weigh';
+const chosen = process.argv.slice(2).filter((argument) => argument !== WEIGH);
 
 process.chdir(ROOT);
 try {
@@ -26,7 +30,7 @@ try {
     console.log(`  ${await obtainTemporal((line) => console.log(`  ${line}`))}`);
   });
   const failedChecks = chosen.length === 0 ? await step('checks', runChecks) : [];
-  const tests = await step('tests', runJest);
+  const tests = await step('tests', runTests);
   if (tests.skipped.length > 0)
     console.log([`${tests.skipped.length} skipped or left to write:`, ...tests.skipped].join('\n  '));
   if (failedChecks.length > 0) console.log(`checks that failed: ${failedChecks.join(', ')}`);
@@ -51,20 +55,15 @@ async function step(name, work) {
  * Runs jest and counts; of what was skipped it answers the names. A file that could not be run at all counts as one failure:
  * its tests are in no other number.
  */
-async function runJest() {
+async function runTests() {
   const folder = await mkdtemp(join(tmpdir(), 'jest-report-'));
   try {
     const report = join(folder, 'report.json');
-    const jest = [
-      '--experimental-vm-modules',
-      '--disable-warning=ExperimentalWarning',
-      'node_modules/jest/bin/jest.js',
-      // A snapshot that is missing is a failure, and not written by the way: `-u` writes it.
-      '--ci',
-    ];
-    const code = await run(process.execPath, [...jest, '--json', `--outputFile=${report}`, ...chosen]);
+    const selected = chosen.length > 0 ? chosen : ['--selectProjects', ...PROJECTS];
+    const code = await runJest(['--json', `--outputFile=${report}`, ...selected]);
     const counts = await readFile(report, 'utf8').then(JSON.parse, () => undefined);
     if (counts === undefined) return { code, passed: 0, failed: 1, skipped: [] };
+    if (process.argv.includes(WEIGH)) await writeWeights(counts.testResults);
     return {
       code,
       passed: counts.numPassedTests,
@@ -79,11 +78,11 @@ async function runJest() {
   }
 }
 
-/** The report goes to its file; jest prints what people read to the error output. */
-function run(program, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
-    child.on('error', reject);
-    child.on('exit', (code, signal) => resolve(code ?? signal));
-  });
+/** How long each file took, in seconds, which test/support/jest/sequencer.cjs reads. Short ones are of no interest to it. */
+async function writeWeights(results) {
+  const weights = results
+    .map(({ name, startTime, endTime }) => [relative(ROOT, name), Math.round((endTime - startTime) / 1_000)])
+    .filter(([, seconds]) => seconds > 1)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  await writeFile('test/weights.json', `${JSON.stringify(Object.fromEntries(weights), null, 2)}\n`);
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError, type ErrorCode } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
@@ -9,8 +10,6 @@ import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
 import { createStated } from './resolution-statement.ts';
 import type { IsTrusted } from './trusted-origins.ts';
-
-const TIMEOUT_MS = 10_000;
 
 /** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
@@ -48,7 +47,7 @@ const problemBody = z.looseObject({ type: z.string().optional() });
 
 type TaskBody = z.infer<typeof taskBody>;
 
-export interface AccessRequestClientOptions {
+export interface AccessRequestClientOptions extends Timing {
   readonly credential: Credential;
   readonly isTrusted: IsTrusted;
 }
@@ -58,21 +57,9 @@ export interface AccessRequestClientOptions {
  * followed, so that our credential goes nowhere else.
  * @see ARAP, submission, task status, cancellation
  */
-export function createAccessRequestClient({ credential, isTrusted }: AccessRequestClientOptions): AccessRequestService {
-  async function send(
-    url: string,
-    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
-  ) {
-    if (!isTrusted(url))
-      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
-    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
-    try {
-      return await sendHttp(url, { timeoutMs: TIMEOUT_MS, ...init, headers, via: credential.via });
-    } catch (cause) {
-      throw unavailable('the access request service does not answer', cause);
-    }
-  }
-
+export function createAccessRequestClient(options: AccessRequestClientOptions): AccessRequestService {
+  const { isTrusted, clock, limits } = options;
+  const send = createSend(options);
   return {
     async submit({ endpoint, idempotencyKey, body }) {
       const response = await send(endpoint, {
@@ -89,11 +76,11 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
       if (!isOk(response)) throw refusal(response);
       const task = readTask(response, handle.accessRequestId);
       const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
-      const status = statusOf(task, retryAfterMs(response));
+      const status = statusOf(task, retryAfterMs(response, clock));
       return statementEndpoint === undefined ? status : { ...status, statementEndpoint };
     },
 
-    stated: createStated({ send, isTrusted }),
+    stated: createStated({ send, isTrusted, clock, limits }),
 
     async cancel(handle) {
       if (handle.cancelEndpoint === undefined) return;
@@ -105,6 +92,24 @@ export function createAccessRequestClient({ credential, isTrusted }: AccessReque
       if (isOk(response) || isOver(response)) return;
       throw refusal(response);
     },
+  };
+}
+
+/** Sends with our credential, only to addresses that are trusted. */
+function createSend({ credential, isTrusted, clock, limits }: AccessRequestClientOptions) {
+  const timeoutMs = limits.accessRequestServiceMs;
+  return async (
+    url: string,
+    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
+  ): Promise<HttpAnswer> => {
+    if (!isTrusted(url))
+      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
+    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
+    try {
+      return await sendHttp(url, { timeoutMs, clock, ...init, headers, via: credential.via });
+    } catch (cause) {
+      throw unavailable('the access request service does not answer', cause);
+    }
   };
 }
 
@@ -233,11 +238,11 @@ function hasCanonicalForm(value: Json): boolean {
 }
 
 /** Seconds, or a date by the clock of whoever says it. @see RFC 9110, section 10.2.3 */
-function retryAfterMs(response: HttpAnswer): number | undefined {
+function retryAfterMs(response: HttpAnswer, clock: Timing['clock']): number | undefined {
   const text = response.header('retry-after');
   if (text === undefined) return undefined;
   if (/^\d+$/.test(text)) return Number(text) * 1_000;
   const said = Date.parse(response.header('date') ?? '');
-  const waitMs = Date.parse(text) - (Number.isNaN(said) ? Date.now() : said);
+  const waitMs = Date.parse(text) - (Number.isNaN(said) ? clock.now() : said);
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }

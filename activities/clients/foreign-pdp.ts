@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { Credential, CredentialSettings } from './credential.ts';
 import { createConnections } from './credential.ts';
 import { bodyOf, createPdpExchange } from './pdp-exchange.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp-metadata.ts';
 import { trustedOrigins } from './trusted-origins.ts';
-
-/** Less than whoever asks us waits, so that our own answer still comes. */
-const TIMEOUT_MS = 4_000;
 
 export interface ForeignPdpSettings
   extends Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>, Pick<CredentialSettings, 'clientCertificate'> {
@@ -20,11 +18,15 @@ export interface ForeignPdpSettings
  * Asks a PDP of somebody else's, and hands on what it answers, unread. Throws `ERR_PDP_UNAVAILABLE` when there is no answer,
  * and when it cannot be told where to ask.
  */
-export function connectForeignPdp(settings: ForeignPdpSettings, log: Logger): (question: object) => Promise<unknown> {
+export function connectForeignPdp(
+  settings: ForeignPdpSettings,
+  { log, ...time }: Timing & { readonly log: Logger },
+): (question: object) => Promise<unknown> {
   const { url, metadata, signedMetadata, headers, clientCertificate } = settings;
   const credential: Credential = { headers, via: createConnections(clientCertificate) };
   const isTrusted = trustedOrigins([url, ...settings.trustedOrigins]);
-  const describe = createPdpMetadata({ pdpUrl: url, metadata, signedMetadata, isTrusted, via: credential.via });
-  const exchange = createPdpExchange({ credential, log, timeoutMs: TIMEOUT_MS });
+  const known = { metadata, signedMetadata, isTrusted, via: credential.via };
+  const describe = createPdpMetadata({ pdpUrl: url, ...known, ...time });
+  const exchange = createPdpExchange({ credential, log, clock: time.clock, timeoutMs: time.limits.foreignPdpAnswerMs });
   return async (question) => bodyOf(await exchange((await describe()).evaluation, question));
 }

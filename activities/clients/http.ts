@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Agent, interceptors, request, type Dispatcher } from 'undici';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { traceHeaders } from '../../apps/shared/log-scope.ts';
 
 /** Larger answers than this are not what we asked for. */
@@ -44,15 +45,16 @@ export async function sendHttp(
     headers: Record<string, string>;
     body?: string;
     timeoutMs: number;
+    clock: Clock;
     /** Default: the pool of connections of everybody. */
     via?: Dispatcher | undefined;
   },
 ): Promise<HttpAnswer> {
-  const { timeoutMs, body, headers: given, via = agent, ...rest } = init;
+  const { timeoutMs, clock, body, headers: given, via = agent, ...rest } = init;
   // An emitter does for a signal, and costs a fraction of one.
   const signal = new EventEmitter();
   let left = STEPS;
-  const timer = setInterval(() => (left -= 1) === 0 && signal.emit('abort'), timeoutMs / STEPS);
+  const letGo = clock.every(timeoutMs / STEPS, () => (left -= 1) === 0 && signal.emit('abort'));
   try {
     const { headers, statusCode, ...answer } = await request(url, {
       ...rest,
@@ -70,6 +72,6 @@ export async function sendHttp(
       text: await answer.body.text(),
     };
   } finally {
-    clearInterval(timer);
+    letGo();
   }
 }

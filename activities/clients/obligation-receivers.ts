@@ -1,11 +1,10 @@
 import { Webhook } from 'standardwebhooks';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { ObligationMessage, ObligationReceiver } from '../../workflows/domain/authzen/obligation.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import { sendHttp } from './http.ts';
 import { reveal, type SecretText } from './upstream-credentials.ts';
 
-/** Short: a decision of the policy decision point waits for it, and gets old. */
-const TIMEOUT_MS = 2_000;
 /** Statuses that say "not now" rather than "no". */
 const LATER = [408, 425, 429];
 
@@ -32,7 +31,7 @@ export interface ObligationReceivers {
 }
 
 /** Receivers of obligations, each told by a webhook that is signed with its own secret. Redirects are not followed. @see Standard Webhooks */
-export function createObligationReceivers(settings: ReceiverSettings): ObligationReceivers {
+export function createObligationReceivers(settings: ReceiverSettings, { clock, limits }: Timing): ObligationReceivers {
   const settingOf = (to: ObligationReceiver): ReceiverSetting | undefined =>
     typeof to === 'string' ? settings[to] : ownMember(settings.notification, to.notification);
   return {
@@ -41,7 +40,7 @@ export function createObligationReceivers(settings: ReceiverSettings): Obligatio
       const setting = settingOf(to);
       // The operator took it out of the configuration after it was queued.
       if (setting === undefined) return 'refused';
-      const at = new Date();
+      const at = new Date(clock.now());
       const webhook = new Webhook(await reveal(setting.secret));
       const { status } = await sendHttp(setting.url, {
         method: 'POST',
@@ -52,7 +51,8 @@ export function createObligationReceivers(settings: ReceiverSettings): Obligatio
           'webhook-signature': webhook.sign(id, at, body),
         },
         body,
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs: limits.obligationMs,
+        clock,
       });
       if (status >= 200 && status < 300) return 'taken';
       if (status >= 400 && status < 500 && !LATER.includes(status)) return 'refused';

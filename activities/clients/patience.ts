@@ -1,3 +1,5 @@
+import type { Clock } from '../../apps/shared/clock.ts';
+
 /** Rejects when the signal fires first, or has fired already. */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: (() => void) | undefined;
@@ -15,17 +17,9 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
 }
 
 /** Waits for a promise, whatever its end, but not longer than this. */
-export async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([
-    promise.then(
-      () => undefined,
-      () => undefined,
-    ),
-    patience,
-  ]);
-  clearTimeout(timer);
+export async function atMost(promise: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  const end = () => over.abort();
+  promise.then(end, end);
+  await clock.after(ms, over.signal);
 }

@@ -1,10 +1,10 @@
 import { createRemoteJWKSet } from 'jose';
+import type { Limits } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../workflows/domain/ports.ts';
 import type { DescribePdp, PdpDescription } from './pdp-metadata.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
-const KEYS_TIMEOUT_MS = 5_000;
 const ACCESS_REQUESTS = 'urn:openid:authzen:capability:access-request';
 
 /** Something that an operator should know of, with what to do about it. */
@@ -31,6 +31,7 @@ export interface PdpCheckOptions {
   readonly accessRequestsUrl: string | undefined;
   /** Whether an address may be sent access requests. */
   readonly isTrusted: IsTrusted;
+  readonly limits: Limits;
 }
 
 /**
@@ -40,7 +41,7 @@ export interface PdpCheckOptions {
  */
 export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promise<readonly Problem[]> {
   const description = await options.describe();
-  const found = [...addressProblems(description, options), ...(await keyProblems(description))];
+  const found = [...addressProblems(description, options), ...(await keyProblems(description, options.limits))];
   const decision = await options.pdp.evaluate(NONSENSE);
   if (decision.kind === 'allow') {
     found.push({
@@ -99,12 +100,12 @@ function isProtected(text: string): boolean {
 }
 
 /** Whoever verifies binding tokens and approvals needs these keys, and we are nearest to tell that they are away. */
-async function keyProblems({ jwks }: PdpDescription): Promise<Problem[]> {
+async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Promise<Problem[]> {
   if (jwks === undefined) return [];
   const nextStep =
     'binding tokens and approvals cannot be verified without them: mend jwks_uri or the service behind it';
   try {
-    const keys = createRemoteJWKSet(new URL(jwks), { timeoutDuration: KEYS_TIMEOUT_MS });
+    const keys = createRemoteJWKSet(new URL(jwks), { timeoutDuration: pdpKeysMs });
     await keys.reload();
     if ((keys.jwks()?.keys.length ?? 0) > 0) return [];
     return [{ weight: 'notable', what: `there are no keys at ${jwks}`, nextStep }];

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
 
-const TIMEOUT_MS = 5_000;
-
 export interface PdpExchangeOptions {
   readonly credential: Credential;
   readonly log: Logger;
-  /** Limit on one answer, in milliseconds. Default: 5 s. */
-  readonly timeoutMs?: number;
+  readonly clock: Clock;
+  /** Limit on one answer, in milliseconds. */
+  readonly timeoutMs: number;
 }
 
 /** Sends a question to an endpoint of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
 export type PdpExchange = (endpoint: string, question: object) => Promise<HttpAnswer>;
 
-export function createPdpExchange({ credential, log, timeoutMs = TIMEOUT_MS }: PdpExchangeOptions): PdpExchange {
+export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExchangeOptions): PdpExchange {
   let isNoted = false;
   return async (endpoint, question) => {
     const requestId = randomUUID();
@@ -27,7 +27,8 @@ export function createPdpExchange({ credential, log, timeoutMs = TIMEOUT_MS }: P
       accept: 'application/json',
       'x-request-id': requestId,
     };
-    const init = { method: 'POST', headers, body: JSON.stringify(question), timeoutMs, via: credential.via } as const;
+    const body = JSON.stringify(question);
+    const init = { method: 'POST', headers, body, timeoutMs, clock, via: credential.via } as const;
     const answer = await sendHttp(endpoint, init).catch((cause: unknown) => {
       throw pdpUnavailable('the policy decision point gives no answer', cause);
     });

@@ -1,12 +1,12 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { parseAnswer } from '../../workflows/domain/json-answer.ts';
 import { cachingHttp, KEPT_DOCUMENT, sendHttp, type HttpAnswer } from './http.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
-const TIMEOUT_MS = 5_000;
 const WELL_KNOWN = '/.well-known/authzen-configuration';
 /** Where AuthZEN puts the endpoints of a PDP that has no metadata. */
 const DEFAULT_PATHS = { evaluation: '/access/v1/evaluation', evaluations: '/access/v1/evaluations' };
@@ -35,7 +35,7 @@ export interface PdpDescription {
   readonly capabilities: readonly string[];
 }
 
-export interface PdpMetadataOptions {
+export interface PdpMetadataOptions extends Timing {
   /** The identifier of the PDP, byte by byte as it names itself. */
   readonly pdpUrl: string;
   /** `ignored`: not even looked for, and the paths are those that AuthZEN names. */
@@ -54,10 +54,10 @@ export function createPdpMetadata(options: PdpMetadataOptions): DescribePdp {
   const { pdpUrl, metadata, signedMetadata: signed } = options;
   const via = cachingHttp(options.via);
   const url = metadataUrl(pdpUrl);
-  const verify = signed && createSignedReader(signed);
+  const verify = signed && createSignedReader(signed, options.limits);
   return async () => {
     if (metadata === 'ignored') return byDefault(pdpUrl);
-    const answer = await fetchMetadata(url, via);
+    const answer = await fetchMetadata(url, via, options);
     if (answer.status === 404 && verify === undefined) return byDefault(pdpUrl);
     if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or mend pdp.url');
     const plain = parse(answer.text);
@@ -85,10 +85,10 @@ function byDefault(pdpUrl: string): PdpDescription {
   };
 }
 
-async function fetchMetadata(url: string, via: Dispatcher): Promise<HttpAnswer> {
+async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Timing): Promise<HttpAnswer> {
   try {
     const headers = { accept: 'application/json', ...KEPT_DOCUMENT };
-    return await sendHttp(url, { method: 'GET', headers, timeoutMs: TIMEOUT_MS, via });
+    return await sendHttp(url, { method: 'GET', headers, timeoutMs: limits.pdpMetadataMs, clock, via });
   } catch (cause) {
     throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gives no answer', { cause });
   }
@@ -133,8 +133,8 @@ function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions):
 }
 
 /** The signed members, which win over the plain ones (AZ-MD-14). What is wrong with them is no reason to use the others (AZ-MD-15). */
-function createSignedReader({ issuer, jwksUrl }: { issuer: string; jwksUrl: string }) {
-  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: TIMEOUT_MS });
+function createSignedReader({ issuer, jwksUrl }: { issuer: string; jwksUrl: string }, limits: Timing['limits']) {
+  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: limits.pdpMetadataMs });
   return async (plain: unknown): Promise<object> => {
     const { signed_metadata: token } = objectOf(plain) as { signed_metadata?: unknown };
     const nextStep = 'mend the policy decision point, or take pdp.signedMetadata away';

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Cancel, Clock } from '../../apps/shared/clock.ts';
 
 /** A large message costs as much as several: it counts once, and once more for each of these. */
 const BYTES_PER_MESSAGE = 16 * 1024;
@@ -14,20 +15,23 @@ export const LINE_END = 0x0a;
 export class ReadingPace {
   readonly #perSecond: number;
   readonly #onTooFast: () => void;
+  readonly #clock: Clock;
   /** Messages that were read and for which the time has not passed yet. */
   #ahead = 0;
-  #countedAt = performance.now();
+  #countedAt: number;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   /** `onTooFast` is called when the upstream has to wait, at most once a minute. */
-  constructor(perSecond: number, onTooFast: () => void) {
+  constructor(perSecond: number, onTooFast: () => void, clock: Clock) {
     this.#perSecond = perSecond;
     this.#onTooFast = onTooFast;
+    this.#clock = clock;
+    this.#countedAt = clock.monotonicMs();
   }
 
   /** Counts what was read. Answers for how long nothing should be read now, in milliseconds. */
   pauseAfter(chunk: Buffer): number {
-    const now = performance.now();
+    const now = this.#clock.monotonicMs();
     const elapsed = ((now - this.#countedAt) / 1_000) * this.#perSecond;
     this.#ahead = Math.max(0, this.#ahead - elapsed) + linesIn(chunk) + chunk.length / BYTES_PER_MESSAGE;
     this.#countedAt = now;
@@ -49,22 +53,22 @@ function linesIn(chunk: Buffer): number {
 }
 
 /** Holds a stream that somebody else reads by its events to this pace. Answers how to let it go for good. */
-export function keepPace(stream: Readable, pace: ReadingPace): () => void {
-  let timer: NodeJS.Timeout | undefined;
+export function keepPace(stream: Readable, { pace, clock }: { pace: ReadingPace; clock: Clock }): () => void {
+  let cancel: Cancel | undefined;
   const goOn = () => {
-    timer = undefined;
+    cancel = undefined;
     stream.resume();
   };
   const hold = (chunk: Buffer) => {
     const pauseMs = pace.pauseAfter(chunk);
-    if (pauseMs === 0 || timer !== undefined) return;
+    if (pauseMs === 0 || cancel !== undefined) return;
     stream.pause();
-    timer = setTimeout(goOn, pauseMs).unref();
+    cancel = clock.once(pauseMs, goOn);
   };
   stream.on('data', hold);
   return () => {
     stream.off('data', hold);
-    clearTimeout(timer);
+    cancel?.();
     goOn();
   };
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import * as z from 'zod';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import type { CatalogOption, RequestCatalogs } from '../../workflows/domain/ports.ts';
@@ -7,16 +8,9 @@ import { cataloguedForm, valueIn, type CatalogReference } from '../../workflows/
 import { MAX_OPTION, MAX_TITLE } from '../../workflows/domain/submission-input/form-field.ts';
 import { shownText } from '../../workflows/domain/submission-input/form-text.ts';
 import type { Credential } from './credential.ts';
-import {
-  DOCUMENT_TIMEOUT_MS,
-  documentUnavailable,
-  fetchRequestDocument,
-  MAX_DOCUMENT_LENGTH,
-} from './request-document.ts';
+import { documentUnavailable, fetchRequestDocument, MAX_DOCUMENT_LENGTH } from './request-document.ts';
 import type { IsTrusted } from './trusted-origins.ts';
 
-/** For all pages of one look together. */
-const LOOK_MS = 10_000;
 /** A choice of more is none that a person reads through: it is searched (ARAP-CAT-15). */
 const MAX_ITEMS = 50;
 const MAX_PAGES = 10;
@@ -29,7 +23,7 @@ class Unusable extends Error {
   override readonly name = 'Unusable';
 }
 
-export interface RequestCatalogOptions {
+export interface RequestCatalogOptions extends Timing {
   /** Of the access request service: its catalogs are on its origin and behind its credentials (ARAP-CAT-06). */
   readonly credential: Credential;
   readonly isTrusted: IsTrusted;
@@ -41,7 +35,7 @@ export interface RequestCatalogOptions {
  * from its origin alone; nobody is followed. Nothing is kept, since what can be chosen is to be true when it is submitted.
  * @see ARAP, PEP Resolution Rules; ARAP-SEC-02, ARAP-SEC-03
  */
-export function createRequestCatalogs({ credential, isTrusted, log }: RequestCatalogOptions): RequestCatalogs {
+export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestCatalogOptions): RequestCatalogs {
   /** `undefined` for what cannot be used; whoever runs the services is told. */
   const orNothing = async <T>(about: object, work: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -59,7 +53,7 @@ export function createRequestCatalogs({ credential, isTrusted, log }: RequestCat
   return {
     at: (catalogsUrl, form, submissionUrl) =>
       orNothing({ catalogsUrl }, async () => {
-        const document = await fetchJson(catalogsUrl);
+        const document = await fetchJson(catalogsUrl, time);
         if (document.length > MAX_DOCUMENT_LENGTH) throw new Unusable('the document is too large');
         const read = cataloguedForm(document.json as Json, form);
         if ('problem' in read) throw new Unusable(read.problem);
@@ -74,7 +68,7 @@ export function createRequestCatalogs({ credential, isTrusted, log }: RequestCat
     look: (reference, { search, scope }) =>
       orNothing({ endpoint: reference.endpoint }, async () => {
         const url = addressOf(reference, { search, scope });
-        return await collect(url, { reference, credential });
+        return await collect(url, { reference, credential, ...time });
       }),
   };
 }
@@ -96,15 +90,16 @@ function addressOf(
 /** All pages, as long as they are few: cursors that go round end, and so does what never ends. */
 async function collect(
   url: URL,
-  { reference, credential }: { reference: CatalogReference; credential: Credential },
+  { reference, credential, ...time }: Timing & { reference: CatalogReference; credential: Credential },
 ): Promise<readonly CatalogOption[] | 'too_many'> {
   const found = new Map<string, CatalogOption>();
   const cursors = new Set<string>();
-  const end = performance.now() + LOOK_MS;
+  const { clock, limits } = time;
+  const end = clock.monotonicMs() + limits.catalogMs;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const timeoutMs = Math.min(DOCUMENT_TIMEOUT_MS, end - performance.now());
+    const timeoutMs = Math.min(limits.requestDocumentMs, end - clock.monotonicMs());
     if (timeoutMs <= 0) throw documentUnavailable('a catalog takes too long');
-    const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential })).json);
+    const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential, ...time })).json);
     if (!body.success) throw new Unusable('a catalog gave an answer that cannot be read');
     for (const item of body.data.items) {
       const option = optionOf(item, reference);
@@ -138,7 +133,7 @@ function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): Catal
 /** A page of a catalog, or the document that names it. */
 async function fetchJson(
   url: string,
-  of: { timeoutMs?: number; credential?: Credential } = {},
+  of: Timing & { timeoutMs?: number; credential?: Credential },
 ): Promise<{ json: unknown; length: number }> {
   const answer = await fetchRequestDocument(url, { what: 'a catalog of an access request', ...of });
   if (answer.status !== 200)

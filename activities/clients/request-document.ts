@@ -1,3 +1,4 @@
+import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Credential } from './credential.ts';
 import { sendHttp, type HttpAnswer } from './http.ts';
@@ -5,8 +6,13 @@ import { sendHttp, type HttpAnswer } from './http.ts';
 /** What a form is made of is far smaller. In UTF-16 code units. */
 export const MAX_DOCUMENT_LENGTH = 64 * 1024;
 
-/** How long an answer is waited for, unless less is left. */
-export const DOCUMENT_TIMEOUT_MS = 5_000;
+interface Fetching extends Timing {
+  /** For errors. */
+  readonly what: string;
+  /** Less than the limit of a document, when less time is left. */
+  readonly timeoutMs?: number;
+  readonly credential?: Credential;
+}
 
 /**
  * Fetches what says how a request is to be filled in: once, following nobody, and with a credential only where one is given. Answers what
@@ -14,10 +20,10 @@ export const DOCUMENT_TIMEOUT_MS = 5_000;
  */
 export async function fetchRequestDocument(
   url: string,
-  { what, timeoutMs = DOCUMENT_TIMEOUT_MS, credential }: { what: string; timeoutMs?: number; credential?: Credential },
+  { what, clock, limits, timeoutMs = limits.requestDocumentMs, credential }: Fetching,
 ): Promise<HttpAnswer> {
   const headers = { ...credential?.headers, accept: 'application/json' };
-  const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, via: credential?.via }).catch(
+  const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, clock, via: credential?.via }).catch(
     (cause: unknown) => {
       throw documentUnavailable(`${what} cannot be fetched`, cause);
     },

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { parseAnswer } from '../../workflows/domain/json-answer.ts';
 import type { RequestForms } from '../../workflows/domain/ports.ts';
@@ -15,13 +16,14 @@ const REMEMBER_MS = 60_000;
  * address that was found to be on the host of the service itself; what is understood of it is kept for a minute.
  * @see ARAP-FRM-02, ARAP-SEC-02
  */
-export function createRequestForms(log: Logger): RequestForms {
+export function createRequestForms(log: Logger, time: Timing): RequestForms {
   const known = new LRUCache<string, RequestForm>({ max: REMEMBERED_FORMS, ttl: REMEMBER_MS });
   return {
     async at(schemaUrl) {
       const remembered = known.get(schemaUrl);
       if (remembered !== undefined) return remembered;
-      const form = readForm(await fetchRequestDocument(schemaUrl, { what: 'the schema of an access request' }));
+      const what = 'the schema of an access request';
+      const form = readForm(await fetchRequestDocument(schemaUrl, { what, ...time }));
       if ('problem' in form) {
         const { problem } = form;
         log.error({ schemaUrl, problem }, 'what a request needs cannot be asked for; the denial counts as final');

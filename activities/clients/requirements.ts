@@ -2,14 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { parse } from 'yaml';
 import * as z from 'zod';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
-
-/** Short, because a decision that was got meanwhile gets old. */
-const TIMEOUT_MS = 2_000;
 
 /** How one requirement is looked at. */
 export type RequirementSetting =
@@ -30,7 +28,7 @@ const serviceAnswer = z.looseObject({ met: z.boolean() });
 /** Checks by the configuration: one way for each requirement, which is found by its exact text. */
 export function createRequirementChecks(
   settings: Readonly<Record<string, RequirementSetting>>,
-  log: Logger,
+  { log, ...time }: Timing & { readonly log: Logger },
 ): RequirementChecks {
   // No requirement is called like a member that every object has.
   const known = new Map(Object.entries(settings));
@@ -39,7 +37,7 @@ export function createRequirementChecks(
     const setting = known.get(requirement);
     if (setting === undefined) return 'unmet';
     try {
-      return (await isMet(setting, requirement, question)) ? 'met' : 'unmet';
+      return (await isMet(setting, { requirement, question }, time)) ? 'met' : 'unmet';
     } catch (err) {
       log.warn({ requirement, tool: question.tool, err }, 'a requirement cannot be looked at; it counts as not met');
       return 'undecided';
@@ -56,19 +54,20 @@ export function createRequirementChecks(
   };
 }
 
+interface Asked {
+  readonly requirement: string;
+  readonly question: RequirementQuestion;
+}
+
 /** Rejects when it cannot be told. */
-async function isMet(
-  setting: RequirementSetting,
-  requirement: string,
-  question: RequirementQuestion,
-): Promise<boolean> {
+async function isMet(setting: RequirementSetting, { requirement, question }: Asked, time: Timing): Promise<boolean> {
   if ('met' in setting) return setting.met;
   if ('claim' in setting) return holds(question.claims, setting);
   if ('flagsFile' in setting) {
     const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
     return ownMember(all, requirement) === true;
   }
-  return askService(setting, requirement, question);
+  return askService(setting, { requirement, question }, time);
 }
 
 function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
@@ -80,15 +79,16 @@ function holds(claims: JsonObject, { claim, value }: { claim: string; value: Jso
 
 async function askService(
   { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
-  requirement: string,
-  { tool, caller }: RequirementQuestion,
+  { requirement, question: { tool, caller } }: Asked,
+  { clock, limits }: Timing,
 ): Promise<boolean> {
   const { issuer, subject, clientId } = caller;
   const answer = await sendHttp(url, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ requirement, tool, caller: { issuer, subject, client_id: clientId } }),
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: limits.requirementMs,
+    clock,
   });
   if (answer.status !== 200) throw new Error(`the service answered ${answer.status}`);
   return serviceAnswer.parse(jsonOf({ type: answer.header('content-type'), text: answer.text })).met;

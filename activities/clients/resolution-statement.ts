@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
+import type { Timing } from '../../apps/shared/limits.ts';
 import type { ResolutionStatement, StatedPerson, StatedVote } from '../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../workflows/domain/access-request/access-request.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
@@ -94,7 +94,6 @@ function jsonIn(answer: HttpAnswer): unknown {
   }
 }
 
-const TIMEOUT_MS = 5_000;
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
 
@@ -102,12 +101,15 @@ const PAUSE_MS = 250;
  * Fetches a few times what may come a moment later: the service had just answered. No more than that, because the call waits for it,
  * and does not rest on it. Undefined when there was no answer.
  */
-async function fetchPatiently(fetchOnce: () => Promise<HttpAnswer>): Promise<HttpAnswer | undefined> {
+async function fetchPatiently(
+  fetchOnce: () => Promise<HttpAnswer>,
+  clock: Timing['clock'],
+): Promise<HttpAnswer | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await fetchOnce().catch(() => undefined);
     const isFinal = answer !== undefined && answer.status < 500 && answer.status !== 429;
     if (isFinal || attempt === ATTEMPTS) return answer;
-    await pause(PAUSE_MS);
+    await clock.after(PAUSE_MS);
   }
 }
 
@@ -117,14 +119,16 @@ type Send = (url: string, init: { method: 'GET'; timeoutMs: number }) => Promise
 export function createStated({
   send,
   isTrusted,
-}: {
+  clock,
+  limits,
+}: Timing & {
   send: Send;
   isTrusted: IsTrusted;
 }): AccessRequestService['stated'] {
   return async ({ accessRequestId }, { statementEndpoint: url, kind }) => {
     if (url === undefined) return undefined;
     const answer = isTrusted(url)
-      ? await fetchPatiently(() => send(url, { method: 'GET', timeoutMs: TIMEOUT_MS }))
+      ? await fetchPatiently(() => send(url, { method: 'GET', timeoutMs: limits.resolutionStatementMs }), clock)
       : undefined;
     const status = kind === 'granted' ? 'approved' : kind;
     const stated = answer && readStatement(answer, { accessRequestId, status });

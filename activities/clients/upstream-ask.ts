@@ -1,4 +1,5 @@
 import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { objectOf, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Unanswered } from '../../workflows/domain/upstream-ports.ts';
@@ -14,7 +15,8 @@ interface AskOptions extends Omit<RequestLimits, 'headers'> {
   /** For whom it is asked: the upstream may want a credential that names the caller. */
   readonly caller?: Principal | undefined;
   readonly signal: AbortSignal;
-  /** An instant of `performance.now()` after which nothing is sent any more. */
+  readonly clock: Clock;
+  /** An instant of the monotonic clock after which nothing is sent any more. */
   readonly sendBy?: number;
 }
 
@@ -29,7 +31,7 @@ export interface UpstreamRequest {
 export async function askOnce<T>(
   connection: UpstreamConnection | undefined,
   request: UpstreamRequest,
-  { caller, sendBy = Infinity, headers, ...limits }: AskOptions,
+  { caller, clock, sendBy = Infinity, headers, ...limits }: AskOptions,
   read: (raw: unknown) => T,
 ): Promise<T | Unanswered> {
   if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
@@ -42,7 +44,7 @@ export async function askOnce<T>(
     return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
   }
   // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
-  if (performance.now() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
+  if (clock.monotonicMs() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
   try {
     const params = paramsFor(client, request);
     return read(await connection.request(client, request.method, params, { ...limits, headers: all }));

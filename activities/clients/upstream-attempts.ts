@@ -1,3 +1,5 @@
+import type { Cancel, Clock } from '../../apps/shared/clock.ts';
+
 const BACKOFF_MIN_MS = 500;
 const BACKOFF_MAX_MS = 30_000;
 /** Callers are refused at once for this long after a failed attempt, so that a broken server is not started per call. */
@@ -8,29 +10,31 @@ const STABLE_MS = 30_000;
 /** When an upstream is connected again that could not be connected, or was lost: after pauses that get longer. */
 export class Attempts {
   readonly #connect: () => Promise<unknown>;
+  readonly #clock: Clock;
   #failures = 0;
   #failedAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: Cancel | undefined;
 
   /** @param connect Never rejects. */
-  constructor(connect: () => Promise<unknown>) {
+  constructor(connect: () => Promise<unknown>, clock: Clock) {
     this.#connect = connect;
+    this.#clock = clock;
   }
 
   /** Whether it is too early for another attempt. */
   get hasJustFailed(): boolean {
-    return performance.now() - this.#failedAt < FAIL_FAST_MS;
+    return this.#clock.monotonicMs() - this.#failedAt < FAIL_FAST_MS;
   }
 
   /** An attempt failed. Answers whether it is the first one in a row. */
   failed(): boolean {
-    this.#failedAt = performance.now();
+    this.#failedAt = this.#clock.monotonicMs();
     return this.#failures === 0;
   }
 
-  /** A connection was lost that was good since this instant of `performance.now()`. */
+  /** A connection was lost that was good since this instant of the monotonic clock. */
   lost(since: number): void {
-    if (performance.now() - since > STABLE_MS) this.#failures = 0;
+    if (this.#clock.monotonicMs() - since > STABLE_MS) this.#failures = 0;
   }
 
   /** Connects after the pause, unless `stop` is called before. */
@@ -41,10 +45,10 @@ export class Attempts {
     );
     this.#failures += 1;
     this.stop();
-    this.#timer = setTimeout(() => void this.#connect(), pauseMs).unref();
+    this.#cancel = this.#clock.once(pauseMs, () => void this.#connect());
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 }

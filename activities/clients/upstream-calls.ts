@@ -1,5 +1,6 @@
 import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type {
   InvocationResult,
@@ -28,12 +29,13 @@ interface CallDeps {
   readonly known: () => ReadonlyMap<string, UpstreamTool>;
   readonly fitsOutput: ResultCheck;
   readonly log: Logger;
+  readonly clock: Clock;
 }
 
 /** Calls of tools that these upstreams have, and what is asked about the tasks that they opened. */
 export function createCalls(
   upstreams: ReadonlyMap<string, Mounted>,
-  { known, fitsOutput, log }: CallDeps,
+  { known, fitsOutput, log, clock }: CallDeps,
 ): Pick<Upstreams, 'call'> & UpstreamRelay {
   async function send<T extends RelayedAnswer>(
     call: UpstreamCall & { readonly conversation?: Conversation },
@@ -54,7 +56,7 @@ export function createCalls(
       };
     };
     const request = { method: 'tools/call', params, conversation };
-    const answer: T | Unanswered = await askOnce(connection, request, { ...options, caller, headers }, read);
+    const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
     // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
     if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
     const fitted = answer.kind === 'result' ? withoutMisfit(answer, tool, fitsOutput) : undefined;
@@ -68,7 +70,8 @@ export function createCalls(
     async task({ upstream, method, upstreamTaskId: taskId, tool, caller, conversation }, options) {
       const { connection } = upstreams.get(upstream) ?? {};
       const request = { method, params: { taskId }, conversation };
-      const answer = await askOnce(connection, request, { ...options, caller }, (raw) => readTaskAnswer(method, raw));
+      const read = (raw: unknown) => readTaskAnswer(method, raw);
+      const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
       if (answer.kind !== 'task') return answer;
       const task = taskWithoutMisfit(answer.task, known().get(tool), fitsOutput);
       if (task !== undefined) log.warn({ upstream, tool }, 'a structured result breaks its output schema');

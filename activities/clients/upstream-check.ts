@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
 import type { UpstreamServer } from './upstream-transport.ts';
 
@@ -11,10 +12,11 @@ export type UpstreamState = { readonly upstream: string } & (
 export function examineUpstreams(
   servers: Readonly<Record<string, UpstreamServer>>,
   log: Logger,
+  time: Timing,
 ): Promise<readonly UpstreamState[]> {
   return Promise.all(
     Object.entries(servers).map(async ([upstream, server]): Promise<UpstreamState> => {
-      const connection = new UpstreamConnection(server, log, () => undefined);
+      const connection = new UpstreamConnection(server, { log, onChanged: () => undefined, ...time });
       try {
         await connection.connect();
         return { upstream, tools: connection.tools?.length ?? 0 };

@@ -1,19 +1,17 @@
 import type { Client, PriorDiscovery, Transport } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import type { Limits } from '../../apps/shared/limits.ts';
 import type { Json } from '../../workflows/domain/canonical-json.ts';
 import { TaskTakingClient } from './task-taking-client.ts';
 import { Exchange } from './upstream-exchange.ts';
 
 const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
-/** Generous, because a package runner may have to download the server first. */
-const CONNECT_TIMEOUT_MS = 60_000;
-const PROBE_TIMEOUT_MS = 10_000;
 
 /** A client that is not connected, and declares no capability. */
-export function createClient(log: Logger): Client {
+export function createClient(log: Logger, limits: Limits): Client {
   const client = new TaskTakingClient(CLIENT_INFO, {
     capabilities: {},
-    versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_TIMEOUT_MS } },
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: limits.upstreamProbeMs } },
   });
   // Only its name: the texts of these errors may quote whole messages, with arguments and results.
   client.onerror = ({ name }) => log.debug({ error: name }, 'upstream connection reports an error');
@@ -27,9 +25,9 @@ export function createClient(log: Logger): Client {
 export async function connectClient(
   client: Client,
   transport: Transport,
-  prior: PriorDiscovery | undefined,
+  { prior, limits }: { prior: PriorDiscovery | undefined; limits: Limits },
 ): Promise<PriorDiscovery | undefined> {
-  await client.connect(transport, { timeout: CONNECT_TIMEOUT_MS, ...(prior && { prior }) });
+  await client.connect(transport, { timeout: limits.upstreamConnectMs, ...(prior && { prior }) });
   if (client.getProtocolEra() === 'legacy') return { kind: 'legacy' };
   const discover = client.getDiscoverResult();
   return discover && { kind: 'modern', discover };

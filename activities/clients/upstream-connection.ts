@@ -1,5 +1,4 @@
 import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
-import type { Logger } from 'pino';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Progress } from '../../workflows/domain/upstream-ports.ts';
@@ -9,15 +8,11 @@ import { connectClient, createClient } from './upstream-client.ts';
 import { createCredentials, NO_CREDENTIALS, type Credentials } from './upstream-credentials.ts';
 import { sendOnce, type SendingLimits } from './upstream-exchange.ts';
 import { UpstreamList } from './upstream-list.ts';
-import { GatheredChanges, hearChanges, type Changed } from './upstream-notices.ts';
+import { GatheredChanges, hearChanges, type Changed, type Hearing } from './upstream-notices.ts';
 import { ProgressNotices } from './upstream-progress.ts';
 import { createTransport, type UpstreamServer } from './upstream-transport.ts';
 
-const PING_TIMEOUT_MS = 2_000;
-/** How old an attempt to connect may get while somebody waits for a list. A program has to start first. */
-const LIST_PATIENCE_MS = 15_000;
-/** For all pages of a list together. */
-const LIST_TIMEOUT_MS = 15_000;
+const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
 /** An HTTP session that rested longer is checked before a call is trusted to it. */
 const IDLE_MS = 1_000;
 
@@ -39,32 +34,32 @@ export class UpstreamConnection {
   /** What it knows us by. */
   readonly credentials: Credentials;
   readonly #server: UpstreamServer;
-  readonly #log: Logger;
-  readonly #onChanged: (what: Changed) => void;
+  readonly #deps: Hearing;
   #live: Live | undefined;
   #connecting: Promise<Client> | undefined;
   #connectingSince = 0;
   #prior: PriorDiscovery | undefined;
-  readonly #attempts = new Attempts(() =>
-    this.connect().catch((error: unknown) => this.#log.debug({ err: error }, 'upstream is still unreachable')),
-  );
+  readonly #attempts: Attempts;
   #capabilities: ServerCapabilities | undefined;
   #closed = false;
   /** Requests that wait for their answers, those for lists not counted. */
   #underWay = 0;
-  readonly #tools = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
+  readonly #tools: UpstreamList;
   readonly #progress = new ProgressNotices();
   readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
 
   /** `onChanged` is called after each new list of tools, and when another list may have changed. */
-  constructor(server: UpstreamServer, log: Logger, onChanged: (what: Changed) => void) {
+  constructor(server: UpstreamServer, deps: Hearing) {
+    const { log, onChanged, clock, limits } = deps;
     this.#server = server;
-    this.credentials = 'url' in server ? createCredentials(server) : NO_CREDENTIALS;
-    this.#log = log;
-    this.#onChanged = onChanged;
-    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what));
-    const notRead = (err: unknown) => this.#log.warn({ err }, 'a changed list of tools cannot be read');
-    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead));
+    this.#deps = deps;
+    this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
+    this.#tools = new UpstreamList(TOOLS, clock);
+    const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
+    this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);
+    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what), clock);
+    const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
+    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead), clock);
     this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
   }
 
@@ -73,8 +68,8 @@ export class UpstreamConnection {
    * come about.
    */
   get patienceMs(): number {
-    const connectingMs = this.#connecting === undefined ? 0 : performance.now() - this.#connectingSince;
-    return Math.max(0, LIST_PATIENCE_MS - connectingMs);
+    const connectingMs = this.#connecting === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#connectingSince;
+    return Math.max(0, this.#deps.limits.upstreamWaitMs - connectingMs);
   }
 
   /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
@@ -99,7 +94,7 @@ export class UpstreamConnection {
     if (this.#closed) throw unavailable('the gateway is stopping');
     if (this.#connecting === undefined) {
       if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
-      this.#connectingSince = performance.now();
+      this.#connectingSince = this.#deps.clock.monotonicMs();
       this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
     }
     return this.#connecting;
@@ -141,8 +136,8 @@ export class UpstreamConnection {
   async #send(client: Client, method: string, params: JsonObject, limits: RequestLimits): Promise<unknown> {
     const { asking, forget } = this.#progress.expect(params, limits.onProgress);
     try {
-      const result = await sendOnce(client, { method, params: asking }, limits);
-      if (this.#live?.client === client) this.#live.usedAt = performance.now();
+      const result = await sendOnce(client, { method, params: asking }, limits, this.#deps.clock);
+      if (this.#live?.client === client) this.#live.usedAt = this.#deps.clock.monotonicMs();
       return result;
     } finally {
       forget();
@@ -172,16 +167,21 @@ export class UpstreamConnection {
 
   async #open(): Promise<Client> {
     this.#attempts.stop();
-    const [client, program] = [createClient(this.#log), new ProgramStart()];
+    const [client, program] = [createClient(this.#deps.log, this.#deps.limits), new ProgramStart()];
     this.#progress.hear(client);
     try {
-      const transport = createTransport(this.#server, this.credentials, { log: this.#log, program });
-      this.#prior = await connectClient(client, transport, this.#prior);
-      const now = performance.now();
+      const transport = createTransport(this.#server, this.credentials, {
+        log: this.#deps.log,
+        program,
+        clock: this.#deps.clock,
+      });
+      this.#prior = await connectClient(client, transport, { prior: this.#prior, limits: this.#deps.limits });
+      const now = this.#deps.clock.monotonicMs();
       const live = { client, since: now, usedAt: now };
       client.onclose = () => this.#lost(live);
       this.#capabilities = client.getServerCapabilities();
-      await hearChanges(client, (what) => this.#changes[what].announce(), this.#log);
+      const onChanged = (what: Changed) => this.#changes[what].announce();
+      await hearChanges(client, { ...this.#deps, onChanged });
       await this.#list(client);
       this.#changes.prompts.announce();
       this.#changes.resources.announce();
@@ -190,7 +190,7 @@ export class UpstreamConnection {
     } catch (cause) {
       [this.#live, this.#prior] = [undefined, undefined];
       const err = program.explain(cause);
-      if (this.#attempts.failed()) this.#log.warn({ err }, 'upstream cannot be connected; it is tried again');
+      if (this.#attempts.failed()) this.#deps.log.warn({ err }, 'upstream cannot be connected; it is tried again');
       await client.close().catch(() => undefined);
       if (!this.#closed) this.#attempts.later();
       throw unavailable('it cannot be connected', err);
@@ -201,15 +201,15 @@ export class UpstreamConnection {
 
   /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
   read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
-    const until = performance.now() + LIST_TIMEOUT_MS;
+    const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
     const ask = (method: string, params: JsonObject) =>
-      this.#send(client, method, params, { timeoutMs: Math.max(1, until - performance.now()) });
+      this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#deps.clock.monotonicMs()) });
     const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
     return list.read(has ? ask : undefined, this.#server.limits);
   }
 
   async #list(client: Client): Promise<readonly JsonObject[]> {
-    const began = performance.now();
+    const began = this.#deps.clock.monotonicMs();
     const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
       // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
       if (this.#underWay > 0) this.doubt(client);
@@ -217,18 +217,18 @@ export class UpstreamConnection {
       throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream does not list its tools', { cause });
     });
     // What a connection that is new lists can be used again, though it is the same.
-    if (isNews || this.#live?.client !== client) this.#onChanged('tools');
-    this.#changes.tools.rest(performance.now() - began);
+    if (isNews || this.#live?.client !== client) this.#deps.onChanged('tools');
+    this.#changes.tools.rest(this.#deps.clock.monotonicMs() - began);
     return items;
   }
 
   /** A program that ended is known at once; an HTTP session may have ended without a word. */
   async #isFit(live: Live): Promise<boolean> {
     const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
-    if (!isSession || performance.now() - live.usedAt < IDLE_MS) return true;
+    if (!isSession || this.#deps.clock.monotonicMs() - live.usedAt < IDLE_MS) return true;
     try {
-      await live.client.ping({ timeout: PING_TIMEOUT_MS });
-      live.usedAt = performance.now();
+      await live.client.ping({ timeout: this.#deps.limits.upstreamPingMs });
+      live.usedAt = this.#deps.clock.monotonicMs();
       return true;
     } catch {
       this.discard(live.client);
@@ -239,7 +239,7 @@ export class UpstreamConnection {
   #lost(live: Live): void {
     if (this.#live !== live || this.#closed) return;
     this.#live = undefined;
-    this.#log.warn('upstream connection lost');
+    this.#deps.log.warn('upstream connection lost');
     this.#attempts.lost(live.since);
     this.#attempts.later();
   }

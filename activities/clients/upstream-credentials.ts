@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { importJWK, SignJWT, type CryptoKey, type JWK } from 'jose';
 import { LRUCache } from 'lru-cache';
 import * as oidc from 'openid-client';
+import type { Limits } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 
@@ -39,7 +40,6 @@ const ALGORITHM = 'ES256';
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE_JWT = 'urn:ietf:params:oauth:token-type:jwt';
 const TYPE_ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
-const TIMEOUT_SECONDS = 10;
 /** A token is not used any more so long before it ends, since the request takes its time to arrive. */
 const MARGIN_SECONDS = 30;
 /** How long one is used whose issuer does not say when it ends. */
@@ -58,8 +58,8 @@ export interface HttpUpstream {
 export const NO_CREDENTIALS: Credentials = { headers: async () => ({}), refused: () => undefined };
 
 /** `auth` gives an `Authorization` header, beside those that are always the same. */
-export function createCredentials({ url, headers, auth }: HttpUpstream): Credentials {
-  const tokens = auth && createTokens({ ...auth, resource: auth.resource ?? url });
+export function createCredentials({ url, headers, auth }: HttpUpstream, limits: Limits): Credentials {
+  const tokens = auth && createTokens({ ...auth, resource: auth.resource ?? url }, limits);
   return {
     async headers(caller) {
       try {
@@ -80,7 +80,7 @@ export function createCredentials({ url, headers, auth }: HttpUpstream): Credent
  * The client's own token is kept until it ends. One that names a caller is got for one call and not kept: it must not
  * outlive the approval that the call rests on. @see SEP-2848, Completion
  */
-function createTokens(auth: UpstreamAuth & { readonly resource: string }) {
+function createTokens(auth: UpstreamAuth & { readonly resource: string }, limits: Limits) {
   let configuration: Promise<oidc.Configuration> | undefined;
   const parameters = { resource: auth.resource, ...(auth.scope !== undefined && { scope: auth.scope }) };
   const own = new LRUCache<'own', string>({
@@ -94,7 +94,7 @@ function createTokens(auth: UpstreamAuth & { readonly resource: string }) {
 
   /** What was read of issuer and secrets is read anew after a failure: a secret may have been changed. */
   async function ask<T>(grant: (issuer: oidc.Configuration) => Promise<T>): Promise<T> {
-    configuration ??= discover(auth);
+    configuration ??= discover(auth, limits);
     try {
       return await grant(await configuration);
     } catch (error) {
@@ -122,7 +122,7 @@ function createTokens(auth: UpstreamAuth & { readonly resource: string }) {
   };
 }
 
-async function discover(auth: UpstreamAuth): Promise<oidc.Configuration> {
+async function discover(auth: UpstreamAuth, { tokenMs }: Limits): Promise<oidc.Configuration> {
   const url = new URL(auth.issuer);
   const proof =
     auth.privateKey === undefined
@@ -131,7 +131,7 @@ async function discover(auth: UpstreamAuth): Promise<oidc.Configuration> {
   return oidc.discovery(url, auth.clientId, undefined, proof, {
     // Secrets travel over plain http only where nobody else can listen; the configuration takes no other issuer.
     execute: url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [],
-    timeout: TIMEOUT_SECONDS,
+    timeout: tokenMs / 1_000,
   });
 }
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 import type { Client } from '@modelcontextprotocol/client';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { LogMessage } from '../../workflows/domain/upstream-ports.ts';
 import { wholeResult } from './task-taking-client.ts';
@@ -92,11 +93,13 @@ export class Exchange {
   }
 
   /** The answer was read. Whoever goes on sending after it loses the connection, or would hold one for every call. */
-  settle(): void {
+  settle(clock: Clock): void {
     const body = this.#body;
     if (body === undefined || body.closed) return;
-    const timer = setTimeout(() => this.end(), DRAIN_MS).unref();
-    body.once('close', () => clearTimeout(timer));
+    body.once(
+      'close',
+      clock.once(DRAIN_MS, () => this.end()),
+    );
   }
 }
 
@@ -127,6 +130,7 @@ export async function sendOnce(
   client: Client,
   request: { readonly method: string; readonly params: JsonObject },
   { signal, timeoutMs = NO_TIMEOUT_MS, ...own }: SendingLimits,
+  clock: Clock,
 ): Promise<unknown> {
   const exchange = new Exchange(own);
   const leave = () => exchange.end();
@@ -136,7 +140,7 @@ export async function sendOnce(
   const { method, params } = request;
   try {
     const result = await exchange.run(() => client.request({ method, params: { ...params } }, asItIs, options));
-    exchange.settle();
+    exchange.settle(clock);
     return result;
   } catch (error) {
     // An answer that never ends would hold a connection for each call.

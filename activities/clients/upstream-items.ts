@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { ItemKind, UpstreamAnswer, UpstreamItem, UpstreamItems } from '../../workflows/domain/upstream-ports.ts';
 import { descriptionOf } from '../../workflows/domain/tools/pins.ts';
@@ -14,17 +15,23 @@ import type { Changed } from './upstream-notices.ts';
 export class JoinedItems implements UpstreamItems {
   readonly #upstreams: ReadonlyMap<string, Mounted>;
   readonly #log: Logger;
+  readonly #clock: Clock;
   readonly #listings: ReadonlyMap<string, Readonly<Record<ItemKind, UpstreamListing>>>;
   readonly #described = new WeakMap<JsonObject, UpstreamItem>();
   /** Upstreams of which the log says already that they claim the same. */
   readonly #reported = new Set<string>();
 
-  constructor(upstreams: ReadonlyMap<string, Mounted>, log: Logger) {
+  constructor(
+    upstreams: ReadonlyMap<string, Mounted>,
+    { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  ) {
     this.#upstreams = upstreams;
     this.#log = log;
+    this.#clock = clock;
     this.#listings = new Map(
       [...upstreams].map(([upstream, { connection }]) => {
-        const listing = (kind: ItemKind) => new UpstreamListing(connection, kind, log.child({ upstream }));
+        const listing = (kind: ItemKind) =>
+          new UpstreamListing(connection, kind, { log: log.child({ upstream }), clock });
         return [
           upstream,
           {
@@ -79,7 +86,7 @@ export class JoinedItems implements UpstreamItems {
     // Those who are asked without a conversation declared nothing that could be asked of them.
     const read = (raw: unknown) =>
       conversation !== undefined && isRound(raw) ? readRound(raw) : readAnswer(method, raw);
-    return askOnce(connection, { method, params, conversation }, { ...options, caller }, read);
+    return askOnce(connection, { method, params, conversation }, { ...options, clock: this.#clock, caller }, read);
   }
 
   /** What this upstream lists of it may be something else. */

@@ -1,5 +1,6 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import * as z from 'zod';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../sha256.ts';
 
@@ -44,15 +45,17 @@ export class UpstreamList {
   /** Lists that were asked for, and which of them `items` is. */
   #asked = 0;
   #shown = 0;
-  /** Instants of `performance.now()`. */
+  readonly #clock: Clock;
+  /** Instants of the monotonic clock. */
   #goodUntil = Number.NEGATIVE_INFINITY;
   #changedAt = Number.NEGATIVE_INFINITY;
   /** Equal for equal lists. What is known of the things in a list is not found out again when it is read again. */
   #mark = '';
   #reading: Promise<unknown> | undefined;
 
-  constructor(listed: Listed) {
+  constructor(listed: Listed, clock: Clock) {
     this.#listed = listed;
+    this.#clock = clock;
     this.#page = z.looseObject({
       [listed.member]: z.array(z.looseObject({ [listed.key]: z.string().min(1) })),
       nextCursor: z.string().optional(),
@@ -63,12 +66,12 @@ export class UpstreamList {
 
   /** Whether the list is no older than its upstream and the limits say. */
   get isGood(): boolean {
-    return performance.now() < this.#goodUntil;
+    return this.#clock.monotonicMs() < this.#goodUntil;
   }
 
   /** The upstream may have another list by now. */
   changed(): void {
-    this.#changedAt = performance.now();
+    this.#changedAt = this.#clock.monotonicMs();
     this.#goodUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -103,7 +106,7 @@ export class UpstreamList {
     limits: ListLimits,
   ): Promise<{ readonly items: readonly JsonObject[]; readonly isNews: boolean }> {
     const turn = (this.#asked += 1);
-    const asked = performance.now();
+    const asked = this.#clock.monotonicMs();
     const { items, ttlMs } = ask === undefined ? { items: [] } : await this.#readPages(ask, limits);
     const isNewest = turn > this.#shown;
     const mark = sha256(JSON.stringify(items));
@@ -114,7 +117,7 @@ export class UpstreamList {
     }
     if (isNewest) {
       this.#shown = turn;
-      const leastMs = Math.max(LEAST_MS, REST * (performance.now() - asked));
+      const leastMs = Math.max(LEAST_MS, REST * (this.#clock.monotonicMs() - asked));
       const goodForMs = Math.min(limits.maxListAgeSeconds * 1_000, Math.max(leastMs, ttlMs ?? Infinity));
       if (asked > this.#changedAt) this.#goodUntil = asked + goodForMs;
     }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { atMost } from './patience.ts';
@@ -24,14 +25,20 @@ export const LISTINGS = {
 export class UpstreamListing {
   readonly #connection: UpstreamConnection;
   readonly #log: Logger;
+  readonly #clock: Clock;
   readonly #list: UpstreamList;
   readonly #capability: Listed['capability'];
   #failedAt: number | undefined;
 
-  constructor(connection: UpstreamConnection, kind: keyof typeof LISTINGS, log: Logger) {
+  constructor(
+    connection: UpstreamConnection,
+    kind: keyof typeof LISTINGS,
+    { log, clock }: { readonly log: Logger; readonly clock: Clock },
+  ) {
     this.#connection = connection;
     this.#log = log;
-    this.#list = new UpstreamList(LISTINGS[kind]);
+    this.#clock = clock;
+    this.#list = new UpstreamList(LISTINGS[kind], clock);
     this.#capability = LISTINGS[kind].capability;
   }
 
@@ -52,7 +59,7 @@ export class UpstreamListing {
   async items(): Promise<readonly JsonObject[]> {
     if (!this.#hasJustFailed()) {
       const isWaitedFor = this.#failedAt === undefined;
-      await atMost(this.#ensureGood(), isWaitedFor ? this.#connection.patienceMs : 0);
+      await atMost(this.#ensureGood(), isWaitedFor ? this.#connection.patienceMs : 0, this.#clock);
     }
     return this.known;
   }
@@ -62,7 +69,7 @@ export class UpstreamListing {
     let isGood = this.#list.isGood;
     if (!isGood && !this.#hasJustFailed()) {
       const reading = this.#ensureGood().then(() => (isGood = true));
-      await atMost(reading, this.#connection.patienceMs);
+      await atMost(reading, this.#connection.patienceMs, this.#clock);
     }
     if (!isGood) {
       throw new CountersignError(
@@ -73,7 +80,7 @@ export class UpstreamListing {
   }
 
   #hasJustFailed(): boolean {
-    return this.#failedAt !== undefined && performance.now() - this.#failedAt < RETRY_MS;
+    return this.#failedAt !== undefined && this.#clock.monotonicMs() - this.#failedAt < RETRY_MS;
   }
 
   #ensureGood(): Promise<void> {
@@ -86,7 +93,7 @@ export class UpstreamListing {
       this.#failedAt = undefined;
     } catch (err) {
       if (this.#failedAt === undefined) this.#log.warn({ err }, `the upstream does not list its ${this.#capability}`);
-      this.#failedAt = performance.now();
+      this.#failedAt = this.#clock.monotonicMs();
       throw err;
     }
   }

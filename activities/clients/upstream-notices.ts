@@ -1,5 +1,7 @@
 import type { Client, SubscriptionFilter } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
+import type { Cancel, Clock } from '../../apps/shared/clock.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { REST } from './upstream-list.ts';
 
 /** What an upstream says of that it has changed. */
@@ -14,7 +16,6 @@ const NOTICES = {
 /** How long an upstream is left alone that does not say any more what changes, and one that does not want to. */
 const LISTEN_AGAIN_MS = 1_000;
 const REFUSED_MS = 30_000;
-const LISTEN_TIMEOUT_MS = 10_000;
 /** Changes that are announced within this time, in milliseconds, are carried out together. */
 const TOGETHER_MS = 50;
 
@@ -23,7 +24,8 @@ const TOGETHER_MS = 50;
  * revision says so on a stream that it was asked for: when that ends, another is asked for, and all counts as changed, because
  * nobody knows what was missed. Resolves when it is listened to.
  */
-export async function hearChanges(client: Client, onChanged: (what: Changed) => void, log: Logger): Promise<void> {
+export async function hearChanges(client: Client, hearing: Hearing): Promise<void> {
+  const { onChanged } = hearing;
   for (const [method, what] of Object.entries(NOTICES)) {
     client.setNotificationHandler(method as keyof typeof NOTICES, () => onChanged(what));
   }
@@ -34,25 +36,27 @@ export async function hearChanges(client: Client, onChanged: (what: Changed) => 
     ...(resources?.listChanged && { resourcesListChanged: true }),
   };
   if (client.getProtocolEra() !== 'modern' || Object.keys(filter).length === 0) return;
-  await listen(client, filter, { onChanged, log });
+  await listen(client, filter, hearing);
 }
 
-interface Hearing {
+/** What changes are heard with. */
+export interface Hearing extends Timing {
   readonly onChanged: (what: Changed) => void;
   readonly log: Logger;
 }
 
-async function listen(client: Client, filter: SubscriptionFilter, { onChanged, log }: Hearing): Promise<void> {
+async function listen(client: Client, filter: SubscriptionFilter, hearing: Hearing): Promise<void> {
+  const { onChanged, log, clock, limits } = hearing;
   const again = (pauseMs: number) => {
-    setTimeout(() => {
-      if (client.transport !== undefined) void listen(client, filter, { onChanged, log }).then(missed);
-    }, pauseMs).unref();
+    clock.once(pauseMs, () => {
+      if (client.transport !== undefined) void listen(client, filter, hearing).then(missed);
+    });
   };
   const missed = () => {
     for (const what of Object.values(NOTICES)) onChanged(what);
   };
   try {
-    const { closed } = await client.listen(filter, { timeout: LISTEN_TIMEOUT_MS });
+    const { closed } = await client.listen(filter, { timeout: limits.upstreamListenMs });
     void closed.then(() => again(LISTEN_AGAIN_MS));
   } catch (err) {
     log.debug({ err }, 'the upstream does not say what changes');
@@ -63,20 +67,22 @@ async function listen(client: Client, filter: SubscriptionFilter, { onChanged, l
 /** Changes of one kind that are announced one after another, carried out together, and never while others are. */
 export class GatheredChanges {
   readonly #carryOut: () => Promise<void>;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #cancel: Cancel | undefined;
   #isAnnounced = false;
   #isBusy = false;
   #isClosed = false;
   #restsUntil = 0;
 
   /** @param carryOut Never rejects. */
-  constructor(carryOut: () => Promise<void>) {
+  constructor(carryOut: () => Promise<void>, clock: Clock) {
     this.#carryOut = carryOut;
+    this.#clock = clock;
   }
 
   /** Told after a list was read, and how many milliseconds that took. */
   rest(tookMs: number): void {
-    this.#restsUntil = performance.now() + REST * tookMs;
+    this.#restsUntil = this.#clock.monotonicMs() + REST * tookMs;
   }
 
   /** Has what is announced carried out before long: after the rest, and after what is being carried out. */
@@ -87,18 +93,18 @@ export class GatheredChanges {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
   }
 
   /** The first change sets the time: waiting for quiet would let an upstream that never is quiet hide its changes. */
   #wake(): void {
     if (this.#isBusy || this.#isClosed || !this.#isAnnounced) return;
-    const pauseMs = Math.max(TOGETHER_MS, this.#restsUntil - performance.now());
-    this.#timer ??= setTimeout(() => void this.#start(), pauseMs).unref();
+    const pauseMs = Math.max(TOGETHER_MS, this.#restsUntil - this.#clock.monotonicMs());
+    this.#cancel ??= this.#clock.once(pauseMs, () => void this.#start());
   }
 
   async #start(): Promise<void> {
-    this.#timer = undefined;
+    this.#cancel = undefined;
     this.#isAnnounced = false;
     this.#isBusy = true;
     await this.#carryOut();

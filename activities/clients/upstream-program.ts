@@ -45,7 +45,7 @@ export function createProgramTransport(program: UpstreamProgram, watched: Watche
   errors.on('data', (chunk: Buffer) => {
     log.debug({ stderr: chunk.subarray(0, MAX_LOGGED_CHARS).toString('utf8') }, 'upstream wrote to its error output');
   });
-  keepPace(errors, watched.reading.pace);
+  keepPace(errors, watched.reading);
   return transport;
 }
 
@@ -74,7 +74,7 @@ function paced(parameters: StdioServerParameters, watched: Watched): StdioClient
       watched.start.started();
       child.stderr?.on('data', (chunk: Buffer) => watched.start.wrote(chunk));
       child.once('exit', (code, signal) => watched.start.ended(code, signal));
-      const letGo = keepPace(child.stdout, reading.pace);
+      const letGo = keepPace(child.stdout, reading);
       // What is left in the pipe of a program that has ended would keep its end from being noticed.
       child.once('exit', letGo);
     },

@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { Readable } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { MessageShape, tooLarge, type MessageLimits, type UnreadableMessage } from './message-shape.ts';
 import type { ReadingPace } from './reading-pace.ts';
 
@@ -14,6 +14,7 @@ const LONGEST_END = 4;
 /** What an upstream's answers are read with. */
 export interface Reading extends MessageLimits {
   readonly pace: ReadingPace;
+  readonly clock: Clock;
   /** Called when a message is not read. */
   readonly onUnreadable: (why: UnreadableMessage) => void;
 }
@@ -121,7 +122,7 @@ async function* events(chunks: readonly Buffer[], body: Readable, reading: Readi
     parser.feed(decoder.write(chunk));
     if (arrived.length > 0) yield Buffer.from(arrived.splice(0).join(''));
     const pauseMs = reading.pace.pauseAfter(chunk);
-    if (pauseMs > 0) await pause(pauseMs, undefined, { ref: false });
+    if (pauseMs > 0) await reading.clock.after(pauseMs);
   }
 }
 

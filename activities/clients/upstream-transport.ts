@@ -2,6 +2,7 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import type { Logger } from 'pino';
 import { Agent, request, type Dispatcher } from 'undici';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { UnreadableMessage } from './message-shape.ts';
 import { ReadingPace } from './reading-pace.ts';
 import type { Credentials, HttpUpstream } from './upstream-credentials.ts';
@@ -32,18 +33,18 @@ type UpstreamAddress = UpstreamProgram | HttpUpstream;
 export function createTransport(
   server: UpstreamServer,
   credentials: Credentials,
-  { log, program }: { log: Logger; program: ProgramStart },
+  { log, program, clock }: { log: Logger; program: ProgramStart; clock: Clock },
 ): Transport {
   const { maxMessageBytes, maxMessageMembers, maxMessagesPerSecond } = server.limits;
-  const pace = new ReadingPace(maxMessagesPerSecond, () =>
+  const onTooFast = () =>
     log.warn(
       { maxMessagesPerSecond },
       'the upstream sends more messages than limits.maxMessagesPerSecond; it has to wait',
-    ),
-  );
+    );
+  const pace = new ReadingPace(maxMessagesPerSecond, onTooFast, clock);
   const onUnreadable = ({ message: why }: UnreadableMessage) =>
     log.warn({ why }, 'the upstream sent a message that cannot be read; the call that it may have been about fails');
-  const reading: Reading = { maxMessageBytes, maxMessageMembers, pace, onUnreadable };
+  const reading: Reading = { maxMessageBytes, maxMessageMembers, pace, clock, onUnreadable };
   if (!('url' in server)) return createProgramTransport(server, { reading, start: program }, log);
   const asides = new Asides();
   return new StreamableHTTPClientTransport(new URL(server.url), {

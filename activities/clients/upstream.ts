@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { ResultCheck, UpstreamItems, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
@@ -10,9 +11,6 @@ import { UpstreamConnection } from './upstream-connection.ts';
 import { JoinedItems } from './upstream-items.ts';
 import type { Changed } from './upstream-notices.ts';
 import type { UpstreamServer } from './upstream-transport.ts';
-
-/** How long a call waits for the list of tools of the upstream it names. */
-const FIND_PATIENCE_MS = 15_000;
 
 /** An upstream as the configuration names it. */
 export type ConfiguredUpstream = UpstreamServer & {
@@ -46,24 +44,24 @@ export interface ToolKnowledge {
 export function createUpstreams(
   servers: Readonly<Record<string, ConfiguredUpstream>>,
   log: Logger,
-  { settings, fitsOutput }: ToolKnowledge,
+  { settings, fitsOutput, ...time }: ToolKnowledge & Timing,
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
   let offered: OfferedTools = { known: new Map(), refused: [] };
-  const mounted = mount(servers, log, (upstream, what) => {
+  const mounted = mount(servers, { log, ...time }, (upstream, what) => {
     if (what === 'tools') offered = sortOut(mounted, settings, log);
     else items.changed(upstream, what);
     for (const listener of listeners) listener(what);
   });
-  const items = new JoinedItems(mounted, log);
+  const items = new JoinedItems(mounted, { log, clock: time.clock });
   const connections = () => [...mounted.values()].map(({ connection }) => connection);
 
   return {
-    ...createCalls(mounted, { known: () => offered.known, fitsOutput, log }),
+    ...createCalls(mounted, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
     items,
 
     async tools() {
-      await Promise.all(connections().map((connection) => atMost(connection.ensureGoodTools(), connection.patienceMs)));
+      await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.patienceMs, time.clock)));
       return [...offered.known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
     },
 
@@ -72,7 +70,7 @@ export function createUpstreams(
       // A call of a tool that is known waits for no other upstream than its own.
       const owner = options?.live ? undefined : known && mounted.get(known.upstream);
       const candidates = owner ? [owner] : candidatesFor(name, mounted).map(([, candidate]) => candidate);
-      await Promise.all(candidates.map(({ connection }) => lookAt(connection, options?.live)));
+      await Promise.all(candidates.map(({ connection }) => lookAt(connection, time, options?.live)));
       return offered.known.get(name);
     },
 
@@ -97,13 +95,13 @@ export function createUpstreams(
 /** Nothing is connected, and `onChanged` is not called, before something is asked for. */
 function mount(
   servers: Readonly<Record<string, ConfiguredUpstream>>,
-  log: Logger,
+  { log, ...time }: Timing & { readonly log: Logger },
   onChanged: (upstream: string, what: Changed) => void,
 ): ReadonlyMap<string, Mounted> {
   return new Map(
     Object.entries(servers).map(([upstream, { prefix = upstream, ...server }]) => {
-      const onChange = (what: Changed) => onChanged(upstream, what);
-      const connection = new UpstreamConnection(server, log.child({ upstream }), onChange);
+      const own = { log: log.child({ upstream }), onChanged: (what: Changed) => onChanged(upstream, what) };
+      const connection = new UpstreamConnection(server, { ...own, ...time });
       return [upstream, { connection, start: startOf(prefix) }];
     }),
   );
@@ -113,11 +111,11 @@ function mount(
  * Has the upstream's list of tools read when it is too old; with `live`, in any case. Throws `ERR_UPSTREAM_UNAVAILABLE` or
  * `ERR_UPSTREAM_LIST_UNAVAILABLE` when that fails or takes too long.
  */
-async function lookAt(connection: UpstreamConnection, live = false): Promise<void> {
+async function lookAt(connection: UpstreamConnection, { clock, limits }: Timing, live = false): Promise<void> {
   if (live) return void (await connection.refresh());
   let isGood = false;
   const reading = connection.ensureGoodTools().then(() => (isGood = true));
-  await atMost(reading, FIND_PATIENCE_MS);
+  await atMost(reading, limits.upstreamWaitMs, clock);
   if (isGood) return;
   const isFirst = connection.tools === undefined;
   if (isFirst)

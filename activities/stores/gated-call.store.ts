@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { newTrace } from '../../apps/shared/log-scope.ts';
 import { canonicalJson } from '../../workflows/domain/canonical-json.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
-import { SUBMISSION_LEASE_MS } from '../../workflows/domain/gated-call/submission.ts';
 import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { requestRefOf, taskIdOf } from './handles.ts';
@@ -18,7 +18,7 @@ import { expire } from './step-context.ts';
 import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
-export interface GatedCallOptions {
+export interface GatedCallOptions extends Timing {
   readonly seals: Seals;
   readonly requestTtlMs: number;
   /** From the opening to the first look for a resolution of which no word came. */
@@ -66,9 +66,6 @@ export function createGatedCallStore(pool: Pool, options: GatedCallOptions): Gat
   };
 }
 
-/** A caller waits for this. Whoever is told to try again joins what was opened. */
-const OPEN_WITHIN_MS = 5_000;
-
 async function open(
   pool: Pool,
   options: GatedCallOptions,
@@ -107,9 +104,9 @@ async function open(
     submission_id: randomUUID(),
     idempotency_key: submission.idempotencyKey,
     submission_endpoint: submission.endpoint,
-    lease_ms: SUBMISSION_LEASE_MS,
+    lease_ms: options.limits.submissionLeaseMs,
   };
-  const row = await openOnce(pool, { parameters, redemption }, signal);
+  const row = await openOnce(pool, options, { parameters, redemption, signal });
   if (row === undefined) return { kind: 'unwanted' };
   const { outcome: kind, gated_call_id: gatedCallId, task_id: taskId } = row;
   if (kind === 'too_many' || kind === 'gone' || kind === 'unwanted' || kind === 'late') return { kind };
@@ -144,7 +141,7 @@ async function findOpen(
   if (row !== undefined) return { kind: 'joined' as const, gatedCallId: row.id, taskId: row.task_id };
   const text = JSON.stringify({ id: randomUUID(), ...identity, ...unreadOf(options, true, waitedMs) });
   const take = () => query<Omit<OpenedRow, 'outcome'>>(pool, 'take-unread', TAKE_UNREAD, [text]);
-  const [unread] = await persist(take, OPEN_WITHIN_MS);
+  const [unread] = await persist(take, options.limits.callOpeningMs, options.clock);
   return unread && { kind: 'unread' as const, gatedCallId: unread.gated_call_id, taskId: unread.task_id };
 }
 
@@ -169,18 +166,25 @@ function sealed(seals: Seals, gatedCallId: string, { binding, submission }: Open
  */
 async function openOnce(
   pool: Pool,
-  { parameters, redemption }: { parameters: { readonly id: string }; redemption: Redemption | undefined },
-  signal: AbortSignal | undefined,
+  { clock, limits }: Timing,
+  { parameters, redemption, signal }: OnceOpened,
 ): Promise<OpenedRow | undefined> {
   let wasLost = false;
-  return persist(async () => {
+  const attempt = async () => {
     const [mine] = wasLost ? await query<OpenedRow>(pool, 'find-opened', FIND_OPENED, [parameters.id]) : [];
     wasLost = true;
     if (mine !== undefined || signal?.aborted) return mine;
     const text = JSON.stringify(parameters);
     if (redemption === undefined) return queryOne<OpenedRow>(pool, 'open-gated-call', OPEN, [text]);
     return queryOne<OpenedRow>(pool, 'redeem-state', REDEEM, [redemption.nonce, redemption.expiresAt, text]);
-  }, OPEN_WITHIN_MS);
+  };
+  return persist(attempt, limits.callOpeningMs, clock);
+}
+
+interface OnceOpened {
+  readonly parameters: { readonly id: string };
+  readonly redemption: Redemption | undefined;
+  readonly signal: AbortSignal | undefined;
 }
 
 const OPEN = 'SELECT * FROM gateway.open_gated_call($1)';

@@ -14,8 +14,8 @@ export type LifecycleStore = ReturnType<typeof createLifecycleStore>;
 export function createLifecycleStore(pool: Pool, options: Omit<StepContext, 'pool'>) {
   const context = { pool, ...options };
   return {
-    load: async (gatedCallId: string) => named(await loadCall(pool, options.seals, gatedCallId)),
-    progress: async (gatedCallId: string) => named(await loadProgress(pool, gatedCallId)),
+    load: async (gatedCallId: string) => named(await loadCall(context, gatedCallId)),
+    progress: async (gatedCallId: string) => named(await loadProgress(context, gatedCallId)),
     isGone: (gatedCallId: string) => isGone(pool, gatedCallId),
     ...submissionSteps(context),
     ...resolutionSteps(context),

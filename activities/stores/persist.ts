@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../../apps/shared/clock.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 
@@ -10,16 +10,17 @@ const PAUSE_MAX_MS = 1_000;
  * what nobody else repeats with the same values, and only for statements that find what an earlier run of theirs has
  * committed: the answer may have been lost, not the commit.
  */
-export async function persist<T>(run: () => Promise<T>, withinMs: number): Promise<T> {
-  const end = performance.now() + withinMs;
+export async function persist<T>(run: () => Promise<T>, withinMs: number, clock: Clock): Promise<T> {
+  const end = clock.monotonicMs() + withinMs;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await run();
     } catch (error) {
       const isAway = error instanceof CountersignError && error.code === 'ERR_DATABASE_UNAVAILABLE';
-      const remainingMs = end - performance.now();
+      const remainingMs = end - clock.monotonicMs();
       if (!isAway || remainingMs <= 0) throw error;
-      await pause(pauseMs({ attempt, minMs: PAUSE_MIN_MS, maxMs: PAUSE_MAX_MS, remainingMs, random: Math.random() }));
+      const bounds = { minMs: PAUSE_MIN_MS, maxMs: PAUSE_MAX_MS, remainingMs };
+      await clock.after(pauseMs({ attempt, ...bounds, random: Math.random() }));
     }
   }
 }

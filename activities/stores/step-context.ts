@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { CallSeals, Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import { queryOne } from './query.ts';
@@ -10,6 +11,7 @@ export const WITHOUT_FLUSH = "set_config('synchronous_commit', 'off', true)";
 export interface StepContext {
   readonly pool: Pool;
   readonly seals: Seals;
+  readonly clock: Clock;
   /** How long an ended call is kept for `tasks/get`. */
   readonly retentionMs: number;
   /** How long after its grant an approval can be used that names a later end. Default: a day. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Clock } from '../../apps/shared/clock.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import type { CallBinding } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
@@ -38,7 +39,7 @@ export interface CallProgress {
   readonly remainingMs: number;
   /** Milliseconds since the call came into its state, by the database's clock. */
   readonly inStateMs: number;
-  /** When this was read, in milliseconds: by the database's clock since 1970, and by the clock that only goes forward here. */
+  /** When this was read, in milliseconds: by the database's clock since 1970, and by the monotonic clock of this process. */
   readonly readAt: { readonly databaseMs: number; readonly localMs: number };
 }
 
@@ -46,8 +47,8 @@ export interface CallProgress {
  * What the database's clock says, in milliseconds since 1970, reckoned from when the call was read. Never later than it is,
  * whatever this process waited for meanwhile.
  */
-export const databaseNow = ({ readAt }: Pick<CallProgress, 'readAt'>): number =>
-  readAt.databaseMs + (performance.now() - readAt.localMs);
+export const databaseNow = ({ readAt }: Pick<CallProgress, 'readAt'>, clock: Clock): number =>
+  readAt.databaseMs + (clock.monotonicMs() - readAt.localMs);
 
 /** A gated call with everything its next step needs. */
 export interface StoredCall extends CallProgress {
@@ -104,19 +105,27 @@ const LOAD = `
 
 const read = (pool: Pool, gatedCallId: string) => queryOne<CallRow>(pool, 'load-gated-call', LOAD, [gatedCallId]);
 
+interface Reading {
+  readonly pool: Pool;
+  readonly clock: Clock;
+}
+
 /** Reads how far a call has come. Throws when there is none with this id: callers hold ids of rows that exist. */
-export async function loadProgress(pool: Pool, gatedCallId: string): Promise<CallProgress> {
-  return progressOf(await read(pool, gatedCallId));
+export async function loadProgress({ pool, clock }: Reading, gatedCallId: string): Promise<CallProgress> {
+  return progressOf(await read(pool, gatedCallId), clock);
 }
 
 /** Reads a gated call and opens what is sealed. Throws `ERR_SEAL_BROKEN` when it was altered or its key is not there. */
-export async function loadCall(pool: Pool, seals: Seals, gatedCallId: string): Promise<StoredCall> {
+export async function loadCall(
+  { pool, clock, seals }: Reading & { readonly seals: Seals },
+  gatedCallId: string,
+): Promise<StoredCall> {
   const row = await read(pool, gatedCallId);
   const keys = { call: row.call_key, record: row.record_key };
   const opener = seals.forCall(row.id, keys);
   const { sealed_handle: handle, sealed_approval: approval, generation } = row;
   return {
-    ...progressOf(row),
+    ...progressOf(row, clock),
     keys,
     binding: bindingOf(row, { opener, seals }),
     handle: openJson<AccessRequestHandle>(handle, (sealed) =>
@@ -126,7 +135,7 @@ export async function loadCall(pool: Pool, seals: Seals, gatedCallId: string): P
   };
 }
 
-function progressOf(row: CallRow): CallProgress {
+function progressOf(row: CallRow, clock: Clock): CallProgress {
   const { invocation_id: invocationId, upstream_key: upstreamKey } = row;
   return {
     gatedCallId: row.id,
@@ -145,7 +154,7 @@ function progressOf(row: CallRow): CallProgress {
     upstreamTool: row.upstream_tool,
     remainingMs: row.remaining_ms,
     inStateMs: row.in_state_ms,
-    readAt: { databaseMs: row.read_at_ms, localMs: performance.now() },
+    readAt: { databaseMs: row.read_at_ms, localMs: clock.monotonicMs() },
   };
 }
 

@@ -3,10 +3,11 @@ import type { Logger } from 'pino';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
 import { traced } from '../shared/http/traced.ts';
+import type { Timing } from '../shared/limits.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
 import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';
 
-export interface ApprovalsHttp {
+export interface ApprovalsHttp extends Timing {
   /** ARAP, for enforcement points. */
   readonly accessRequests: Router;
   /** Signed decisions. */
@@ -26,7 +27,7 @@ export function createApprovalsApp(http: ApprovalsHttp): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.use(pageHeaders(http.url), traced);
-  app.use(healthRouter(http.problems));
+  app.use(healthRouter(http.problems, http));
   app.use('/access/v1', http.accessRequests);
   app.use(http.decisions);
   app.use(assetsRouter());

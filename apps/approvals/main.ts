@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createAccessTokenVerifier } from '../shared/auth/access-token.ts';
 import { createClientDemand } from '../shared/auth/client-demand.ts';
 import { createSignIn, type SignIn } from '../shared/auth/sign-in.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import { secretText } from '../shared/config/secret-text.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -12,6 +13,7 @@ import { given, runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { limitsOf, type Timing } from '../shared/limits.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { startOutbox, type OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequests } from './access-requests/create.ts';
@@ -53,12 +55,13 @@ const SECRETS = [
 export type ApprovalsSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
 export interface ApprovalsDeps {
+  readonly clock: Clock;
   readonly log: Logger;
   readonly databaseUrl: string;
   readonly temporalAddress: string;
 }
 
-interface Parts {
+interface Parts extends Timing {
   readonly store: AccessRequestStore;
   readonly castVote: CastVote;
   readonly people: DirectorySource;
@@ -76,17 +79,18 @@ interface Parts {
 export async function startApprovals(
   config: Config,
   secrets: ApprovalsSecrets,
-  { log, databaseUrl, temporalAddress }: ApprovalsDeps,
+  { clock, log, databaseUrl, temporalAddress }: ApprovalsDeps,
 ): Promise<Running> {
+  const time: Timing = { clock, limits: limitsOf(config) };
   const pool = createPool(databaseUrl, {
     applicationName: 'countersign approvals',
     role: ROLES.approvals,
     durable: config.mode === 'production',
-    log,
+    ...{ log, ...time },
   });
-  const rightsPool = createPool(databaseUrl, RIGHTS_POOL);
+  const rightsPool = createPool(databaseUrl, { ...RIGHTS_POOL, ...time });
   const pools = { sessions: pool, rights: rightsPool };
-  const signIn = createSignIn({ config, site: SITE, secrets, pools, log });
+  const signIn = createSignIn({ config, site: SITE, secrets, pools, log, ...time });
   const running: Running[] = [];
   const stop = async () => {
     for (const one of running.reverse()) await one.stop();
@@ -94,7 +98,7 @@ export async function startApprovals(
     await Promise.all([pool.end(), rightsPool.end()]);
   };
   try {
-    const parts = { ...createParts(pool, config, log), clients: await clientsOf(config, secrets) };
+    const parts = { ...createParts(pool, config, { log, ...time }), clients: await clientsOf(config, secrets) };
     const { store } = parts;
     const app = createApprovalsApp({
       ...(await createRouters(config, secrets, { ...parts, signIn })),
@@ -102,15 +106,17 @@ export async function startApprovals(
       url: config.urls.approvals,
       problems: () => databaseProblems(pool),
       log,
+      ...time,
     });
     const { urls, keyUrls } = config;
     const addresses = [urls.approvals, urls.accessRequests, keyUrls.approvals];
-    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, log));
+    const own = { log, ...time };
+    const server = await listen(app, openTo(config, { port: config.approvals.port, urls: addresses }, own));
     running.push({ name: 'http', stop: () => server.close() }, ...startSweeps(parts));
     const reconcileIntervalMs = config.approvals.reconcileIntervalSeconds * 1_000;
     const temporal = { ...config.temporal, address: temporalAddress };
-    const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config) });
-    const pace = startPace({ temporal, reconcileIntervalMs, store, consult, log });
+    const consult = createConsult({ ...parts, resolvers: await configuredResolvers(config, clock) });
+    const pace = startPace({ temporal, reconcileIntervalMs, store, consult, log, ...time });
     running.push(pace);
     running.push(await startMessages({ pool, databaseUrl, config, wake: pace.wake, ...parts }));
   } catch (error) {
@@ -122,15 +128,20 @@ export async function startApprovals(
 }
 
 /** What is due by the clock alone, and needs no engine. */
-const startSweeps = ({ store, log }: Pick<Parts, 'store' | 'log'>): Running[] => [
-  startExpiry({ store, log }),
-  startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), log }),
+const startSweeps = ({ store, clock, log }: Pick<Parts, 'store' | 'clock' | 'log'>): Running[] => [
+  startExpiry({ store, clock, log }),
+  startForgetting({ of: 'access requests', forget: (limit) => store.forgetEnded(limit), clock, log }),
 ];
 
 /** Throws `ERR_CONFIG_INVALID` where the directory makes nonsense of who may decide. */
-function createParts(pool: Parameters<typeof createAccessRequestStore>[0], config: Config, log: Logger) {
+function createParts(
+  pool: Parameters<typeof createAccessRequestStore>[0],
+  config: Config,
+  own: Timing & { readonly log: Logger },
+) {
+  const { log } = own;
   const store = createAccessRequestStore(pool);
-  const people = openDirectory(config.directory, log);
+  const people = openDirectory(config.directory, own);
   return {
     store,
     delegations: standIns(createDelegationStore(pool), { config, people }),
@@ -138,7 +149,7 @@ function createParts(pool: Parameters<typeof createAccessRequestStore>[0], confi
     castVote: createCastVote({ store, people, log }),
     people,
     termsOf: configuredTerms(config, people()),
-    log,
+    ...own,
   };
 }
 
@@ -150,7 +161,7 @@ const clientsOf = (config: Config, secrets: ApprovalsSecrets) =>
   });
 
 async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: Parts & { readonly signIn: SignIn }) {
-  const { store, castVote, people, delegations, brokenGlass, log } = parts;
+  const { store, castVote, people, delegations, brokenGlass, clock, limits, log } = parts;
   const { urls, identity } = config;
   const { rolesClaim } = identity;
   const { identityClaim } = config.gateway.coaz;
@@ -171,10 +182,11 @@ async function createRouters(config: Config, secrets: ApprovalsSecrets, parts: P
       withdraw: createWithdraw({ store, people, log }),
       brokenGlass,
       breakGlass: createBreakGlass({ settings: config.approvals.breakGlass, store: brokenGlass, people, log }),
+      clock,
       log,
       personOf: parts.signIn.personOf,
       verifyAccessToken: createAccessTokenVerifier({
-        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, log },
+        ...{ issuer: urls.issuer, audience: urls.approvals, rolesClaim, identityClaim, clock, limits, log },
         maxLifetimeSeconds: identity.maxTokenLifetimeSeconds,
         maxAgeSeconds: identity.tokenMaxAgeSeconds,
       }),
@@ -194,7 +206,7 @@ type MessageParts = Parts & {
 
 /** What leaves the service: to enforcement points, to people, and to the engine. */
 async function startMessages(parts: MessageParts): Promise<Running> {
-  const { pool, databaseUrl, config, store, clients, wake, log } = parts;
+  const { pool, databaseUrl, config, store, clients, wake, clock, limits, log } = parts;
   return startOutbox({
     pool,
     listenUrl: databaseUrl,
@@ -205,30 +217,30 @@ async function startMessages(parts: MessageParts): Promise<Running> {
         store,
         clients,
         statusEndpointOf: (id) => statusEndpoint(id, config.urls),
-        log,
+        ...{ clock, limits, log },
       }),
       notification: createNotificationSender({
         store,
-        receiver: await notified(config.approvals.notifications),
+        receiver: await notified(config.approvals.notifications, parts),
         inboxUrl: config.urls.approvals,
-        log,
+        ...{ clock, log },
       }),
       wake,
     },
     concurrency: MESSAGES_AT_ONCE,
-    log,
+    ...{ clock, limits, log },
   });
 }
 
-async function notified(settings: Config['approvals']['notifications']) {
+async function notified(settings: Config['approvals']['notifications'], time: Timing) {
   if (settings === undefined) return undefined;
   const { url, networks } = settings;
   const secret = await secretText(settings.secret, 'approvals.notifications.secret');
-  return { url, post: createSignedPost({ secret, networks }) };
+  return { url, post: createSignedPost({ secret, networks }, time) };
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('approvals', SECRETS, ({ config, secrets, ...deps }) => {
+  await runDeployable('approvals', SECRETS, systemClock, ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
     return startApprovals(config, secrets, { ...deps, temporalAddress });
   });

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../shared/config/config.ts';
 import { stopAll, type Running } from '../shared/lifecycle.ts';
+import type { Timing } from '../shared/limits.ts';
 import { startReconciler } from '../shared/maintenance/reconciler.ts';
 import type { OutboxHandler } from '../shared/outbox.ts';
 import { createAccessRequestWorkflows, type AccessRequestSteps } from '../shared/temporal/access-request-workflows.ts';
@@ -9,12 +10,10 @@ import { startPatientWorker } from '../shared/temporal/patient-worker.ts';
 import type { Consult } from './resolvers/consult.ts';
 import type { AccessRequestStore } from './stores/access-request.store.ts';
 
-/** A step is one statement, or one question to a resolver; what of it is lost is done again. */
-const GRACE_MS = 1_000;
 /** Nothing is next for longer than the engine's timers are meant for: look now and then. */
 const MAX_WAIT_MS = 30 * 86_400_000;
 
-export interface PaceOptions {
+export interface PaceOptions extends Timing {
   readonly temporal: Config['temporal'] & { address: string };
   readonly store: Pick<AccessRequestStore, 'advance' | 'paced'>;
   /** Asks the resolver of the stage that is open. */
@@ -55,17 +54,19 @@ export function startPace({
   consult,
   reconcileIntervalMs,
   log,
+  clock,
+  limits,
 }: PaceOptions): Running & { readonly wake: OutboxHandler } {
   const engine = createTemporalClient(temporal);
   const taskQueue = temporal.approvalsTaskQueue;
-  const workflows = createAccessRequestWorkflows(engine.client, taskQueue);
+  const workflows = createAccessRequestWorkflows(engine.client, { taskQueue, clock, limits });
   const activities = createSteps({ store, consult });
   const worker = startPatientWorker({
-    ...{ client: engine.client, temporal, taskQueue, activities, log },
-    graceMs: GRACE_MS,
+    ...{ client: engine.client, temporal, taskQueue, activities, clock, limits, log },
+    graceMs: limits.stepCloseMs,
   });
   const reconciler = startReconciler({
-    ...{ of: 'open access requests', open: store.paced, workflows, log },
+    ...{ of: 'open access requests', open: store.paced, workflows, clock, log },
     restart: ({ id }) => workflows.restart(id).then(() => true),
     // What is done in time is no work of a workflow that is stuck; so few are asked after, however many wait.
     rouse: async ({ id, isLate }) => isLate && (await workflows.rouse(id)),

@@ -11,6 +11,7 @@ import { signInPath } from '../shared/auth/sign-in-path.ts';
 import { challenge, demandScopes } from '../shared/http/bearer.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
+import type { Timing } from '../shared/limits.ts';
 import { inLogScope } from '../shared/log-scope.ts';
 import { Refusal } from '../shared/http/refusal.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
@@ -35,7 +36,7 @@ export type Visitor =
   | ({ readonly kind: 'stranger' } & Person)
   | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' | 'insufficient_scope' };
 
-export interface AuditHttp extends RecordSource {
+export interface AuditHttp extends RecordSource, Timing {
   readonly identify: (request: Request) => Promise<Visitor>;
   /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
   readonly signIn: readonly RequestHandler[];
@@ -56,7 +57,7 @@ export function createAuditApp(http: AuditHttp): Express {
   const reply = createReply(personOf);
   app.disable('x-powered-by');
   app.use(...pageHeaders(http.url));
-  app.use(healthRouter(http.problems));
+  app.use(healthRouter(http.problems, http));
   app.use(http.assets);
   for (const handler of http.signIn) app.use(handler);
   app.use(auditorsOnly(http, reply));

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createRecordSeals } from '../../activities/stores/seals.ts';
 import { createSignIn } from '../shared/auth/sign-in.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -11,6 +12,7 @@ import { openDirectory } from '../shared/directory/source.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { limitsOf, type Timing } from '../shared/limits.ts';
 import { auditAssets } from './assets.ts';
 import { createAuditApp } from './http.ts';
 import { createIdentify } from './identify.ts';
@@ -23,6 +25,7 @@ const COOKIE = 'countersign_audit';
 const AUDIT_SECRETS = ['sessionSecret', 'oidcClientSecret', 'recordSealingKeys', 'digestKey'] as const;
 
 export interface AuditDeps {
+  readonly clock: Clock;
   readonly log: Logger;
   readonly databaseUrl: string;
 }
@@ -34,20 +37,25 @@ export interface AuditDeps {
 export async function startAudit(
   config: Config,
   secrets: Pick<Secrets, (typeof AUDIT_SECRETS)[number]>,
-  { log, databaseUrl }: AuditDeps,
+  { clock, log, databaseUrl }: AuditDeps,
 ): Promise<Running> {
+  const time: Timing = { clock, limits: limitsOf(config) };
+  const { limits } = time;
   const url = config.urls.audit;
   const seals = createRecordSeals(secrets);
-  const people = openDirectory(config.directory, log);
-  const records = createReadOnlyPool(databaseUrl);
-  const pools = { sessions: createPool(databaseUrl, SESSION_POOL), rights: createPool(databaseUrl, RIGHTS_POOL) };
+  const people = openDirectory(config.directory, { log, clock });
+  const records = createReadOnlyPool(databaseUrl, limits);
+  const pools = {
+    sessions: createPool(databaseUrl, { ...SESSION_POOL, limits }),
+    rights: createPool(databaseUrl, { ...RIGHTS_POOL, limits }),
+  };
   const site = { name: 'audit', cookieName: COOKIE } as const;
-  const signIn = createSignIn({ config, site, secrets, pools, log });
+  const signIn = createSignIn({ config, site, secrets, pools, log, ...time });
   const release = async () => {
     signIn.close();
     await Promise.all([records.end(), pools.sessions.end(), pools.rights.end()]);
   };
-  const verifier = createTokenVerifier(config, url, log, config.identity.tokenMaxAgeSeconds);
+  const verifier = createTokenVerifier(config, url, { log, ...time }, config.identity.tokenMaxAgeSeconds);
   const app = createAuditApp({
     records: createOutcomeRecords(records, seals),
     seals,
@@ -58,9 +66,10 @@ export async function startAudit(
     scopes: config.audit.scopes,
     problems: () => databaseProblems(records),
     log,
+    ...time,
   });
   try {
-    const server = await listen(app, openTo(config, { port: config.audit.port, urls: [url] }, log));
+    const server = await listen(app, openTo(config, { port: config.audit.port, urls: [url] }, { log, ...time }));
     log.info({ url }, 'the audit application is listening');
     return { name: 'audit', stop: () => server.close().finally(release) };
   } catch (error) {
@@ -70,5 +79,7 @@ export async function startAudit(
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('audit', AUDIT_SECRETS, ({ config, secrets, ...deps }) => startAudit(config, secrets, deps));
+  await runDeployable('audit', AUDIT_SECRETS, systemClock, ({ config, secrets, ...deps }) =>
+    startAudit(config, secrets, deps),
+  );
 }

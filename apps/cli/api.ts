@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import { systemClock } from '../shared/clock.ts';
+import type { Limits } from '../shared/limits.ts';
 import { CliError } from './output.ts';
 
-const TIMEOUT_MS = 10_000;
 const problemSchema = z.looseObject({ title: z.string().optional(), detail: z.string().optional() });
 
 /** Speaks JSON to one of the services as one person. */
@@ -11,25 +12,28 @@ export interface Api {
 }
 
 /** What answers in another form than expected, refuses, or does not answer becomes one line that says so. */
-export function createApi(base: string, token: string): Api {
+export function createApi(base: string, token: string, limits: Limits): Api {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
   return {
-    get: (path, schema) => ask(new URL(base + path), { headers }, schema),
+    get: (path, schema) => ask(new URL(base + path), { headers }, { schema, limits }),
     post: (path, body, schema) =>
       ask(
         new URL(base + path),
         { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) },
-        schema,
+        { schema, limits },
       ),
   };
 }
 
-async function ask<T>(url: URL, init: RequestInit, schema: z.ZodType<T>): Promise<T> {
-  const response = await fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
-    (cause: unknown) => {
-      throw new CliError(`nothing answers at ${url.origin}; start everything with \`npm start\``, { cause });
-    },
-  );
+async function ask<T>(
+  url: URL,
+  init: RequestInit,
+  { schema, limits }: { schema: z.ZodType<T>; limits: Limits },
+): Promise<T> {
+  const signal = systemClock.signalAfter(limits.commandMs);
+  const response = await fetch(url, { ...init, redirect: 'manual', signal }).catch((cause: unknown) => {
+    throw new CliError(`nothing answers at ${url.origin}; start everything with \`npm start\``, { cause });
+  });
   const text = await response.text();
   const body = parse(text);
   if (!response.ok) throw new CliError(refusal(url, response.status, body));

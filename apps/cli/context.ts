@@ -19,7 +19,7 @@ export function readConfig(io: Io, command: Command): LoadedConfig {
 
 /** The stack that runs on the configured state folder. Throws when there is none. */
 export async function requireStack(config: Config): Promise<Stack> {
-  const stack = await findStack(config.stateDir);
+  const stack = await findStack(config);
   if (stack) return stack;
   throw new CliError(`nothing is running on the state folder ${config.stateDir}; start it with \`npm start\``);
 }

@@ -1,3 +1,4 @@
+import { systemClock } from '../shared/clock.ts';
 import { startFailure } from '../shared/start-failure.ts';
 import { processIo } from './io.ts';
 import { EXIT } from './output.ts';
@@ -13,4 +14,4 @@ try {
   process.stderr.write(`countersign: ${startFailure(error)}\n`);
   process.exitCode = EXIT.failed;
 }
-setTimeout(() => process.exit(), LINGER_MS).unref();
+systemClock.once(LINGER_MS, () => process.exit());

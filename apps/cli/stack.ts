@@ -1,9 +1,10 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { systemClock } from '../shared/clock.ts';
+import type { Config } from '../shared/config/config.ts';
+import { limitsOf } from '../shared/limits.ts';
 import { isAlive } from '../shared/embedded/process-tools.ts';
-
-const HEALTH_MS = 2_000;
 
 const stackSchema = z.object({
   /** The process that runs everything. */
@@ -39,11 +40,14 @@ export function removeStack(stateDir: string, pid: number): void {
   if (readStack(stateDir)?.pid === pid) rmSync(fileOf(stateDir), { force: true });
 }
 
+/** What of the configuration says where a stack runs, and how fast its machine is. */
+export type StackPlace = Pick<Config, 'stateDir' | 'timeLimitFactor'>;
+
 /** The stack that runs on the state folder. A file left by a killed one is told by its pid and by silence. */
-export async function findStack(stateDir: string): Promise<Stack | undefined> {
-  const stack = readStack(stateDir);
+export async function findStack(place: StackPlace): Promise<Stack | undefined> {
+  const stack = readStack(place.stateDir);
   if (!stack || !isAlive(stack.pid)) return undefined;
-  return (await isHealthy(stack.urls.gateway)) ? stack : undefined;
+  return (await isHealthy(stack.urls.gateway, place)) ? stack : undefined;
 }
 
 function readStack(stateDir: string): Stack | undefined {
@@ -55,9 +59,10 @@ function readStack(stateDir: string): Stack | undefined {
 }
 
 /** Whether something answers at this address as our parts do. */
-export async function isHealthy(url: string): Promise<boolean> {
+export async function isHealthy(url: string, place: Pick<StackPlace, 'timeLimitFactor'>): Promise<boolean> {
+  const signal = systemClock.signalAfter(limitsOf(place).stackProbeMs);
   try {
-    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(HEALTH_MS), redirect: 'manual' });
+    const response = await fetch(`${url}/healthz`, { signal, redirect: 'manual' });
     await response.body?.cancel();
     return response.ok;
   } catch {

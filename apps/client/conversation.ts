@@ -1,3 +1,4 @@
+import { systemClock, type Clock } from '../shared/clock.ts';
 import { LatencyMeter, type Latency } from './latency.ts';
 import { PREPROCESSOR_META } from './names.ts';
 import type { ListedTool } from './tool.ts';
@@ -40,6 +41,8 @@ export interface ConversationOptions<Tool extends ListedTool> {
   readonly argumentsFor: (tool: Tool, prompt: string) => Record<string, unknown>;
   /** Limit on one preprocessor. Default: 2 seconds. */
   readonly timeoutMs?: number;
+  /** For tests. Default: the time of this machine. */
+  readonly clock?: Clock;
 }
 
 export const isPreprocessor = ({ preprocessor, _meta }: ListedTool): boolean =>
@@ -83,17 +86,18 @@ export class Conversation<Tool extends ListedTool> {
   }
 
   async #run(tool: Tool, prompt: string): Promise<PreprocessorOutput | undefined> {
-    const began = performance.now();
+    const { clock = systemClock } = this.#options;
+    const began = clock.monotonicMs();
     const content = await this.#contentOf(tool, prompt).catch(() => undefined);
     const meter = this.#meters.get(tool.name) ?? new LatencyMeter();
     this.#meters.set(tool.name, meter);
-    meter.note(performance.now() - began, content === undefined);
+    meter.note(clock.monotonicMs() - began, content === undefined);
     return content && { tool: tool.name, content };
   }
 
   async #contentOf(tool: Tool, prompt: string): Promise<readonly unknown[] | undefined> {
-    const { argumentsFor, timeoutMs = TIMEOUT_MS } = this.#options;
-    const signal = AbortSignal.timeout(timeoutMs);
+    const { argumentsFor, timeoutMs = TIMEOUT_MS, clock = systemClock } = this.#options;
+    const signal = clock.signalAfter(timeoutMs);
     const call = this.#server.callTool({ name: tool.name, arguments: argumentsFor(tool, prompt) }, signal);
     // A client that does not heed the signal must not hold the prompt up either.
     const late = new Promise<never>((_, reject) =>

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Redemption } from '../../workflows/domain/ports.ts';
 import { ownerKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { sha256 } from '../shared/sha256.ts';
 
@@ -56,7 +57,7 @@ const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(
  * `owner`, as with a gated call.
  * @see SEP-2322, server requirements (MRTR-006 to MRTR-012)
  */
-export function createHandles(sealingKeys: Secrets['sealingKeys'], owner?: TaskOwner): Handles {
+export function createHandles(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner): Handles {
   /** Short, also for a long name of the caller: a task id goes into a header. */
   const subjectOf = (caller: Principal) => sha256(ownerKey(caller, owner));
   const keys = new Map(sealingKeys.map(({ kid, k }) => [kid, derivedFrom(k)]));
@@ -73,12 +74,12 @@ export function createHandles(sealingKeys: Secrets['sealingKeys'], owner?: TaskO
         .setSubject(subjectOf(caller))
         .setAudience(about)
         .setJti(randomUUID())
-        .setExpirationTime(Math.floor(Date.now() / 1_000) + lifetimeSeconds)
+        .setExpirationTime(Math.floor(clock.now() / 1_000) + lifetimeSeconds)
         .encrypt(secret);
     },
 
     async open(handle, { caller, about }) {
-      const { data: claimed } = claims.safeParse(await decrypt(handle, keys));
+      const { data: claimed } = claims.safeParse(await decrypt(handle, keys, clock));
       if (claimed === undefined || claimed.sub !== subjectOf(caller) || claimed.aud !== about) return undefined;
       return { ...claimed.of, nonce: claimed.jti, expiresAt: new Date(claimed.exp * 1_000).toISOString() };
     },
@@ -89,14 +90,19 @@ const derivedFrom = (k: string) =>
   new Uint8Array(hkdfSync('sha256', Buffer.from(k, 'base64url'), '', 'countersign handle', 32));
 
 /** `undefined` when it cannot be opened, for whatever reason: who sent it is told no more. */
-async function decrypt(handle: string, keys: ReadonlyMap<string, Uint8Array>): Promise<JWTPayload | undefined> {
+async function decrypt(
+  handle: string,
+  keys: ReadonlyMap<string, Uint8Array>,
+  clock: Clock,
+): Promise<JWTPayload | undefined> {
   if (handle.length > MAX_LENGTH) return undefined;
   const keyOf = ({ kid = '' }: { kid?: string }) => {
     const key = keys.get(kid);
     if (key === undefined) throw new Error('its key is not known');
     return key;
   };
-  const options = { keyManagementAlgorithms: [SEALING.alg], contentEncryptionAlgorithms: [SEALING.enc] };
+  const sealedBy = { keyManagementAlgorithms: [SEALING.alg], contentEncryptionAlgorithms: [SEALING.enc] };
+  const options = { ...sealedBy, currentDate: new Date(clock.now()) };
   try {
     return (await jwtDecrypt(handle, keyOf, options)).payload;
   } catch {

@@ -12,6 +12,7 @@ import { bodyFaultOf, type BodyFault } from '../shared/http/body-fault.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { refuseUnfaithful } from '../shared/http/faithful-json.ts';
 import { hostsOf } from '../shared/http/known-hosts.ts';
+import type { Timing } from '../shared/limits.ts';
 import { authenticate, demandScopes } from './authentication.ts';
 import type { TokenVerifier } from './caller.ts';
 import type { Front } from './front.ts';
@@ -25,7 +26,7 @@ const MCP_PATH = '/mcp';
 const CARD_PATH = '/signature';
 const MAX_CALLBACK_BYTES = 64 * 1024;
 
-export interface GatewayHttp {
+export interface GatewayHttp extends Timing {
   readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools' | 'identity'>;
   readonly front: Front;
   readonly readDocument: ReadDocument;
@@ -44,12 +45,14 @@ export function createGatewayApp({
   verifier,
   receiveCallback,
   problems = async () => [],
+  clock,
+  limits,
   log,
 }: GatewayHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders());
-  app.use(healthRouter(problems));
+  app.use(healthRouter(problems, { clock, limits }));
   // Refused before anything else is looked at: a page of another site, made to look like this host by its name service, names that site.
   const hosts = [...hostsOf(config.host, [config.urls.gateway])];
   app.use(hostHeaderValidation(hosts), originValidation(hosts));

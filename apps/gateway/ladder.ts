@@ -68,14 +68,14 @@ async function waitForEnd(
   if (place === undefined) return opened;
   const over = new AbortController();
   const end = () => over.abort();
-  const timer = setTimeout(end, deps.settings.waitMs);
+  const letGo = deps.clock.once(deps.settings.waitMs, end);
   onAbort(signal, end);
   onAbort(place.closing, end);
   let last = opened;
   try {
     await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show: async (view) => void (last = view) });
   } finally {
-    clearTimeout(timer);
+    letGo();
     place.leave();
   }
   if (isTerminal(last.state) || signal.aborted) return last;

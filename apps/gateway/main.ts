@@ -15,6 +15,7 @@ import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
 import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -24,8 +25,10 @@ import { openTo } from '../shared/http/address-limit.ts';
 import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
+import { limitsOf } from '../shared/limits.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './callbacks.ts';
+import { callOptions } from './call-options.ts';
 import type { TokenVerifier } from './caller.ts';
 import { createGatewayApp } from './http.ts';
 import { createHandles } from './handles.ts';
@@ -51,6 +54,7 @@ type GatewaySecrets = Pick<Secrets, (typeof GATEWAY_SECRETS)[number]>;
 
 export interface GatewayDeps {
   readonly databaseUrl: string;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Connections shared with a worker of the same process. Default: the gateway's own, closed when it stops. */
   readonly upstreams?: UpstreamPool;
@@ -76,20 +80,27 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
   close(): Promise<void>;
 }
 
+type Own = Pick<GatewayDeps, 'log' | 'clock'>;
+
 /** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
-export const connectUpstreams = (config: Config, log: Logger): UpstreamPool =>
-  createUpstreams(config.mcpServers, log, { settings: config.tools, fitsOutput: createResultCheck() });
+export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamPool {
+  const limits = limitsOf(config);
+  const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
+  return createUpstreams(config.mcpServers, log, { ...known, clock, limits });
+}
 
 /** Whether each upstream of the configuration can be used, by connections of its own. */
-export const examineUpstreams = ({ mcpServers }: Config, log: Logger) => examineEach(mcpServers, log);
+export const examineUpstreams = (config: Config, { log, clock }: Own) =>
+  examineEach(config.mcpServers, log, { clock, limits: limitsOf(config) });
 
 /** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
 export function openSignature(
   config: Config,
-  { databaseUrl, log }: Pick<GatewayDeps, 'databaseUrl' | 'log'>,
+  { databaseUrl, ...own }: Own & Pick<GatewayDeps, 'databaseUrl'>,
 ): Operator & { close(): Promise<void> } {
-  const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2 });
-  const upstreams = connectUpstreams(config, log);
+  const limits = limitsOf(config);
+  const pool = createPool(databaseUrl, { applicationName: 'countersign signature', max: 2, limits });
+  const upstreams = connectUpstreams(config, own);
   return {
     ...createOperator({ config, pins: createPins(pool), upstreams }),
     async close() {
@@ -106,42 +117,39 @@ export function startGateway(config: Config, secrets: GatewaySecrets, deps: Gate
 
 /** The real parts behind the gateway. Nothing is contacted before it is needed. */
 export function connectGateway(config: Config, secrets: GatewaySecrets, deps: GatewayDeps): GatewayConnections {
-  const { log } = deps;
-  const { urls, gateway, authority } = config;
+  const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
+  const { urls, gateway, authority, obligations } = config;
+  const { pdpToken, accessRequestToken } = secrets;
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign gateway',
     role: ROLES.gateway,
     durable: config.mode === 'production',
-    log: deps.log,
+    ...own,
   });
   const seals = createSeals(secrets);
-  const upstreams = deps.upstreams ?? connectUpstreams(config, log);
+  const upstreams = deps.upstreams ?? connectUpstreams(config, deps);
   const retentionMs = gateway.resultRetentionSeconds * 1_000;
   return {
-    ...connectAuthority(
-      authority,
-      { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
-      { pool, seals, obligations: config.obligations, log },
-    ),
-    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config) }),
-    taskChanges: createTaskChanges(deps.databaseUrl, log),
+    ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
+    gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...own }),
+    taskChanges: createTaskChanges(deps.databaseUrl, own),
     signature: createSignature({
       pins: createPins(pool),
       pinning: config.signature.pinning,
       offered: () => offeredBy(upstreams),
       settings: config,
       listenUrl: deps.databaseUrl,
-      log,
+      ...own,
     }),
-    store: createLifecycleStore(pool, { seals, retentionMs }),
+    store: createLifecycleStore(pool, { seals, retentionMs, ...own }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
     upstreams,
-    requirements: createRequirementChecks(config.requirements, log),
-    requestForms: createRequestForms(log),
-    handles: createHandles(secrets.sealingKeys, gateway.taskOwner),
-    verifier: createTokenVerifier(config, urls.mcp, log),
+    requirements: createRequirementChecks(config.requirements, own),
+    requestForms: createRequestForms(own.log, own),
+    handles: createHandles(secrets.sealingKeys, own.clock, gateway.taskOwner),
+    verifier: createTokenVerifier(config, urls.mcp, own),
     problems: () => databaseProblems(pool),
-    log,
+    ...own,
     async close() {
       if (deps.upstreams === undefined) await upstreams.close();
       await pool.end();
@@ -149,22 +157,13 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
   };
 }
 
-const callOptions = ({ gateway, worker }: Config) => ({
-  requestTtlMs: gateway.requestTtlSeconds * 1_000,
-  firstLookMs: worker.resolutionPollMinSeconds * 1_000,
-  taskOwner: gateway.taskOwner,
-  maxOpenPerCaller: gateway.maxOpenPerCaller,
-  maxOpenPerSubject: gateway.maxOpenPerSubject ?? gateway.maxOpenPerCaller,
-  unreadMs: gateway.unreadOutcomeSeconds * 1_000,
-});
-
 /** Starts the gateway on these connections, and closes them when it stops or does not start. */
 export async function startGatewayOn(
   config: Config,
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   connections: GatewayConnections,
 ): Promise<Running> {
-  const { store, dueCalls, log } = connections;
+  const { store, dueCalls, clock, log } = connections;
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
@@ -176,7 +175,7 @@ export async function startGatewayOn(
         calls: { ...dueCalls, expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,
-        log,
+        ...{ clock, log },
       }),
     );
   } catch (error) {
@@ -191,8 +190,8 @@ export async function startGatewayOn(
  * What is wrong with the configured policy decision point, as `doctor` shows it, and when the access request service answers.
  * A PDP that cannot be used is a problem as well.
  */
-export function examineAuthority({ authority }: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, log: Logger) {
-  const examined = examine(authority, pdpToken, log);
+export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, own: Own) {
+  const examined = examine(config.authority, pdpToken, { ...own, limits: limitsOf(config) });
   return {
     pdp: (): Promise<readonly Problem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
     accessRequests: () => examined.accessRequestsClock(),
@@ -205,7 +204,7 @@ export async function serveGateway(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
-  const { upstreams, signature, verifier, log } = ports;
+  const { upstreams, signature, verifier, clock, limits, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools);
   const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, signature });
   const readDocument = createDocument(signature, redaction, config.gateway);
@@ -226,9 +225,9 @@ export async function serveGateway(
     verifier,
     problems: ports.problems,
     receiveCallback: receiveCallback({ gatedCalls, callbackSecret: secrets.callbackSecret, log }),
-    log,
+    ...{ clock, limits, log },
   });
-  const http = await listen(app, openTo(config, config.gateway, log));
+  const http = await listen(app, openTo(config, config.gateway, { clock, limits, log }));
   log.info({ url: config.urls.mcp }, 'the gateway is listening');
   return {
     name: 'gateway',
@@ -244,7 +243,7 @@ export async function serveGateway(
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('gateway', GATEWAY_SECRETS, ({ config, secrets, ...deps }) =>
+  await runDeployable('gateway', GATEWAY_SECRETS, systemClock, ({ config, secrets, ...deps }) =>
     startGateway(config, secrets, deps),
   );
 }

@@ -5,12 +5,14 @@ import type { CallBinding } from '../../workflows/domain/gated-call/call-binding
 import { newSubmission, type SubmissionSettings } from '../../workflows/domain/gated-call/new-submission.ts';
 import type { EnsureSubmitted, GatedCalls, Opened, Opening, ToSubmit } from '../../workflows/domain/ports.ts';
 import { subjectKey } from '../../workflows/domain/principal.ts';
+import type { Clock } from '../shared/clock.ts';
 import { randomText } from '../shared/random-text.ts';
 import type { RateLimit } from '../shared/http/rate-limit.ts';
 import { logScope } from '../shared/log-scope.ts';
 import type { ToolCall, ToolCallAnswer } from './tools/tool-call.ts';
 
 export interface TaskOpeningDeps {
+  readonly clock: Clock;
   readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'>;
   readonly ensureSubmitted: EnsureSubmitted;
   /** Of access requests, for each subject. */
@@ -37,7 +39,7 @@ export async function openTask(
   // Who has no task could not be asked within it.
   const takesInput = rung === 'task' && acceptsForm;
   const { trace } = logScope();
-  const waitedMs = performance.now() - cameAt;
+  const waitedMs = deps.clock.monotonicMs() - cameAt;
   const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...(redemption && { redemption }) };
   const opened = await openWithinLimit(deps, opening, signal);
   if (opened.kind === 'gone') return undefined;

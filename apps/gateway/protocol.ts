@@ -4,6 +4,7 @@ import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../wor
 import type { UpstreamItems, Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { UpstreamRelay } from '../../workflows/domain/relay-port.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
+import type { Timing } from '../shared/limits.ts';
 import { createArgumentCheck } from '../shared/schemas/schema-check.ts';
 import { createAuthorize } from './coaz/authorize.ts';
 import { createMethodGate } from './coaz/method-gate.ts';
@@ -23,10 +24,8 @@ import type { Signature } from './signature/signature.ts';
 import { completesTaskHeaders } from './wire/task-header.ts';
 
 /** What the MCP endpoint is served from. */
-export interface ProtocolPorts extends Pick<
-  EnforcementDeps,
-  'requirements' | 'requestForms' | 'requestCatalogs' | 'handles'
-> {
+export interface ProtocolPorts
+  extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestCatalogs' | 'handles'>, Timing {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
@@ -44,20 +43,20 @@ interface Made {
 /** The MCP endpoint behind its authentication. */
 export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const { gateway, urls } = config;
-  const { log } = ports;
+  const { clock, limits, log } = ports;
   const settings = {
     callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
     waitMs: gateway.waitSeconds * 1_000,
   };
   const places = createPlaces({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
-  const questions = createQuestions({ config, log });
+  const questions = createQuestions({ config, clock, limits, log });
   const authorize = createAuthorize({ pdp: ports.pdp, questions });
   const enforce = createEnforcement({
     ...ports,
     questions,
     places,
-    checkArguments: createArgumentCheck(),
+    checkArguments: createArgumentCheck(limits),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
   });

@@ -3,6 +3,7 @@ import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluatio
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
 import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { ApprovalVerdict, VerifyApproval } from './approval/verify-approval.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { shortVersion, type PolicyAnswer, type PolicyVersion, type Requestable } from './engine/policy-engine.ts';
@@ -36,6 +37,7 @@ export interface DecideWith {
   readonly requestCatalogsUrl: (template: string, evaluationId: string) => string | undefined;
   readonly denialTtlSeconds: number;
   readonly decisionLog?: Pick<DecisionLog, 'note'> | undefined;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -159,7 +161,7 @@ async function makeOffer(
   try {
     const { policies, request, requester } = asked;
     const denied = { request, requester, offer: answer, policyVersion: policies.id };
-    const denial = bindDenial(denied, deps.denialTtlSeconds);
+    const denial = bindDenial(denied, { ttlSeconds: deps.denialTtlSeconds, now: deps.clock.now() });
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
     const schemaPath = policies.requestSchemaPath(answer.template);
     const catalogsUrl = schemaPath && deps.requestCatalogsUrl(answer.template, denial.evaluationId);

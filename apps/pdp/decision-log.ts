@@ -3,6 +3,7 @@ import { destination, type Logger } from 'pino';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { PolicyAnswer } from './engine/policy-engine.ts';
 
 /** One decision. */
@@ -48,7 +49,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
 
 /** Throws `ERR_CONFIG_INVALID` if the file cannot be written at the start. */
-export function openDecisionLog(file: string, log: Logger): DecisionLog {
+export function openDecisionLog(file: string, { clock, log }: { clock: Clock; log: Logger }): DecisionLog {
   claim(file);
   // With `minLength` 0, the stream would never write again once `maxLength` is reached.
   const stream = destination({ dest: file, sync: false, mode: OWNER_ONLY, minLength: 1, maxLength: MAX_WAITING_BYTES });
@@ -70,7 +71,10 @@ export function openDecisionLog(file: string, log: Logger): DecisionLog {
     lost = 0;
   });
   return {
-    note: (policyVersion, decided) => void stream.write(`${JSON.stringify(lineOf(policyVersion, decided))}\n`),
+    note(policyVersion, decided) {
+      const line = lineOf(policyVersion, decided, new Date(clock.now()));
+      stream.write(`${JSON.stringify(line)}\n`);
+    },
     reopen: () => stream.reopen(),
     close: async () => {
       await new Promise<void>((resolve) => {
@@ -84,9 +88,9 @@ export function openDecisionLog(file: string, log: Logger): DecisionLog {
   };
 }
 
-function lineOf(policyVersion: string, { request, requester, answer, approvedFor }: Decided): DecisionLine {
+function lineOf(policyVersion: string, { request, requester, answer, approvedFor }: Decided, at: Date): DecisionLine {
   return {
-    time: new Date().toISOString(),
+    time: at.toISOString(),
     policy_version: policyVersion,
     requester,
     request: { ...request },

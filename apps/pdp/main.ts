@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/foreign-pdp.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -10,6 +11,7 @@ import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
+import { limitsOf, type Timing } from '../shared/limits.ts';
 import { createApprovalVerifier, createRevokedApprovals } from './approval/verify-approval.ts';
 import { createDecide } from './decide.ts';
 import { openDecisionLog } from './decision-log.ts';
@@ -38,19 +40,21 @@ const ENVELOPE_BYTES = 256 * 1024;
 /** Everything secret that this part may know: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
-/**
- * For the keys that sign approvals. They are cached as long as the access request service allows. An unknown key makes the PDP fetch
- * them anew, at most twice a minute (ARAP-DIS-09).
- */
-const KEYS = { timeoutDuration: 2_000, cacheMaxAge: 300_000 };
+/** As long as the access request service allows to cache its keys. */
+const KEYS_CACHED_MS = 300_000;
+
+/** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
+const approvalKeys = ({ approvals }: Config['keyUrls'], { approvalKeysMs }: Timing['limits']) =>
+  createRemoteJWKSet(new URL(approvals), { timeoutDuration: approvalKeysMs, cacheMaxAge: KEYS_CACHED_MS });
 
 /** An approval counts if the access request service has signed it and has not revoked it. */
-function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey) {
+function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey, time: Timing) {
   const issuer = urls.accessRequests;
-  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys });
+  const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys, ...time });
   return createApprovalVerifier({
     issuers: new Map([[issuer, keys]]),
     audience: urls.pdp,
+    clock: time.clock,
     revoked: pdp.checkRevocations ? revoked : () => Promise.resolve(new Set()),
   });
 }
@@ -63,44 +67,59 @@ export interface RunningPdp extends Running {
 
 type PdpSecrets = Pick<Secrets, (typeof SECRETS)[number]>;
 
-async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { parts: Parts; log: Logger }) {
+interface Serving extends Timing {
+  readonly parts: Parts;
+  readonly log: Logger;
+}
+
+async function createApp(config: Config, secrets: PdpSecrets, { parts, log, ...time }: Serving) {
+  const { clock } = time;
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
   const { engine, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
   const signed = { issuer: urls.pdp, audience: urls.accessRequests };
   const signBindingToken = await createBindingTokenSigner({ key, ...signed });
-  const remoteKeys = createRemoteJWKSet(new URL(config.keyUrls.approvals), KEYS);
-  const limits = createLimits(pdp);
+  const remoteKeys = approvalKeys(config.keyUrls, time.limits);
+  const reader = { issuer: urls.accessRequests, keys: remoteKeys, clock };
+  const rates = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
   const metadata = pdpMetadata(urls, { canSearch: engine.canSearch });
   const decide = createDecide({
-    verifyApproval: approvalVerifier(config, remoteKeys),
+    verifyApproval: approvalVerifier(config, remoteKeys, time),
     signBindingToken,
     evaluations,
     url: urls.pdp,
     accessRequests: urls.accessRequests,
     requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
     denialTtlSeconds: pdp.denialTtlSeconds,
+    clock,
     decisionLog,
     log,
   });
   return createPdpApp({
     engine,
     decide,
-    search: createSearch({ secret: key.d, charge: limits.charge }),
+    search: createSearch({ secret: key.d, charge: rates.charge }),
     problems: parts.problems,
-    metadata: pdp.signMetadata ? await withSignature(metadata, key) : metadata,
+    metadata: pdp.signMetadata ? await withSignature(metadata, key, clock) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
     requestCatalogs: catalogs,
-    recordedDenials: { evaluations, signBindingToken, reader: { issuer: urls.accessRequests, keys: remoteKeys } },
+    recordedDenials: { evaluations, signBindingToken, reader },
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
-    limits,
+    rates,
+    ...time,
     maxBatchEntries: pdp.maxBatchEntries,
     maxBodyBytes: config.gateway.maxBodyBytes + ENVELOPE_BYTES,
     log,
   });
+}
+
+export interface PdpDeps {
+  readonly databaseUrl: string;
+  readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /**
@@ -110,13 +129,15 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log }: { 
 export async function startPdp(
   config: Config,
   secrets: PdpSecrets,
-  { log, databaseUrl }: { log: Logger; databaseUrl: string },
+  { clock, log, databaseUrl }: PdpDeps,
 ): Promise<RunningPdp> {
-  const parts = await openParts(config, { log, databaseUrl });
+  const time: Timing = { clock, limits: limitsOf(config) };
+  const parts = await openParts(config, { log, databaseUrl, ...time });
   try {
-    const app = await createApp(config, secrets, { parts, log });
+    const app = await createApp(config, secrets, { parts, log, ...time });
     const addresses = [config.urls.pdp, config.keyUrls.pdp];
-    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, log));
+    const own = { log, ...time };
+    const server = await listen(app, openTo(config, { port: config.pdp.port, urls: addresses }, own));
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
@@ -132,29 +153,30 @@ export async function startPdp(
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
-async function openEngine({ pdp, directory, approvals }: Config, log: Logger): Promise<PolicyEngine> {
+async function openEngine({ pdp, directory, approvals }: Config, own: Timing & { log: Logger }): Promise<PolicyEngine> {
   const { policies: folder, engine } = pdp;
   const { catalogs } = approvals;
-  if (engine === undefined) return await openCedarEngine({ folder, directory, catalogs }, { log });
+  if (engine === undefined) return await openCedarEngine({ folder, directory, catalogs }, own);
   const { authzen } = engine;
-  log.info({ url: authzen.url }, 'another policy decision point decides');
-  return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, log) });
+  own.log.info({ url: authzen.url }, 'another policy decision point decides');
+  return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
 }
 
 /** What has to be closed again. */
-async function openParts(config: Config, { log, databaseUrl }: { log: Logger; databaseUrl: string }) {
+async function openParts(config: Config, { databaseUrl, ...own }: PdpDeps & Timing) {
+  const { clock, limits, log } = own;
   const { decisionLog: file } = config.pdp;
-  const decisionLog = file === undefined ? undefined : openDecisionLog(file, log);
-  const engine = await openEngine(config, log).catch(async (error: unknown) => {
+  const decisionLog = file === undefined ? undefined : openDecisionLog(file, { clock, log });
+  const engine = await openEngine(config, own).catch(async (error: unknown) => {
     await decisionLog?.close();
     throw error;
   });
   const durable = config.mode === 'production';
-  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', role: ROLES.pdp, durable });
+  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', role: ROLES.pdp, durable, limits });
   const evaluations = createEvaluationStore(pool);
   const keepMs = config.pdp.retentionSeconds * 1_000;
   const forget = (limit: number) => evaluations.forget(keepMs, limit);
-  const forgetting = startForgetting({ of: 'denials on record', forget, log });
+  const forgetting = startForgetting({ of: 'denials on record', forget, clock, log });
   const close = async () => {
     await forgetting.stop();
     await Promise.all([engine.close(), decisionLog?.close(), pool.end()]);
@@ -163,7 +185,7 @@ async function openParts(config: Config, { log, databaseUrl }: { log: Logger; da
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('pdp', SECRETS, async ({ config, secrets, ...deps }) => {
+  await runDeployable('pdp', SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
     const pdp = await startPdp(config, secrets, deps);
     // Only in a process of its own: elsewhere this signal means that the terminal was closed.
     process.on('SIGHUP', () => void pdp.reload());

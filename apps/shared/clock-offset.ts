@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+
 /** Clocks that lie further apart than this are worth a word to the operator. Milliseconds. */
 export const CLOCKS_APART_MS = 5_000;
 /** Clocks that lie further apart than this show that one of them is wrong: no call is claimed. Milliseconds. */
@@ -11,15 +13,15 @@ const LONGEST_ROUND_TRIP_MS = 1_000;
  * in it, when it took longer than a second, and when our own clock was set meanwhile. Rejects as `read` does.
  *
  * @param read Asks the other clock. Milliseconds since 1970.
- * @param now Our own clock.
+ * @param clock Our own clock.
  */
 export async function clockOffset(
   read: () => Promise<number | undefined>,
-  now: () => number = Date.now,
+  clock: Pick<Clock, 'now'>,
 ): Promise<number | undefined> {
-  const asked = now();
+  const asked = clock.now();
   const there = await read();
-  const tookMs = now() - asked;
+  const tookMs = clock.now() - asked;
   if (there === undefined || tookMs < 0 || tookMs > LONGEST_ROUND_TRIP_MS) return undefined;
   return Math.round(there - (asked + tookMs / 2));
 }

@@ -1,4 +1,5 @@
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { loadDevelopmentSecrets } from './config/development-secrets.ts';
 import { readEnvironment } from './config/env.ts';
@@ -8,6 +9,7 @@ import { secretsFromEnvironment } from './config/production-secrets.ts';
 import type { Secrets } from './config/secrets.ts';
 import { refuseUnfitDatabase, ROLES } from './database/pool.ts';
 import { runUntilSignal, type Running } from './lifecycle.ts';
+import { limitsOf } from './limits.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { startFailure } from './start-failure.ts';
 
@@ -16,6 +18,7 @@ export interface DeployableContext<Name extends keyof Secrets> {
   readonly config: Config;
   readonly secrets: Pick<Secrets, Name>;
   readonly databaseUrl: string;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -27,6 +30,7 @@ export interface DeployableContext<Name extends keyof Secrets> {
 export async function runDeployable<Name extends keyof Secrets>(
   name: keyof typeof ROLES,
   secretNames: readonly Name[],
+  clock: Clock,
   start: (context: DeployableContext<Name>) => Promise<Running>,
 ): Promise<void> {
   try {
@@ -35,7 +39,8 @@ export async function runDeployable<Name extends keyof Secrets>(
     const log = createLogger(name, { mode: config.mode, stateDir: config.stateDir, level: environment.logLevel });
     for (const note of notes) log.warn(formatProblem(note));
     const databaseUrl = given(environment.databaseUrl, 'DATABASE_URL');
-    await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production', role: ROLES[name] });
+    const limits = limitsOf(config);
+    await refuseUnfitDatabase(databaseUrl, { durable: config.mode === 'production', role: ROLES[name], limits });
     const running = await start({
       config,
       secrets:
@@ -43,9 +48,10 @@ export async function runDeployable<Name extends keyof Secrets>(
           ? secretsFromEnvironment(environment.variables, secretNames)
           : (await loadDevelopmentSecrets(config.stateDir)).secrets,
       databaseUrl,
+      clock,
       log,
     });
-    await runUntilSignal([running]);
+    await runUntilSignal([running], { clock, limits });
     process.exit(0);
   } catch (error) {
     process.stderr.write(`${name}: ${startFailure(error)}\n`);

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { Clock } from './clock.ts';
 
 /** How old what is known of the file may be. */
 const LOOK_EVERY_MS = 1_000;
@@ -14,20 +15,21 @@ export interface FollowedFile<T> {
   readonly onChange: (value: T) => void;
   /** A broken edit: what was read before stays in force. Called once for each. */
   readonly onFault: (error: unknown) => void;
+  readonly clock: Clock;
 }
 
 /**
  * A file as it is now, to a second. A broken edit leaves the last good one in force. Throws `ERR_CONFIG_INVALID` when it cannot
  * be used at the start.
  */
-export function followFile<T>({ file, setting, parse, onChange, onFault }: FollowedFile<T>): () => T {
+export function followFile<T>({ file, setting, parse, onChange, onFault, clock }: FollowedFile<T>): () => T {
   const read = () => parse(readText(file, setting));
   let version = versionOf(file);
   let current = read();
-  let lookedAt = performance.now();
+  let lookedAt = clock.monotonicMs();
   return () => {
-    if (performance.now() - lookedAt < LOOK_EVERY_MS) return current;
-    lookedAt = performance.now();
+    if (clock.monotonicMs() - lookedAt < LOOK_EVERY_MS) return current;
+    lookedAt = clock.monotonicMs();
     const found = versionOf(file);
     if (found === version) return current;
     version = found;

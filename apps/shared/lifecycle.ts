@@ -1,15 +1,15 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Timing } from './limits.ts';
 
 /** A part that has started. `stop` finishes what is in flight, frees everything, and may be called once. */
 export interface Running {
   readonly name: string;
-  /** How long `stop` may take, in milliseconds, when it is longer than five seconds. */
+  /** How long `stop` may take, in milliseconds, when it is another time than `stopMs` of the limits. */
   readonly stopMs?: number;
   stop(): Promise<void>;
 }
 
-const STOP_MS = 5_000;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
@@ -29,10 +29,10 @@ export async function stopAll(parts: readonly Running[]): Promise<void> {
 }
 
 /**
- * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After 5 seconds, or
- * as long as the slowest part may take, or at a second signal, the process ends whatever is still going on.
+ * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After `stopMs` of the limits,
+ * or as long as the slowest part may take, or at a second signal, the process ends whatever is still going on.
  */
-export async function runUntilSignal(parts: readonly Running[]): Promise<NodeJS.Signals> {
+export async function runUntilSignal(parts: readonly Running[], { clock, limits }: Timing): Promise<NodeJS.Signals> {
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
     for (const name of SIGNALS) process.once(name, resolve);
   });
@@ -41,11 +41,11 @@ export async function runUntilSignal(parts: readonly Running[]): Promise<NodeJS.
     process.removeAllListeners(name);
     process.once(name, leave);
   }
-  const limitMs = Math.max(...parts.map(({ stopMs = STOP_MS }) => stopMs));
-  setTimeout(() => {
+  const limitMs = Math.max(...parts.map(({ stopMs = limits.stopMs }) => stopMs));
+  clock.once(limitMs, () => {
     process.stderr.write(`Not everything stopped within ${limitMs / 1_000} seconds; leaving.\n`);
     leave();
-  }, limitMs).unref();
+  });
   await stopAll(parts);
   return signal;
 }

@@ -4,9 +4,8 @@ import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
 import { ownMember } from '../../workflows/domain/own-member.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
+import type { Timing } from './limits.ts';
 
-/** How long a row stays with the process that took it. A handler must end well within it, or another one starts too. */
-const LEASE_MS = 60_000;
 const POLL_MS = 1_000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
@@ -17,7 +16,7 @@ const STUCK_PAUSE_MS = 600_000;
 /** Does what one kind of row asks for. It may be called again after it succeeded, so it must be idempotent. */
 export type OutboxHandler = (subjectId: string) => Promise<void>;
 
-export interface OutboxOptions {
+export interface OutboxOptions extends Timing {
   readonly pool: Pool;
   /** Where to listen from: a direct connection, because a transaction pooler swallows notices. */
   readonly listenUrl: string;
@@ -52,21 +51,22 @@ interface Row {
  */
 export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const log = options.log.child({ outbox: options.schema });
+  const { listenUrl: url, channel, clock, limits } = options;
   const dispatcher = createDispatcher(options, log);
-  const listener = await listen({ url: options.listenUrl, channel: options.channel, log, onNotice: dispatcher.look });
-  const poll = setInterval(dispatcher.look, POLL_MS);
+  const listener = await listen({ url, channel, onNotice: dispatcher.look, clock, limits, log });
+  const stopPolling = clock.every(POLL_MS, dispatcher.look);
   dispatcher.look();
   return {
     name: `${options.schema} outbox`,
     async stop() {
-      clearInterval(poll);
+      stopPolling();
       await Promise.all([dispatcher.stop(), listener.stop()]);
     },
   };
 }
 
-function createDispatcher({ pool, schema, handlers, concurrency }: OutboxOptions, log: Logger) {
-  const rows = createRows(pool, schema);
+function createDispatcher({ pool, schema, handlers, concurrency, limits }: OutboxOptions, log: Logger) {
+  const rows = createRows(pool, schema, limits.outboxLeaseMs);
   const inHand = new Set<Promise<void>>();
   let stopped = false;
   let looking: Promise<void> | undefined;
@@ -140,7 +140,7 @@ const retryPause = (attempt: number) =>
     ? STUCK_PAUSE_MS
     : pauseMs({ attempt, minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, remainingMs: Infinity, random: Math.random() });
 
-function createRows(pool: Pool, schema: string) {
+function createRows(pool: Pool, schema: string, leaseMs: number) {
   const table = `${escapeIdentifier(schema)}.outbox`;
   // Materialized: as a part of the update it may be run again for each row, and each time it finds others.
   const take = `
@@ -148,7 +148,7 @@ function createRows(pool: Pool, schema: string) {
     due AS MATERIALIZED (
       SELECT id FROM ${table} WHERE available_at <= clock_timestamp() AND id <> ALL ($1::bigint[])
       ORDER BY urgency, available_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
-    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${LEASE_MS} * interval '1 ms'
+    UPDATE ${table} SET attempts = attempts + 1, available_at = clock_timestamp() + ${leaseMs} * interval '1 ms'
     FROM ${WITHOUT_FLUSH} WHERE id IN (SELECT id FROM due)
     RETURNING id::text, kind, subject_id, attempts`;
   /** Handled, and still to be deleted. */

@@ -27,11 +27,13 @@ import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
 import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
+import { systemClock, type Clock } from '../shared/clock.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { given, runDeployable } from '../shared/deployable.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
+import { limitsOf, type Limits } from '../shared/limits.ts';
 import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createEngineMemory, type EngineMemory } from '../shared/temporal/fence-mark.ts';
@@ -46,8 +48,6 @@ import { runWorker } from '../shared/temporal/worker.ts';
 
 /** As many as the engine takes at little cost: it writes together what comes together. */
 const OUTBOX_CONCURRENCY = 16;
-/** What a stop takes besides waiting for calls that are at their tool. */
-const REST_OF_STOP_MS = 5_000;
 
 /** The secrets that the worker holds. */
 export const WORKER_SECRETS = [
@@ -63,11 +63,13 @@ export interface WorkerDeps {
   readonly databaseUrl: string;
   readonly temporalAddress: string;
   readonly upstreams: Upstreams;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** What the worker reaches the world through. Whoever makes them closes them; the upstreams are not theirs to close. */
 export interface WorkerConnections extends WorkerDeps {
+  readonly limits: Limits;
   readonly pool: Pool;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
@@ -97,24 +99,26 @@ export function startWorker(config: Config, secrets: WorkerSecrets, deps: Worker
 
 /** The real parts behind the worker. Nothing is contacted before it is needed. */
 export function connectWorker(config: Config, secrets: WorkerSecrets, deps: WorkerDeps): WorkerConnections {
+  const own = { log: deps.log, clock: deps.clock, limits: limitsOf(config) };
   const pool = createPool(deps.databaseUrl, {
     applicationName: 'countersign worker',
     role: ROLES.worker,
     durable: config.mode === 'production',
-    log: deps.log,
+    ...own,
   });
   const seals = createSeals(secrets);
   const engine = createTemporalClient({ ...config.temporal, address: deps.temporalAddress });
   const authority = connectAuthority(
     config.authority,
     { pdpToken: secrets.pdpToken, accessRequestToken: secrets.accessRequestToken },
-    { pool, seals, obligations: config.obligations, log: deps.log },
+    { pool, seals, obligations: config.obligations, ...own },
   );
   return {
     ...deps,
+    limits: own.limits,
     pool,
     store: createLifecycleStore(pool, {
-      seals,
+      ...{ seals, clock: own.clock },
       retentionMs: config.gateway.resultRetentionSeconds * 1_000,
       approvalUseMs: config.worker.approvalUseSeconds * 1_000,
     }),
@@ -124,16 +128,17 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
     }),
     sealingKeyIds: secrets.sealingKeys.map(({ kid }) => kid),
-    requestForms: createRequestForms(deps.log),
+    requestForms: createRequestForms(own.log, own),
     ...authority,
     clocks: { database: () => readDatabaseClock(pool), accessRequests: authority.accessRequestsClock },
     acceptedTools: createAccepted(pool),
-    requirements: createRequirementChecks(config.requirements, deps.log),
+    requirements: createRequirementChecks(config.requirements, own),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,
       restMs: config.gateway.requestTtlSeconds * 1_000,
+      ...own,
     }),
-    engineMemory: createEngineMemory(engine.client),
+    engineMemory: createEngineMemory(engine.client, own),
     close: () =>
       stopAll([
         { name: 'database pool', stop: () => pool.end() },
@@ -144,13 +149,13 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
 
 /** Starts the worker on these connections, and closes them when it stops or does not start. */
 export async function startWorkerOn(config: Config, connections: WorkerConnections): Promise<Running> {
-  const { pool, store, accessRequests, workflows, log } = connections;
+  const { pool, store, accessRequests, workflows, clock, limits, log } = connections;
   const ensureSubmitted = createEnsureSubmitted(connections);
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     await reportMissingKeys(connections);
-    const clocks = startClocks({ clocks: connections.clocks, log });
-    const restores = startRestoreWatch({ fence: createFence(pool), engine: connections.engineMemory, log });
+    const clocks = startClocks({ clocks: connections.clocks, clock, log });
+    const restores = startRestoreWatch({ fence: createFence(pool), engine: connections.engineMemory, clock, log });
     parts.push(clocks, restores, ...startMaintenance(config, { ...connections, ensureSubmitted, restores }));
     const activities = createActivities({
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree, restores },
@@ -166,7 +171,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
     parts.push(
       await startOutbox({
         ...{ pool, listenUrl: connections.databaseUrl, schema: 'gateway', channel: 'gateway_outbox' },
-        ...{ handlers, concurrency: OUTBOX_CONCURRENCY, log },
+        ...{ handlers, concurrency: OUTBOX_CONCURRENCY, clock, limits, log },
       }),
     );
   } catch (error) {
@@ -175,7 +180,7 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
   }
   log.info('the worker is running');
   // A tool that answers after the process has gone leaves an unknown outcome.
-  return { name: 'worker', stopMs: executionTimeoutMs(config) + REST_OF_STOP_MS, stop: () => stopAll(parts) };
+  return { name: 'worker', stopMs: executionTimeoutMs(config) + limits.stopMs, stop: () => stopAll(parts) };
 }
 
 const executionTimeoutMs = ({ gateway }: Config) => gateway.executionTimeoutSeconds * 1_000;
@@ -185,22 +190,22 @@ function startMaintenance(
   { worker }: Config,
   parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted; restores: { report(id: string): Promise<void> } },
 ): Running[] {
-  const { pool, store, dueCalls, dueLooks, workflows, log } = parts;
+  const { pool, store, dueCalls, dueLooks, workflows, clock, log } = parts;
   return [
     startSweeper({
       calls: { ...dueCalls, expire: store.expire, end: store.end },
       intervalMs: worker.sweepIntervalMs,
       abandonAfterMs: worker.abandonAfterSeconds * 1_000,
-      log,
+      ...{ clock, log },
     }),
-    startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, log }),
+    startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, clock, log }),
     startCallReconciler({
       ...{
         workflows,
         calls: createOpenCalls(pool),
         progress: store.progress,
         report: (id) => parts.restores.report(id),
-        log,
+        ...{ clock, log },
       },
       intervalMs: worker.reconcileIntervalSeconds * 1_000,
     }),
@@ -232,10 +237,11 @@ function activitySettings(config: Config) {
 }
 
 if (isEntryScript(import.meta.url)) {
-  await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
+  await runDeployable('worker', WORKER_SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
     const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-    const known = { settings: config.tools, fitsOutput: createResultCheck() };
-    const upstreams = createUpstreams(config.mcpServers, deps.log, known);
+    const limits = limitsOf(config);
+    const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
+    const upstreams = createUpstreams(config.mcpServers, deps.log, { ...known, clock: deps.clock, limits });
     const worker = await startWorker(config, secrets, { ...deps, temporalAddress, upstreams });
     return { ...worker, stop: () => stopAll([{ name: 'upstreams', stop: () => upstreams.close() }, worker]) };
   });

@@ -15,6 +15,7 @@ import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../suppor
 import { ownCalls } from '../support/own-calls.ts';
 import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
 import { stepsIn, type World } from '../support/steps.ts';
+import { systemTime } from '../support/time.ts';
 
 type Call = Awaited<ReturnType<ReturnType<typeof gatedCallFixture>['opened']>>;
 type Key = ReturnType<typeof sealingKey>;
@@ -209,6 +210,7 @@ describe('a process without the key of a call', () => {
     await own.fixture.lifecycle.releaseSubmission(call.gatedCallId);
     const submit = ({ fixture }: Started) =>
       createEnsureSubmitted({
+        ...systemTime,
         store: fixture.lifecycle,
         accessRequests: { submit: async () => ({ accessRequestId: 'one', statusEndpoint: 'http://127.0.0.1:1/' }) },
       })({ gatedCallId: call.gatedCallId });

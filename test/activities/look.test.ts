@@ -6,6 +6,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import { anApproval } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { systemTime } from '../support/time.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -33,7 +34,7 @@ describe('a look at an access request of which no word came', () => {
     const look = createLook({
       store: own.fixture.lifecycle,
       accessRequests,
-      ensureSubmitted: createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests }),
+      ensureSubmitted: createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests }),
       dueLooks: {
         wake: async () => void done.push('woken'),
         putOff: async (_id, ms) => void done.push(`put off for ${ms} ms`),

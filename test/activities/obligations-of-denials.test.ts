@@ -6,6 +6,7 @@ import { obligationHandlers } from '../../apps/worker/maintenance/outbox-handler
 import { obligingPdp } from '../support/obligation-world.ts';
 import { notify, ownObligations, permit, QUESTION, REFUSED, stepUp } from '../support/own-obligations.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const OFFER = { expires_at: '2126-11-21T09:10:00Z', binding_token: 'eyJ.token' };
 
@@ -140,6 +141,7 @@ describe('a denial with obligations', () => {
     own.oblige.receiver.answer = () => 200;
     await own.db.pool.query('UPDATE gateway.outbox SET available_at = clock_timestamp()');
     const outbox = await startOutbox({
+      ...systemTime,
       ...{ pool: own.db.pool, listenUrl: own.db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 4 },
       handlers: obligationHandlers(own.oblige),
       log: pino({ level: 'silent' }),

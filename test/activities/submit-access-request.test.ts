@@ -4,6 +4,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
 import { repeated } from '../support/lives.ts';
 import { ownCalls } from '../support/own-calls.ts';
+import { systemTime } from '../support/time.ts';
 
 describe('submitting an access request', () => {
   const own = ownCalls();
@@ -29,7 +30,7 @@ describe('submitting an access request', () => {
 
   it('opens one access request for 20 callers who join', async () => {
     const arq = service();
-    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests: arq });
     const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     // Who is told to repeat the call does: a machine may stand still for longer than they wait for each other.
@@ -41,7 +42,7 @@ describe('submitting an access request', () => {
 
   it('stays open for a retry under the same key when the service is away', async () => {
     const arq = service([away()]);
-    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests: arq });
     const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     await expect(ensureSubmitted(opened)).rejects.toMatchObject({
@@ -55,7 +56,7 @@ describe('submitting an access request', () => {
 
   it('fails the call when the service refuses it for good', async () => {
     const arq = service([new CountersignError('ERR_DENIAL_BINDING_INVALID', 'no')]);
-    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: arq });
+    const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store: own.fixture.lifecycle, accessRequests: arq });
     const opened = await own.fixture.opened();
     const { gatedCallId } = opened;
     await expect(ensureSubmitted(opened)).rejects.toMatchObject({ code: 'ERR_NOT_REQUESTABLE' });
@@ -64,7 +65,11 @@ describe('submitting an access request', () => {
 
   it('tells apart a denial that only got too old, and a call that was given up meanwhile', async () => {
     const late = service([new CountersignError('ERR_DENIAL_EXPIRED', 'late')]);
-    const ensureSubmitted = createEnsureSubmitted({ store: own.fixture.lifecycle, accessRequests: late });
+    const ensureSubmitted = createEnsureSubmitted({
+      ...systemTime,
+      store: own.fixture.lifecycle,
+      accessRequests: late,
+    });
     const first = await own.fixture.opened();
     await expect(ensureSubmitted(first)).rejects.toMatchObject({ code: 'ERR_DENIAL_EXPIRED' });
     expect(await stateOf(first.gatedCallId)).toBe('failed');
@@ -81,6 +86,7 @@ describe('submitting an access request', () => {
     const { gatedCallId } = opened;
     const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: 'http://127.0.0.1:1/s' });
     const twoFaced = createEnsureSubmitted({
+      ...systemTime,
       store: { ...own.fixture.lifecycle, attachHandle: async () => ({ outcome: 'conflict' }) },
       accessRequests: { submit: async () => handle('arq_b') },
     });

@@ -7,6 +7,7 @@ import { listen, type HttpServer } from '../../apps/shared/http/listen.ts';
 import { hostsOf } from '../../apps/shared/http/known-hosts.ts';
 import { Workplace } from '../support/offboarding.ts';
 import { DEFAULT_POLICIES } from '../support/pdp.ts';
+import { systemTime } from '../support/time.ts';
 
 /** The status that a server on this machine answers to a request that names this host. */
 const ask = (url: string, host: string, path = '/requests') =>
@@ -55,7 +56,7 @@ describe('a request that names another host', () => {
     // Another plays the policy decision point of this workplace, at its port.
     const port = await freePort();
     const own = { ...config, pdp: { ...config.pdp, port, policies: DEFAULT_POLICIES } };
-    const pdp = await startPdp(own, secrets, { log, databaseUrl: database.url });
+    const pdp = await startPdp(own, secrets, { ...systemTime, log, databaseUrl: database.url });
     const url = `http://127.0.0.1:${port}`;
     const found = await Promise.all(FOREIGN.map((host) => ask(url, host, '/.well-known/authzen-configuration')));
     const answered = await ask(url, new URL(url).host, '/.well-known/authzen-configuration');
@@ -69,6 +70,7 @@ describe('a request that names another host', () => {
 describe('a server', () => {
   it('answers for its addresses alone, once none of them is this machine', async () => {
     const server: HttpServer = await listen((_request, response) => void response.writeHead(200).end(), {
+      ...systemTime,
       host: '0.0.0.0',
       port: 0,
       urls: ['https://approvals.example/inbox', 'http://approvals:4102'],

@@ -5,6 +5,7 @@ import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { anEs256Key } from '../support/pdp.ts';
 import { openTarget, type Target } from './target.ts';
+import { systemTime } from '../support/time.ts';
 
 const TOKEN = 'a-token-of-the-enforcement-point';
 /** What ends TLS in front of a PDP has this address; the tests reach what is behind it. */
@@ -21,7 +22,7 @@ export async function startOwnPdp(policies: string, databaseUrl: string): Promis
     { baseDir: '/', stateDir: '/' },
   );
   const secrets = { pdpToken: TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
-  const pdp = await startPdp(config, secrets, { log: pino({ enabled: false }), databaseUrl });
+  const pdp = await startPdp(config, secrets, { ...systemTime, log: pino({ enabled: false }), databaseUrl });
   const address = `http://127.0.0.1:${port}`;
   return { pdp, target: await openTarget({ identifier: IDENTIFIER, address, token: TOKEN }) };
 }

@@ -14,6 +14,7 @@ import { printReport, type Figure } from '../bench/report.ts';
 import { measure, middleOf, type Sample } from '../bench/stats.ts';
 import { startCerbos, startLoader, startOurs, type Contender, type Loader } from './contenders.ts';
 import { KINDS, requestOf, writePolicies, type Kind } from './data.ts';
+import { ORDINARY_LIMITS } from '../support/time.ts';
 
 const HELP = `Measures the policy decision point and Cerbos with the same policies and the same requests, in turns and in one run, and prints the
 ratios: in process, and over HTTP on loopback with connections that stay open. A process of its own sends the requests, to one of the
@@ -201,7 +202,7 @@ async function main(counts: readonly number[]): Promise<void> {
   const loader = startLoader();
   const postgres = await findOrStartPostgres({ stateDir: folder, searchPath: readEnvironment().searchPath });
   try {
-    await migrate(postgres.url, packagePath('prisma', 'migrations'));
+    await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
     const figures: Figure[] = [];
     const p50s = new Map<number, number>();
     for (const count of counts) {

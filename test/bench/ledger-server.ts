@@ -3,6 +3,7 @@ import { createMcpHandler, fromJsonSchema, McpServer } from '@modelcontextprotoc
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import express from 'express';
 import { listen } from '../../apps/shared/http/listen.ts';
+import { systemTime } from '../support/time.ts';
 
 /** An upstream that notes when each call reached it, on the clock of this process. */
 export interface Ledger {
@@ -37,7 +38,7 @@ export async function startLedger(): Promise<Ledger> {
   app.use(express.json());
   const node = toNodeHandler(handler);
   app.all('/mcp', (request, response) => void node(request, response, request.body));
-  const listening = await listen(app, { host: '127.0.0.1', port: 0 });
+  const listening = await listen(app, { ...systemTime, host: '127.0.0.1', port: 0 });
   return { url: `${listening.url}/mcp`, arrival: (id) => entry(id).promise, close: () => listening.close() };
 }
 

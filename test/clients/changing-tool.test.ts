@@ -4,6 +4,7 @@ import { UpstreamList } from '../../activities/clients/upstream-list.ts';
 import { startChangingUpstream } from '../support/changing-upstream.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const ORIGINAL = { description: 'Pays.', properties: {}, annotations: {} };
 const CHANGED = { ...ORIGINAL, description: 'Pays twice.' };
@@ -140,7 +141,8 @@ describe('of an upstream that does not tell of changes', () => {
 
 const ask = async () => ({ tools: [], ttlMs: 0 });
 const limits = { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 };
-const aList = () => new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
+const aList = () =>
+  new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' }, systemTime.clock);
 
 describe('a list that was read', () => {
   it.each([

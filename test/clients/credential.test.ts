@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createCredential } from '../../activities/clients/credential.ts';
 import { sendHttp } from '../../activities/clients/http.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { systemTime } from '../support/time.ts';
 
 const tls = (name: string) => packagePath('test', 'fixtures', 'tls', name);
 const read = (name: string) => readFileSync(tls(name), 'utf8');
@@ -45,12 +46,14 @@ describe('a service that wants a client certificate', () => {
   });
   const ask = (clientCertificate: typeof CERTIFICATE | Omit<typeof CERTIFICATE, 'ca'>) => {
     const { headers, via } = createCredential('t', { credentialHeader: 'authorization', clientCertificate });
-    return sendHttp(url, { method: 'GET', headers: { ...headers }, timeoutMs: PATIENCE_MS, via });
+    return sendHttp(url, { ...systemTime, method: 'GET', headers: { ...headers }, timeoutMs: PATIENCE_MS, via });
   };
 
   it('takes whoever has one, and nobody without [AZ-SE-01, AZ-SE-02]', async () => {
     expect((await ask(CERTIFICATE)).text).toBe('hello');
-    await expect(sendHttp(url, { method: 'GET', headers: {}, timeoutMs: PATIENCE_MS })).rejects.toThrow();
+    await expect(
+      sendHttp(url, { ...systemTime, method: 'GET', headers: {}, timeoutMs: PATIENCE_MS }),
+    ).rejects.toThrow();
   });
 
   it('is not spoken to when its own certificate is from somebody unknown [AZ-SE-01]', async () => {

@@ -6,6 +6,7 @@ import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.t
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
+import { systemTime } from '../support/time.ts';
 
 const TOKENS = { pdpToken: 'token-for-the-pdp', accessRequestToken: 'token-for-the-service' };
 /** Nothing here is queued. */
@@ -40,7 +41,7 @@ function connect(sections: { pdp?: object; accessRequests?: object } = {}) {
     { baseDir: '/', stateDir: '/' },
   );
   const log = pino({ level: 'silent' });
-  return connectAuthority(authority, TOKENS, { pool: NO_DATABASE, seals: TEST_SEALS, obligations, log });
+  return connectAuthority(authority, TOKENS, { ...systemTime, pool: NO_DATABASE, seals: TEST_SEALS, obligations, log });
 }
 const task = (more: object = {}) => ({ task: { id: 'arq_1', status: 'pending', ...more } });
 const handleAt = (statusEndpoint: string) => ({ accessRequestId: 'arq_1', statusEndpoint });

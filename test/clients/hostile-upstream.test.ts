@@ -5,7 +5,9 @@ import { keepPace, ReadingPace } from '../../activities/clients/reading-pace.ts'
 import { UpstreamList } from '../../activities/clients/upstream-list.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const fixture = (name: string) => new URL(`./fixtures/${name}`, import.meta.url).pathname;
 const healthy = { command: process.execPath, args: [fixture('crashing-server.mjs')] };
@@ -114,7 +116,10 @@ describe('a program that', () => {
 });
 
 it('a list whose pages are empty is given up after a thousand of them', async () => {
-  const list = new UpstreamList({ method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' });
+  const list = new UpstreamList(
+    { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
+    systemTime.clock,
+  );
   let pages = 0;
   const ask = async () => ((pages += 1), { tools: [], nextCursor: 'again' });
   await expect(list.read(ask, { maxMessageBytes: 1_000_000, maxListItems: 10, maxListAgeSeconds: 30 })).rejects.toThrow(
@@ -130,13 +135,17 @@ it('a stream is read a second ahead, and then no faster than its pace', async ()
       for (;;) yield Buffer.from('a line\n');
     })(),
   );
-  const began = performance.now();
+  const clock = new ManualClock();
   let read = 0;
   stream.on('data', () => (read += 1));
-  const letGo = keepPace(stream, new ReadingPace(20, () => (reports += 1)));
-  await waitFor(() => read >= 30);
-  // The first twenty are a second's worth; the other ten take half of one.
-  expect(performance.now() - began).toBeGreaterThan(450);
+  const letGo = keepPace(stream, { pace: new ReadingPace(20, () => (reports += 1), clock), clock });
+  await waitFor(() => clock.waiting > 0);
+  const atOnce = read;
+  await clock.advance(10_000);
+  // About a second's worth at once, and so many in each second after that.
+  expect(atOnce).toBeLessThanOrEqual(25);
+  expect(read - atOnce).toBeGreaterThanOrEqual(195);
+  expect(read - atOnce).toBeLessThanOrEqual(205);
   expect(reports).toBe(1);
   letGo();
   stream.destroy();

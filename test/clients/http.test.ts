@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import express from 'express';
 import { sendHttp } from '../../activities/clients/http.ts';
 import { serve } from '../support/serve.ts';
+import { systemTime } from '../support/time.ts';
 
 let server!: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
@@ -14,7 +15,7 @@ afterAll(() => server.close());
 
 const LIMIT_MS = 2_000;
 const ask = (path: string, timeoutMs = LIMIT_MS) =>
-  sendHttp(server.url + path, { method: 'GET', headers: {}, timeoutMs });
+  sendHttp(server.url + path, { ...systemTime, method: 'GET', headers: {}, timeoutMs });
 /** Nothing of this process runs for so long, as when the machine stands still. */
 const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 

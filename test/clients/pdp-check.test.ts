@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
 import { aPdpClient, type PdpClientOptions } from '../support/authority-clients.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
+import { systemTime } from '../support/time.ts';
 
 const accessRequestsUrl = 'https://approvals.test/access/v1/requests';
 const WELL_KNOWN = '/.well-known/authzen-configuration';
@@ -18,6 +19,7 @@ const metadata = (more: object = {}) => ({
 const check = (options: PdpClientOptions = { accessRequestsUrl }) => {
   const { describe: describePdp, trust, ...pdp } = aPdpClient(server.url, options);
   return checkPolicyDecisionPoint({
+    ...systemTime,
     ...{ pdp, pdpUrl: server.url, describe: describePdp, isTrusted: trust.accessRequests },
     accessRequestsUrl: options.accessRequestsUrl,
   });

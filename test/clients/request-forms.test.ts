@@ -4,6 +4,7 @@ import { createRequestForms } from '../../activities/clients/request-forms.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { recordingLog } from '../support/pdp.ts';
 import { serve } from '../support/serve.ts';
+import { systemTime } from '../support/time.ts';
 
 const SCHEMA = {
   type: 'object',
@@ -29,7 +30,7 @@ beforeEach(() => {
 
 describe('the schema of an access request', () => {
   it('is fetched without a credential, and once for all who need it soon after', async () => {
-    const forms = createRequestForms(recordingLog().log);
+    const forms = createRequestForms(recordingLog().log, systemTime);
     const url = `${server.url}/schemas/one.json`;
     const form = await forms.at(url);
     expect(form?.fields).toMatchObject([{ name: 'why', isRequired: true }]);
@@ -55,7 +56,7 @@ describe('the schema of an access request', () => {
     'that %s is none to ask for: operators read why, nobody is asked elsewhere, and it is looked for again',
     async (_case, made) => {
       const { log, lines } = recordingLog();
-      const forms = createRequestForms(log);
+      const forms = createRequestForms(log, systemTime);
       const url = `${server.url}/schemas/two.json`;
       answer = made();
       expect(await forms.at(url)).toBeUndefined();
@@ -68,10 +69,12 @@ describe('the schema of an access request', () => {
 
   it.each([[500], [503], [429]])('that is answered with %i may be there later', async (status) => {
     answer = { status, body: '' };
-    await expect(createRequestForms(recordingLog().log).at(`${server.url}/x`)).rejects.toMatchObject(away);
+    await expect(createRequestForms(recordingLog().log, systemTime).at(`${server.url}/x`)).rejects.toMatchObject(away);
   });
 
   it('may be there later when nobody answers', async () => {
-    await expect(createRequestForms(recordingLog().log).at('http://127.0.0.1:1/x')).rejects.toMatchObject(away);
+    await expect(createRequestForms(recordingLog().log, systemTime).at('http://127.0.0.1:1/x')).rejects.toMatchObject(
+      away,
+    );
   });
 });

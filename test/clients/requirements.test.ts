@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { createRequirementChecks, type RequirementSetting } from '../../activities/clients/requirements.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { serve } from '../support/serve.ts';
+import { systemTime } from '../support/time.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'requirements-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -17,7 +18,7 @@ const unmet = (...names: string[]) => ({ unmet: names, undecided: [] });
 const undecided = (...names: string[]) => ({ unmet: [], undecided: names });
 
 const checks = (settings: Record<string, RequirementSetting>) =>
-  createRequirementChecks(settings, pino({ level: 'silent' }));
+  createRequirementChecks(settings, { log: pino({ level: 'silent' }), ...systemTime });
 const ask = (
   settings: Record<string, RequirementSetting>,
   requirements = Object.keys(settings),

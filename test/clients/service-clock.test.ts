@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readServiceClock } from '../../activities/clients/service-clock.ts';
 import { serve } from '../support/serve.ts';
 import { patiently } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 describe('the clock of a service', () => {
   const toldOnce = async (headers: Record<string, string>, sendDate: boolean) => {
@@ -12,7 +13,7 @@ describe('the clock of a service', () => {
       response.writeHead(404, headers).end();
     });
     try {
-      return { at: await readServiceClock(server.url), asked };
+      return { at: await readServiceClock(server.url, systemTime.clock), asked };
     } finally {
       await server.close();
     }
@@ -41,6 +42,6 @@ describe('the clock of a service', () => {
   });
 
   it('is unknown, and that is an error, when nobody answers', async () => {
-    await expect(readServiceClock('http://127.0.0.1:1')).rejects.toThrow();
+    await expect(readServiceClock('http://127.0.0.1:1', systemTime.clock)).rejects.toThrow();
   });
 });

@@ -3,6 +3,7 @@ import { createLogger } from '../../apps/shared/logger.ts';
 import { connectUpstreams } from '../../apps/gateway/main.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const node = (script: string) => ({ command: process.execPath, args: ['-e', script] });
 /** Programs that cannot be used, and what the operator has to be told of each. */
@@ -38,7 +39,7 @@ describe('the console names an upstream', () => {
     const { server = {}, cause = /never/ } = PROGRAMS[what] ?? {};
     const config = parseConfig({ mcpServers: { bank: server } }, { baseDir: '/', stateDir: '/' });
     const log = createLogger('up', { mode: 'development' }).child({ part: 'upstreams' });
-    const upstreams = connectUpstreams(config, log);
+    const upstreams = connectUpstreams(config, { log, ...systemTime });
     try {
       expect(await upstreams.tools()).toEqual([]);
       const line = await waitFor(() => /^.*upstream cannot be connected.*$/m.exec(shown)?.[0]);

@@ -1,6 +1,7 @@
 // The gateway as it is built, with failpoints between it and its ports. Started as a process of its own.
 import type * as Gateway from '../../apps/gateway/main.ts';
 import type * as Deployable from '../../apps/shared/deployable.ts';
+import { systemClock } from '../../apps/shared/clock.ts';
 import { breakAnswers } from './breakable-answers.ts';
 import { breakableGateway } from './broken-ports.ts';
 import { errorClassOfBuild, failpointFolder, fromBuild } from './build.ts';
@@ -13,6 +14,6 @@ const [{ connectGateway, startGatewayOn, GATEWAY_SECRETS }, { runDeployable }, F
 ]);
 const through = createFailpoints(failpointFolder());
 breakAnswers(through);
-await runDeployable('gateway', GATEWAY_SECRETS, ({ config, secrets, ...deps }) =>
+await runDeployable('gateway', GATEWAY_SECRETS, systemClock, ({ config, secrets, ...deps }) =>
   startGatewayOn(config, secrets, breakableGateway(connectGateway(config, secrets, deps), through, Failure)),
 );

@@ -10,7 +10,7 @@ import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets, type DevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
-import { startInfrastructure, type Infrastructure } from '../support/infrastructure.ts';
+import { startInfrastructure, type Servers } from '../support/infrastructure.ts';
 import { preloading } from '../support/preload.ts';
 import { stackConfig } from '../support/stack-config.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
@@ -66,7 +66,7 @@ export class Rig {
   config!: Config;
   secrets!: DevelopmentSecrets;
   database!: Pool;
-  #infrastructure: Infrastructure | undefined;
+  #infrastructure: Servers | undefined;
   #ledgerPort = 0;
   #stopping = false;
   #stopped: Promise<void> | undefined;

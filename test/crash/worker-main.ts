@@ -2,6 +2,7 @@
 import type * as Gateway from '../../apps/gateway/main.ts';
 import type * as Deployable from '../../apps/shared/deployable.ts';
 import type * as Worker from '../../apps/worker/main.ts';
+import { systemClock } from '../../apps/shared/clock.ts';
 import { breakableWorker } from './broken-ports.ts';
 import { errorClassOfBuild, failpointFolder, fromBuild } from './build.ts';
 import { createFailpoints } from './failpoints.ts';
@@ -15,9 +16,9 @@ const [{ connectWorker, startWorkerOn, WORKER_SECRETS }, { connectUpstreams }, {
   ]);
 const folder = failpointFolder();
 const through = createFailpoints(folder);
-await runDeployable('worker', WORKER_SECRETS, async ({ config, secrets, ...deps }) => {
+await runDeployable('worker', WORKER_SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
   const temporalAddress = given(config.temporal.address, 'TEMPORAL_ADDRESS');
-  const upstreams = connectUpstreams(config, deps.log);
+  const upstreams = connectUpstreams(config, deps);
   const real = connectWorker(config, secrets, { ...deps, temporalAddress, upstreams });
   const worker = await startWorkerOn(config, breakableWorker(real, through, { Failure, folder }));
   process.stdout.write('ready\n');

@@ -24,7 +24,12 @@ let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
 const { approve, end } = heldCalls(() => stack);
 beforeAll(async () => {
   bank = await startChangingUpstream(ORIGINAL);
-  stack = await startStack({ parts: 'apart', policies: POLICIES, mcpServers: { bank: { url: bank.url } } });
+  stack = await startStack({
+    parts: 'apart',
+    servers: 'shared',
+    policies: POLICIES,
+    mcpServers: { bank: { url: bank.url } },
+  });
   // From here on the worker knows the tool as it was, too.
   const { taskId, request } = await hold();
   await approve(request);

@@ -17,7 +17,7 @@ describe('the whole product, driven by the official tasks client', () => {
   let browser: Browser;
   const wire = recordingFetch();
   beforeAll(async () => {
-    stack = await startStack({ parts: 'together' });
+    stack = await startStack({ parts: 'together', servers: 'shared' });
     agent = await connectAgent(stack.config.urls.mcp, await stack.token('agent'), wire.fetch);
     browser = await launchBrowser();
   });

@@ -10,16 +10,14 @@ import {
   type CallTool,
 } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
-import { parseBodiesInThisRealm } from '../support/own-realm-fetch.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { EVERYTHING } from '../support/stack-config.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let stack!: Stack;
 const { writes } = heldCalls(() => stack);
-parseBodiesInThisRealm();
 beforeAll(async () => {
-  stack = await startStack({ parts: 'together', mcpServers: { everything: EVERYTHING } });
+  stack = await startStack({ parts: 'together', servers: 'shared', mcpServers: { everything: EVERYTHING } });
 });
 afterAll(() => stack?.stop());
 

@@ -13,7 +13,7 @@ const POLICIES = `
 let stack!: Stack;
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
-  stack = await startStack({ parts: 'together', policies: POLICIES, policyFiles });
+  stack = await startStack({ parts: 'together', servers: 'shared', policies: POLICIES, policyFiles });
 });
 afterAll(() => stack?.stop());
 

@@ -22,6 +22,7 @@ beforeAll(async () => {
   bank = await startMappedBank();
   stack = await startStack({
     parts: 'apart',
+    servers: 'shared',
     policies: read('test', 'fixtures', 'mapped-bank', 'policies.cedar'),
     policyFiles: { 'schema.cedarschema': SCHEMA },
     mcpServers: { bank: { url: bank.url } },

@@ -18,7 +18,12 @@ let ledger!: MortalUpstream;
 beforeAll(async () => {
   ledger = new MortalUpstream(await freePort());
   await ledger.start();
-  stack = await startStack({ parts: 'together', policies: POLICIES, mcpServers: { ledger: { url: ledger.url } } });
+  stack = await startStack({
+    parts: 'together',
+    servers: 'shared',
+    policies: POLICIES,
+    mcpServers: { ledger: { url: ledger.url } },
+  });
   await waitFor(
     async () => (await call('[]')).status !== 200 || (await call('[]')).body.error?.message !== 'Unknown tool',
   );

@@ -14,7 +14,7 @@ type Line = Record<string, unknown> & { readonly name: string; readonly pid: num
 let stack!: Stack;
 const { end } = heldCalls(() => stack);
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart' });
+  stack = await startStack({ parts: 'apart', servers: 'shared' });
 });
 afterAll(() => stack?.stop());
 

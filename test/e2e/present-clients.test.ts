@@ -9,7 +9,6 @@ import { approvedEnd, clientInfo, connectPresent, nextStepOf, wordsOf } from '..
 import { REVISION } from '../support/gateway-wire.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';
 import { heldCalls } from '../support/held-calls.ts';
-import { parseBodiesInThisRealm } from '../support/own-realm-fetch.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -27,11 +26,10 @@ const accept = () => ({ action: 'accept' as const, content: { justification: WHY
 let stack!: Stack;
 const open: { close(): Promise<unknown> }[] = [];
 const { approve, writes } = heldCalls(() => stack);
-parseBodiesInThisRealm();
 beforeAll(async () => {
   const policyFiles = { 'explained_change.request.json': JSON.stringify(ASKED) };
   const config = { gateway: { pollIntervalMs: NO_POLLS_MS } };
-  stack = await startStack({ parts: 'together', config, policies: POLICIES, policyFiles });
+  stack = await startStack({ parts: 'together', servers: 'shared', config, policies: POLICIES, policyFiles });
 });
 afterAll(async () => {
   for (const one of open.reverse()) await one.close();

@@ -1,31 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Client, Pool } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
-import { migrate } from '../../apps/shared/database/migrate.ts';
+import { Pool } from 'pg';
+import { copyTemplate } from '../support/database.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let stack!: Stack;
 let pdpDatabase!: Pool;
-
-/** A database beside the stack's own, with all migrations. */
-async function anotherDatabase(): Promise<string> {
-  const { connectionString = '' } = (await stack.database()).options;
-  const admin = new Client({ connectionString });
-  await admin.connect();
-  await admin.query('CREATE DATABASE pdp_alone');
-  await admin.end();
-  const url = new URL(connectionString);
-  url.pathname = '/pdp_alone';
-  await migrate(url.href, packagePath('prisma', 'migrations'));
-  return url.href;
-}
+let pdpCopy: Awaited<ReturnType<typeof copyTemplate>>;
 
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart' });
-  const url = await anotherDatabase();
+  stack = await startStack({ parts: 'apart', servers: 'shared' });
+  pdpCopy = await copyTemplate();
+  const { url } = pdpCopy;
   pdpDatabase = new Pool({ connectionString: url, max: 1 }).on('error', () => undefined);
   await stack.kill('pdp');
   await stack.startPart('pdp', { DATABASE_URL: url });
@@ -33,6 +21,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await pdpDatabase?.end();
   await stack?.stop();
+  await pdpCopy?.drop();
 });
 
 const write = async (path: string) => {

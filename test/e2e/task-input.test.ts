@@ -22,7 +22,7 @@ const STRICTER = {
 
 let stack!: Stack;
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart' });
+  stack = await startStack({ parts: 'apart', servers: 'shared' });
 });
 afterAll(() => stack?.stop());
 

@@ -31,6 +31,7 @@ beforeAll(async () => {
   });
   stack = await startStack({
     parts: 'apart',
+    servers: 'shared',
     policies: POLICIES,
     mcpServers: { bank: { url: bank.url } },
     config: {

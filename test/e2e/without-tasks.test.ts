@@ -2,15 +2,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connectEarlier, EARLIER_REVISIONS, wordsOf } from '../support/foreign-clients.ts';
 import { heldCalls } from '../support/held-calls.ts';
-import { parseBodiesInThisRealm } from '../support/own-realm-fetch.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 let stack!: Stack;
 const { approve, writes } = heldCalls(() => stack);
-parseBodiesInThisRealm();
 beforeAll(async () => {
-  stack = await startStack({ parts: 'apart', config: { gateway: { waitSeconds: 45 } } });
+  stack = await startStack({ parts: 'apart', servers: 'shared', config: { gateway: { waitSeconds: 45 } } });
 });
 afterAll(() => stack?.stop());
 

@@ -16,6 +16,7 @@ import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import { testConfig } from '../support/config.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { DEFAULT_POLICIES } from '../support/pdp.ts';
+import { systemTime } from '../support/time.ts';
 
 /** One request to one of the real endpoints. */
 export interface Post {
@@ -98,9 +99,9 @@ export async function startGround(): Promise<Ground> {
     rmSync(folder, { recursive: true });
   };
   try {
-    running.push(await startPdp(config, secrets, deps));
-    running.push(await startApprovals(config, secrets, { ...deps, temporalAddress: '127.0.0.1:1' }));
-    running.push(await startGateway({ ...config, mcpServers: {} }, secrets, deps));
+    running.push(await startPdp(config, secrets, { ...deps, ...systemTime }));
+    running.push(await startApprovals(config, secrets, { ...systemTime, ...deps, temporalAddress: '127.0.0.1:1' }));
+    running.push(await startGateway({ ...config, mcpServers: {} }, secrets, { ...deps, ...systemTime }));
   } catch (error) {
     await stop();
     throw error;

@@ -15,6 +15,7 @@ import { NO_FORMS } from '../support/no-forms.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';
 import type { Outside } from './outside.ts';
 import type { Fiber } from './scheduler.ts';
+import { systemTime } from '../support/time.ts';
 
 const LIMITS = {
   seals: TEST_SEALS,
@@ -60,15 +61,16 @@ export interface Watch {
 }
 
 export function createInstance({ pool, outside, onWorkflow, watch, mutation }: Surroundings, fiber: Fiber) {
-  const store = stepwise(createLifecycleStore(pool, LIMITS), fiber);
+  const store = stepwise(createLifecycleStore(pool, { ...LIMITS, ...systemTime }), fiber);
   const service = outside.accessRequests(fiber);
   const accessRequests = mutation.accessRequests?.(service) ?? service;
-  const calls = createGatedCallStore(pool, LIMITS);
+  const calls = createGatedCallStore(pool, { ...LIMITS, ...systemTime });
   const plain: ActivityDeps = {
+    ...systemTime,
     store,
     pdp: outside.pdp(fiber),
     accessRequests,
-    ensureSubmitted: createEnsureSubmitted({ store: patient(store, fiber), accessRequests }),
+    ensureSubmitted: createEnsureSubmitted({ ...systemTime, store: patient(store, fiber), accessRequests }),
     upstreams: outside.upstreams(fiber),
     acceptedTools: ALL_ACCEPTED,
     requestForms: NO_FORMS,

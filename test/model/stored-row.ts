@@ -5,6 +5,7 @@ import { databaseNow } from '../../activities/stores/stored-call.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import type { Attempt, Generation, Operation, Row } from './row.ts';
+import { systemTime } from '../support/time.ts';
 
 const HOUR_MS = 3_600_000;
 const RESULT = { text: '{"content":[]}', digest: 'sha-256:result' };
@@ -84,7 +85,11 @@ export function createStoredRow(client: PoolClient) {
   /** The decision stays fresh for the test, which takes longer than the five seconds, and is dated now when it is used. */
   async function allow(generation: Generation): Promise<void> {
     const call = await lifecycle.load(id);
-    const decisionId = await lifecycle.recordDecision({ ...call, generation }, { kind: 'allow' }, databaseNow(call));
+    const decisionId = await lifecycle.recordDecision(
+      { ...call, generation },
+      { kind: 'allow' },
+      databaseNow(call, systemTime.clock),
+    );
     await client.query(unfenced(`${DATED} ${AHEAD} WHERE id = '${decisionId}'`));
   }
 

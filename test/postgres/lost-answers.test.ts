@@ -5,6 +5,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anOpening } from '../support/gated-calls.ts';
 import { lives, repeated } from '../support/lives.ts';
 import { NetProxy } from '../support/net-proxy.ts';
+import { systemTime } from '../support/time.ts';
 
 /** Each commit of a call's life by the statement that makes it. */
 const COMMITS = [
@@ -24,7 +25,7 @@ describe('a connection that breaks around a commit', () => {
   const proxy = new NetProxy();
   beforeAll(async () => {
     db = await createTestDatabase();
-    pool = createPool(await proxy.listen(db.url), { applicationName: 'behind the proxy' });
+    pool = createPool(await proxy.listen(db.url), { ...systemTime, applicationName: 'behind the proxy' });
   });
   afterAll(async () => {
     await pool.end();

@@ -50,7 +50,7 @@ const TITLE = new RegExp(`(?<![.](?:skip|todo))\\(\\s*(['"\`])((?:(?!\\1).)*${ID
 export function findProofs(): Map<string, string[]> {
   const proofs = new Map<string, string[]>();
   for (const file of readdirSync(packagePath('test'), { recursive: true, encoding: 'utf8' }).toSorted()) {
-    if (!/[.]test[.]tsx?$/.test(file)) continue;
+    if (!/[.](test|long)[.]tsx?$/.test(file)) continue;
     for (const [, , title = ''] of readFileSync(packagePath('test', file), 'utf8').matchAll(TITLE)) {
       const words = title.slice(0, title.indexOf('[')).trim();
       const ids = [...title.matchAll(new RegExp(IDS, 'g'))].flatMap(([, list = '']) => list.split(', '));

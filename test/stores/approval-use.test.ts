@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture, TEST_SEALS } from '../support/gated-calls.ts';
+import { systemTime } from '../support/time.ts';
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -12,7 +13,12 @@ afterAll(() => db.drop());
 describe('an approval for years', () => {
   it('can be used for a day, or as long as is configured [PRJ-22]', async () => {
     const { pending, lifecycle } = gatedCallFixture(db.pool, { requestTtlMs: 7 * 86_400_000 });
-    const shorter = createLifecycleStore(db.pool, { seals: TEST_SEALS, retentionMs: 60_000, approvalUseMs: 5_000 });
+    const shorter = createLifecycleStore(db.pool, {
+      ...systemTime,
+      seals: TEST_SEALS,
+      retentionMs: 60_000,
+      approvalUseMs: 5_000,
+    });
     const remaining = async (store: typeof lifecycle, ends: string) => {
       const { gatedCallId } = await pending();
       expect(await store.grant(gatedCallId, 1, anApproval({ approvedUntil: ends }))).toBe('granted');

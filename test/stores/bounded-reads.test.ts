@@ -6,6 +6,7 @@ import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
+import { systemTime } from '../support/time.ts';
 
 /** Open calls of other callers while each step is taken once more. */
 const MANY = 400;
@@ -17,7 +18,7 @@ beforeAll(async () => {
   db = await createTestDatabase();
   await db.pool.query('ALTER TABLE gateway.gated_call SET (autovacuum_enabled = off)');
   await db.pool.query('ALTER TABLE gateway.submission SET (autovacuum_enabled = off)');
-  pool = createPool(db.url, { max: 1, applicationName: 'bounded reads' });
+  pool = createPool(db.url, { ...systemTime, max: 1, applicationName: 'bounded reads' });
 });
 afterAll(async () => {
   await pool.end();

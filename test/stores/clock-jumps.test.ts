@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { jumpingClock } from '../support/database-clock.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -42,6 +43,7 @@ async function sweep(): Promise<void> {
   const due = createDueCalls(db.pool);
   const { expire, end } = fixture.lifecycle;
   const sweeper = startSweeper({
+    ...systemTime,
     calls: { ...due, expire, end, rewrap: async () => 0 },
     ...{ intervalMs: 20, abandonAfterMs: 10 * MINUTE_MS, log: pino({ enabled: false }) },
   });

@@ -5,6 +5,7 @@ import { createSeals } from '../../activities/stores/seals.ts';
 import { gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';
+import { systemTime } from '../support/time.ts';
 
 const NEXT = sealingKey('next', 9);
 const { sealingKeys: old, digestKey } = SEALING_SECRETS;
@@ -14,7 +15,11 @@ describe('a change of the sealing key', () => {
 
   const both = createSeals(sealingSecrets([NEXT, ...old], digestKey));
   const storeWith = (keys: typeof old) =>
-    createLifecycleStore(own.db.pool, { seals: createSeals(sealingSecrets(keys, digestKey)), retentionMs: 1_000 });
+    createLifecycleStore(own.db.pool, {
+      ...systemTime,
+      seals: createSeals(sealingSecrets(keys, digestKey)),
+      retentionMs: 1_000,
+    });
   const rewrapAll = async () => {
     let total = 0;
     for (let count = -1; count !== 0; total += count) count = await rewrapDataKeys(own.db.pool, both, 3);

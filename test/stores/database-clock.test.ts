@@ -3,6 +3,7 @@ import { checkClock, checkDatabase } from '../../apps/cli/commands/doctor/servic
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { IN_DEVELOPMENT } from '../support/time.ts';
 
 describe('the clock of the database', () => {
   let db: TestDatabase;
@@ -32,14 +33,14 @@ describe('the clock of the database', () => {
     ['warn', 10_000, /^(9|10)[.]\d s behind this machine's$/],
     ['fail', 600_000, /^(599|600)[.]\d s behind this machine's$/],
   ])('is %s to the doctor whose machine is ahead of it by %d ms', async (status, ourAheadMs, message) => {
-    const found = await readInTime(() => checkClock(db.pool, () => Date.now() + ourAheadMs));
+    const found = await readInTime(() => checkClock(db.pool, { now: () => Date.now() + ourAheadMs }));
     expect(found).toMatchObject({ name: 'database clock', status, message: expect.stringMatching(message) });
   });
 
   it('is among what the doctor says about a database', async () => {
     const names: string[][] = [];
     const clock = await readInTime(async () => {
-      const found = await checkDatabase(db.url, 'development');
+      const found = await checkDatabase(db.url, IN_DEVELOPMENT);
       names.push(found.map(({ name }) => name));
       return found.find(({ name }) => name === 'database clock');
     });

@@ -8,6 +8,7 @@ import { startForgetting } from '../../apps/shared/maintenance/forgetting.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTransfer } from '../support/pdp.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 let database: TestDatabase;
 let store: EvaluationStore;
@@ -25,7 +26,13 @@ function aDenial(of: Partial<BoundDenial> = {}): BoundDenial {
     policies: ['transfer-large'],
   } as const;
   const request = aTransfer({ arguments: { secret: 'hunter2' } });
-  return { ...bindDenial({ request, requester: 'mcp-gateway', offer, policyVersion: 'sha-256:00' }, 600), ...of };
+  return {
+    ...bindDenial(
+      { request, requester: 'mcp-gateway', offer, policyVersion: 'sha-256:00' },
+      { ttlSeconds: 600, now: Date.now() },
+    ),
+    ...of,
+  };
 }
 
 describe('the record of requestable denials', () => {
@@ -135,10 +142,10 @@ describe('the record of requestable denials', () => {
 
     it('by the running service, under the role that it has', async () => {
       const id = await denied(5 * HOUR);
-      const pool = createPool(database.url, { applicationName: 'test', role: 'countersign_pdp' });
+      const pool = createPool(database.url, { ...systemTime, applicationName: 'test', role: 'countersign_pdp' });
       const forget = (limit: number) => createEvaluationStore(pool).forget(2 * HOUR, limit);
       const log = pino({ enabled: false });
-      const forgetting = startForgetting({ of: 'denials', forget, everyMs: 5, log });
+      const forgetting = startForgetting({ ...systemTime, of: 'denials', forget, everyMs: 5, log });
       try {
         await waitFor(async () => (await store.find(id)) === undefined);
       } finally {

@@ -4,6 +4,7 @@ import { databaseNow } from '../../activities/stores/stored-call.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 describe('execution fences', () => {
   const own = ownCalls();
@@ -96,11 +97,19 @@ describe('execution fences', () => {
         claimId: randomUUID(),
         executionTimeoutMs: 1_000,
       });
-    const denied = await own.fixture.lifecycle.recordDecision(call, { kind: 'deny' }, databaseNow(call));
+    const denied = await own.fixture.lifecycle.recordDecision(
+      call,
+      { kind: 'deny' },
+      databaseNow(call, systemTime.clock),
+    );
     expect(await claimWith(denied)).toBe('stale');
     const foreign = await own.fixture.allow((await own.fixture.granted()).gatedCallId);
     expect(await claimWith(foreign)).toBe('stale');
-    const old = await own.fixture.lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call) - 5_001);
+    const old = await own.fixture.lifecycle.recordDecision(
+      call,
+      { kind: 'allow' },
+      databaseNow(call, systemTime.clock) - 5_001,
+    );
     expect(await claimWith(old)).toBe('stale');
     expect(await stateOf(gatedCallId)).toBe('granted');
   });

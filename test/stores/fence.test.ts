@@ -8,6 +8,7 @@ import { createEmptyDatabase } from '../support/database.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn } from '../support/steps.ts';
 import { NEVER_RESTORED } from '../support/never-restored.ts';
+import { ORDINARY_LIMITS } from '../support/time.ts';
 
 const own = ownCalls();
 const query = (text: string, values: unknown[] = []) => own.db.pool.query(text, values);
@@ -53,7 +54,7 @@ describe('a database whose rows were written by others', () => {
   it('is told by two rows of transactions that are no neighbours, once it was migrated', async () => {
     const empty = await createEmptyDatabase();
     try {
-      await migrate(empty.url, packagePath('prisma', 'migrations'));
+      await migrate(empty.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
       const client = new Client({ connectionString: empty.url });
       await client.connect();
       const text = `SELECT gateway.fence_state() AS state,

@@ -9,13 +9,14 @@ import { pinOf, type Pin, type PinKind } from '../../workflows/domain/tools/pins
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTool } from '../support/tools.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 let db: TestDatabase;
 /** What a gateway or a worker may do. */
 let own: ReturnType<typeof createPool>;
 beforeAll(async () => {
   db = await createTestDatabase();
-  own = createPool(db.url, { max: 2, applicationName: 'enforcement', role: 'countersign_enforcement' });
+  own = createPool(db.url, { ...systemTime, max: 2, applicationName: 'enforcement', role: 'countersign_enforcement' });
 });
 afterAll(async () => {
   await own.end();

@@ -5,6 +5,7 @@ import { createFence } from '../../activities/stores/fence.ts';
 import { checkDatabase } from '../../apps/cli/commands/doctor/services.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { gatedCallFixture } from '../support/gated-calls.ts';
+import { IN_DEVELOPMENT } from '../support/time.ts';
 
 /** Logs in as somebody who is a member of one role and of nothing else, as a deployable in production does. */
 async function login(db: TestDatabase, role: string): Promise<Pool> {
@@ -24,7 +25,7 @@ const DENIED = { code: '42501' };
 
 /** What `doctor` says of restores with this login. */
 async function restoreFinding({ options }: Pool) {
-  const findings = await checkDatabase(options.connectionString ?? '', 'development');
+  const findings = await checkDatabase(options.connectionString ?? '', IN_DEVELOPMENT);
   return findings.find(({ name }) => name === 'restore');
 }
 

@@ -5,6 +5,7 @@ import { listen } from '../../apps/shared/database/listen.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
@@ -14,7 +15,13 @@ beforeAll(async () => {
   db = await createTestDatabase();
   fixture = gatedCallFixture(db.pool);
   const onNotice = (payload?: string) => void heard.push(payload);
-  listening = await listen({ url: db.url, channel: 'gateway_task', log: pino({ level: 'silent' }), onNotice });
+  listening = await listen({
+    ...systemTime,
+    url: db.url,
+    channel: 'gateway_task',
+    log: pino({ level: 'silent' }),
+    onNotice,
+  });
 });
 afterAll(async () => {
   await listening.stop();

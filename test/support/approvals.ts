@@ -23,6 +23,7 @@ import { signedToken } from './signed-tokens.ts';
 import { signInTo } from './signing-in.ts';
 import { aSubmission, type SubmissionChanges } from './submissions.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 export interface ReceivedCallback {
   readonly headers: IncomingHttpHeaders;
@@ -110,6 +111,7 @@ export class ApprovalsUnderTest {
     const config = { ...this.config, approvals: { ...this.config.approvals, publishedKeys: [...publishedKeys] } };
     const secrets = { ...this.secrets, accessRequestSigningKey: key };
     this.#service = await startApprovals(config, secrets, {
+      ...systemTime,
       log,
       databaseUrl: this.database.url,
       temporalAddress: this.temporalAddress,

@@ -5,13 +5,14 @@ import { createCredential } from '../../activities/clients/credential.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from '../../activities/clients/pdp-metadata.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp.ts';
 import { trustedOrigins, trustOf } from '../../activities/clients/trusted-origins.ts';
+import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
 export const TOKEN = 'token-of-the-gateway';
 const credential = createCredential(TOKEN, { credentialHeader: 'authorization' });
 
 /** A client of an access request service that trusts addresses on its origin. */
 export const anAccessRequestClient = (url: string) =>
-  createAccessRequestClient({ credential, isTrusted: trustedOrigins([url]) });
+  createAccessRequestClient({ ...systemTime, credential, isTrusted: trustedOrigins([url]) });
 
 export interface PdpClientOptions extends Partial<Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>> {
   readonly accessRequestsUrl?: string;
@@ -31,11 +32,18 @@ export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {})
     log = pino({ level: 'silent' }),
   } = options;
   const trust = trustOf({ pdp: [pdpUrl, ...trusted], accessRequests: [accessRequestsUrl ?? pdpUrl, ...trusted] });
-  const describe = createPdpMetadata({ pdpUrl, metadata, signedMetadata, isTrusted: trust.pdp, via: undefined });
-  const { timeoutMs } = options;
+  const describe = createPdpMetadata({
+    ...systemTime,
+    pdpUrl,
+    metadata,
+    signedMetadata,
+    isTrusted: trust.pdp,
+    via: undefined,
+  });
+  const { timeoutMs = ORDINARY_LIMITS.pdpAnswerMs } = options;
   return {
     ...{ describe, credential, accessRequestsUrl, trust, log },
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    timeoutMs,
   };
 }
 
@@ -43,5 +51,5 @@ export function pdpClientOptions(pdpUrl: string, options: PdpClientOptions = {})
 export function aPdpClient(pdpUrl: string, options: PdpClientOptions = {}) {
   const made = pdpClientOptions(pdpUrl, options);
   const { describe, trust } = made;
-  return { ...createPolicyDecisionPoint(made), describe, trust };
+  return { ...createPolicyDecisionPoint({ ...made, ...systemTime }), describe, trust };
 }

@@ -9,6 +9,7 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { until } from '../../apps/shared/embedded/process-tools.ts';
 import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
 import { testRunFolder } from './test-run.ts';
+import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
 export interface TestDatabase {
   /** Whoever connects to it waits for the database for a minute. */
@@ -33,22 +34,31 @@ const PATIENT = {
  * jest run starts the server; it never syncs, so a test of durability starts its own with `findOrStartPostgres`.
  */
 export async function createTestDatabase(options: { max?: number } = {}): Promise<TestDatabase> {
-  const template = await migratedTemplate();
-  const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
-  await administer(template, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
-  await administer(template, AS_ITS_OWN, name);
-  const url = withPatience(withDatabase(template, name));
-  const pool = createPool(url, { max: options.max ?? 10, applicationName: 'test file' });
+  const copy = await copyTemplate();
+  const url = withPatience(copy.url);
+  const pool = createPool(url, { ...systemTime, max: options.max ?? 10, applicationName: 'test file' });
   pool.options.connectionTimeoutMillis = PATIENCE_MS;
   const prisma = createPrisma(pool);
   const drop = async () => {
     await prisma.$disconnect();
     await pool.end();
+    await copy.drop();
+  };
+  return { url, pool, prisma, drop };
+}
+
+/** A migrated database of its own. `drop` fails when a client is still connected to it. */
+export async function copyTemplate(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+  const template = await migratedTemplate();
+  const name = `test_${process.env['JEST_WORKER_ID'] ?? '0'}_${randomBytes(6).toString('hex')}`;
+  await administer(template, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+  await administer(template, AS_ITS_OWN, name);
+  const drop = async () => {
     const left = await connectionsLeft(template, name);
     await administer(template, `DROP DATABASE ${name} WITH (FORCE)`);
     if (left.length > 0) throw new Error(`connections were left open by: ${left.join(', ')}`);
   };
-  return { url, pool, prisma, drop };
+  return { url: withDatabase(template, name), drop };
 }
 
 /** An empty database without any migration, for tests of migrating itself. */
@@ -74,7 +84,7 @@ function migratedTemplate(): Promise<string> {
     // Once only: nobody may be connected to the template while it is copied.
     const ready = join(folder, 'template.ready');
     if (!existsSync(ready)) {
-      await migrate(url, packagePath('prisma', 'migrations'));
+      await migrate(url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
       writeFileSync(ready, '');
     }
     return url;

@@ -51,11 +51,11 @@ export interface Signing {
 export function postSigned(
   url: string,
   body: string,
-  { secret, signed = body, ...message }: Signing,
+  { secret, signed = body, at = new Date(), id }: Signing,
 ): Promise<Response> {
   return fetch(url, {
     method: 'POST',
-    headers: signedHeaders(new Webhook(secret), { ...message, body: signed }),
+    headers: signedHeaders(new Webhook(secret), { id, at, body: signed }),
     body,
   });
 }

@@ -21,6 +21,7 @@ import { signedToken } from './signed-tokens.ts';
 import { testTemporal } from './temporal.ts';
 import { untilFound } from './upstreams.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 type Half = 'pdp' | 'approvals';
@@ -98,7 +99,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     const database = await createTestDatabase();
     databases[name] = database;
     running.push({ name: `database of ${name}`, stop: () => database.drop() });
-    return { databaseUrl: database.url, temporalAddress: temporal.address, log };
+    return { databaseUrl: database.url, temporalAddress: temporal.address, log, clock: systemTime.clock };
   };
   const stop = async () => {
     await stopAll(running);
@@ -109,7 +110,7 @@ export async function startEnforcement({ config: sections = {}, own }: Enforceme
     if (own.includes('approvals')) running.push(await startApprovals(config, secrets, await connect('approvals')));
     if (own.includes('pdp')) running.push(await startPdp(config, secrets, await connect('pdp')));
     const enforcement = await connect('enforcement');
-    const upstreams = connectUpstreams(config, log);
+    const upstreams = connectUpstreams(config, { log, ...systemTime });
     running.push({ name: 'upstreams', stop: () => upstreams.close() });
     running.push(await startGateway(config, secrets, { ...enforcement, upstreams }));
     running.push(await startWorker(config, secrets, { ...enforcement, upstreams }));

@@ -20,6 +20,7 @@ import { arrivalOf } from './arrivals.ts';
 import type { TestDatabase } from './database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture, TEST_SEALS } from './gated-calls.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 /** In every argument, caller, approval and result. Nothing that the engine keeps may hold it. */
 export const CANARY = 'canary-7f3a';
@@ -181,6 +182,7 @@ function createDeps(world: {
   const pathOf = ({ accessRequestId }: AccessRequestHandle) => paths.get(accessRequestId.slice(REQUEST.length)) ?? '';
   const pathIn = (args: unknown) => String((args as { path?: unknown }).path);
   return {
+    ...systemTime,
     store: {
       ...lifecycle,
       async load(gatedCallId) {

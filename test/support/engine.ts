@@ -21,6 +21,7 @@ import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-wo
 import { NEVER_RESTORED } from './never-restored.ts';
 import { outboxesAreEmpty } from './outboxes.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 export interface EngineOptions {
   /** `host:port` of the frontend. */
@@ -70,6 +71,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const reachedAt = options.reachedAt ?? options.address;
   const connection = Connection.lazy({ address: reachedAt });
   const asked = createGatedCallWorkflows(new Client({ connection }), {
+    ...systemTime,
     taskQueue,
     restMs: options.restMs ?? 3_600_000,
   });
@@ -190,18 +192,26 @@ async function startMaintenance(of: {
   const { lifecycle } = world.fixture;
   const parts: Running[] = [
     startSweeper({
+      ...systemTime,
       calls: { ...createDueCalls(db.pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end },
       ...{ intervalMs: 200, abandonAfterMs: 600_000, log },
     }),
     await startOutbox({
+      ...systemTime,
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
       handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests, log }),
     }),
     startCallReconciler({
+      ...systemTime,
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
       ...{ progress: lifecycle.progress, report: NEVER_RESTORED.report },
     }),
-    startResolutionPoller({ looks: { take: world.dueLooks.take, look: world.look }, intervalMs: 200, log }),
+    startResolutionPoller({
+      ...systemTime,
+      looks: { take: world.dueLooks.take, look: world.look },
+      intervalMs: 200,
+      log,
+    }),
   ];
   return { name: 'maintenance', stop: () => stopAll(parts) };
 }

@@ -2,6 +2,7 @@ import { createHandles } from '../../apps/gateway/handles.ts';
 import type { RequestCatalogs, RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
+import { systemTime } from './time.ts';
 
 /** What a gateway over fake ports knows of calls whose requests need input. */
 export class FakeInput {
@@ -12,6 +13,6 @@ export class FakeInput {
   readonly ports = {
     requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
     requestCatalogs: { at: async () => undefined, look: async () => undefined } satisfies RequestCatalogs,
-    handles: createHandles(SEALING_SECRETS.sealingKeys),
+    handles: createHandles(SEALING_SECRETS.sealingKeys, systemTime.clock),
   };
 }

@@ -13,6 +13,7 @@ import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { Opening } from '../../workflows/domain/ports.ts';
 import type { Principal, TaskOwner } from '../../workflows/domain/principal.ts';
 import { sealingKey, sealingSecrets } from './sealing-secrets.ts';
+import { systemTime } from './time.ts';
 
 /** The sealing secrets of tests, as a deployable gets them. */
 export const SEALING_SECRETS = sealingSecrets([sealingKey('test', 7)], 'a digest key that is for tests');
@@ -86,6 +87,7 @@ export function gatedCallFixture(
 ) {
   const { seals = TEST_SEALS } = limits;
   const calls = createGatedCallStore(pool, {
+    ...systemTime,
     seals,
     requestTtlMs: limits.requestTtlMs ?? HOUR_MS,
     firstLookMs: limits.firstLookMs ?? HOUR_MS,
@@ -94,7 +96,7 @@ export function gatedCallFixture(
     ...(limits.unreadMs !== undefined && { unreadMs: limits.unreadMs }),
     ...(limits.taskOwner !== undefined && { taskOwner: limits.taskOwner }),
   });
-  const lifecycle = createLifecycleStore(pool, { seals, retentionMs: HOUR_MS });
+  const lifecycle = createLifecycleStore(pool, { ...systemTime, seals, retentionMs: HOUR_MS });
 
   async function opened(opening: Opening = anOpening()) {
     const call = await calls.open(opening);
@@ -118,7 +120,7 @@ export function gatedCallFixture(
   /** A fresh allow decision for the call. */
   async function allow(gatedCallId: string) {
     const call = await lifecycle.load(gatedCallId);
-    return lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call));
+    return lifecycle.recordDecision(call, { kind: 'allow' }, databaseNow(call, systemTime.clock));
   }
   /** As the product does, asks for another decision when the one it had grew old on the way: a machine may stand still. */
   async function claim(gatedCallId: string, claimId: string, executionTimeoutMs = 600_000) {

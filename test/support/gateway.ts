@@ -4,6 +4,7 @@ import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../apps/shared/lifecycle.ts';
 import { CALLBACK_SECRET, FakeWorld } from './gateway-world.ts';
+import { systemTime } from './time.ts';
 
 interface Settings extends Partial<Config['gateway']> {
   readonly tools?: Readonly<Record<string, object>>;
@@ -39,7 +40,7 @@ export class GatewayUnderTest {
     this.#running = await serveGateway(
       config,
       { callbackSecret: CALLBACK_SECRET },
-      { ...this.world, ...this.world.input.ports, log },
+      { ...systemTime, ...this.world, ...this.world.input.ports, log },
     );
     this.#urls = config.urls;
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { OpenRequest } from './decisions.ts';
 import { warningsOf } from './artefacts.ts';
@@ -6,11 +7,10 @@ import { waitFor } from './wait-for.ts';
 
 /** What tests do with calls that wait for an approval, on a stack whose parts may come and go. */
 export function heldCalls(stack: () => Stack, tokenOf = () => stack().token('agent')) {
-  let count = 0;
   return {
     /** Makes a call that has to wait for an approval, beside those that wait already. */
     async hold(beside: readonly OpenRequest[] = []): Promise<{ taskId: string; path: string; request: OpenRequest }> {
-      const path = join(stack().files, `held-${(count += 1)}.txt`);
+      const path = join(stack().files, `held-${randomUUID()}.txt`);
       const call = { name: 'files__write_file', arguments: { path, content: path } };
       const { body } = await stack().rpc(await tokenOf(), 'tools/call', call);
       const taskId = body.result?.['taskId'];

@@ -10,10 +10,13 @@ import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { findOrStartTemporal } from '../../apps/shared/embedded/temporal.ts';
 import { createLogger } from '../../apps/shared/logger.ts';
+import { copyTemplate } from './database.ts';
+import { testTemporal } from './temporal.ts';
 import { waitFor } from './wait-for.ts';
+import { ORDINARY_LIMITS } from './time.ts';
 
-/** What the deployables stand on when each is a process of its own: Postgres that syncs, Temporal, an issuer. */
-export interface Infrastructure {
+/** What the deployables stand on: Postgres and Temporal. */
+export interface Servers {
   readonly environment: { readonly DATABASE_URL: string; readonly TEMPORAL_ADDRESS: string };
   killTemporal(): Promise<void>;
   startTemporal(): Promise<void>;
@@ -23,21 +26,40 @@ export interface Infrastructure {
   stop(): Promise<void>;
 }
 
+/** Those of the jest run, with a database of the stack's own. A test that kills or stops one needs servers of its own. */
+export async function borrowServers(): Promise<Servers> {
+  const [database, temporal] = await Promise.all([copyTemplate(), testTemporal()]);
+  const refuse = () => Promise.reject(new Error("this stack has borrowed servers: give `servers: 'own'`"));
+  return {
+    environment: { DATABASE_URL: database.url, TEMPORAL_ADDRESS: temporal.address },
+    ...{ killTemporal: refuse, startTemporal: refuse, crashPostgres: refuse, startPostgres: refuse },
+    stop: database.drop,
+  };
+}
+
+/** Servers, own ones unless others are given, and an issuer: what deployables need that run apart. */
 export async function startInfrastructure(
   config: Config,
   { identity, secrets }: DevelopmentSecrets,
-): Promise<Infrastructure> {
-  const { stateDir } = config;
+  given?: Servers,
+): Promise<Servers> {
+  const servers = given ?? (await startServers(config));
+  const log = createLogger('identity', { mode: 'development' });
+  const issuer = await startIdentityProvider(config, { identity, secrets }, log);
+  const stop = async () => {
+    await issuer.stop();
+    await servers.stop();
+  };
+  return { ...servers, stop };
+}
+
+/** A Postgres that syncs, and a Temporal. */
+async function startServers({ stateDir }: Config): Promise<Servers> {
   const { searchPath, cacheDir, variables } = readEnvironment();
   let postgres = await findOrStartPostgres({ stateDir, searchPath });
-  await migrate(postgres.url, packagePath('prisma', 'migrations'));
+  await migrate(postgres.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
   const temporalOptions = { stateDir, searchPath, cacheDir, variables, onProgress: () => undefined };
   let temporal = await findOrStartTemporal(temporalOptions);
-  const issuer = await startIdentityProvider(
-    config,
-    { identity, secrets },
-    createLogger('identity', { mode: 'development' }),
-  );
   return {
     environment: { DATABASE_URL: postgres.url, TEMPORAL_ADDRESS: temporal.address },
     async killTemporal() {
@@ -57,7 +79,6 @@ export async function startInfrastructure(
       postgres = await findOrStartPostgres({ stateDir, searchPath });
     },
     async stop() {
-      await issuer.stop();
       await temporal.stop();
       await postgres.stop();
     },

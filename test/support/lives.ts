@@ -21,6 +21,7 @@ import { NEVER_RESTORED } from './never-restored.ts';
 import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
+import { systemTime } from './time.ts';
 
 const HOUR_MS = 3_600_000;
 /** That an attempt failed is what these tests are about. */
@@ -42,13 +43,14 @@ export interface LifeOptions {
  */
 export function lives(pool: Pool, options: LifeOptions = {}) {
   const calls = createGatedCallStore(pool, {
+    ...systemTime,
     seals: TEST_SEALS,
     requestTtlMs: options.requestTtlMs ?? HOUR_MS,
     firstLookMs: HOUR_MS,
     retentionMs: HOUR_MS,
     maxOpenPerCaller: 100_000,
   });
-  const store = createLifecycleStore(pool, { seals: TEST_SEALS, retentionMs: HOUR_MS });
+  const store = createLifecycleStore(pool, { ...systemTime, seals: TEST_SEALS, retentionMs: HOUR_MS });
   const requests = new Map<string, AccessRequestHandle>();
   /** How often the tool was called for each path. */
   const ledger = new Map<string, number>();
@@ -71,8 +73,9 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     stated: async () => undefined,
     cancel: async () => undefined,
   };
-  const ensureSubmitted = createEnsureSubmitted({ store, accessRequests });
+  const ensureSubmitted = createEnsureSubmitted({ ...systemTime, store, accessRequests });
   const activities = createActivities({
+    ...systemTime,
     store,
     accessRequests,
     ensureSubmitted,

@@ -6,6 +6,7 @@ import { createObligingPdp, type ObligingPdpOptions } from '../../activities/obl
 import { TEST_SEALS } from './gated-calls.ts';
 import { pdpClientOptions } from './authority-clients.ts';
 import { serve } from './serve.ts';
+import { systemTime } from './time.ts';
 
 /** An obligation that arrived, its signature checked. */
 export interface Arrived {
@@ -71,6 +72,7 @@ export async function obligingPdp(pool: Pool, changes: Partial<ObligingPdpOption
     });
   });
   const parts = createObligingPdp({
+    ...systemTime,
     ...pdpClientOptions(server.url, {
       ...{ metadata: 'ignored', accessRequestsUrl: 'https://approvals.test/access/v1/requests' },
       log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),

@@ -9,6 +9,7 @@ import type { Browser } from './browser.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
 import { aGroup, aUser, directoryText } from './directory.ts';
 import { signInTo, signOutAtIssuer } from './signing-in.ts';
+import { systemTime } from './time.ts';
 
 /** By what a door knows who comes. */
 export type Kind = 'session' | 'token' | 'webhook' | 'delegation' | 'group';
@@ -86,7 +87,11 @@ export class Workplace {
     });
     const { config, secrets, database } = this.service;
     const own = { ...secrets, ...SEALING_SECRETS };
-    this.#audit = await startAudit(config, own, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+    this.#audit = await startAudit(config, own, {
+      ...systemTime,
+      log: pino({ level: 'silent' }),
+      databaseUrl: database.url,
+    });
   }
 
   async stop(): Promise<void> {

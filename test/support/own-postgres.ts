@@ -7,6 +7,7 @@ import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres, type PostgresServer } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { waitFor } from './wait-for.ts';
+import { ORDINARY_LIMITS } from './time.ts';
 
 /** A migrated PostgreSQL server of a test file's own, which syncs to disk and can be crashed. */
 export class OwnPostgres {
@@ -16,7 +17,7 @@ export class OwnPostgres {
   /** Starts it, the first time or again. The address stays the same. */
   async start(): Promise<string> {
     const url = await this.startAsItIs();
-    await migrate(url, packagePath('prisma', 'migrations'));
+    await migrate(url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
     return url;
   }
 

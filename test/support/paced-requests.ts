@@ -12,6 +12,7 @@ import { newAccessRequest } from './access-requests.ts';
 import { askedAgain } from './asked-again.ts';
 import { createTestDatabase } from './database.ts';
 import { testTemporal } from './temporal.ts';
+import { systemTime } from './time.ts';
 
 /** A resolver that approves whatever it is asked about. */
 export const AGREEING_RESOLVER = 'agreeing';
@@ -23,7 +24,7 @@ export async function startPacedRequests() {
   const connection = await Connection.connect({ address });
   const client = new Client({ connection });
   const log = pino({ enabled: false });
-  const workflows = createAccessRequestWorkflows(client, taskQueue);
+  const workflows = createAccessRequestWorkflows(client, { taskQueue, ...systemTime });
   const store = createAccessRequestStore(db.pool);
   const temporal = { address, namespace, taskQueue, approvalsTaskQueue: taskQueue, tls: false };
   const consult = createConsult({
@@ -37,7 +38,7 @@ export async function startPacedRequests() {
     activities: createSteps({ store, consult }),
     graceMs: 1_000,
   };
-  let worker: Running | undefined = startPatientWorker(options);
+  let worker: Running | undefined = startPatientWorker({ ...options, ...systemTime });
   const rows = async (text: string, id: string) => (await db.pool.query(text, [id])).rows;
   const handle = (id: string, runId?: string) => client.workflow.getHandle(accessRequestWorkflowId(id), runId);
   return {
@@ -63,7 +64,7 @@ export async function startPacedRequests() {
       await worker?.stop();
       worker = undefined;
       const answer = await use();
-      worker = startPatientWorker(options);
+      worker = startPatientWorker({ ...options, ...systemTime });
       return answer;
     },
     stop: () =>

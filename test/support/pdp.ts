@@ -1,12 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type JWK, type JWTVerifyGetKey } from 'jose';
+import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, type JWTVerifyGetKey } from 'jose';
 import { pino } from 'pino';
-import {
-  bindingHash,
-  bindingMembers,
-  createBindingTokenSigner,
-  type BoundDenial,
-} from '../../apps/pdp/offer/binding-token.ts';
+import { createBindingTokenSigner, type BoundDenial } from '../../apps/pdp/offer/binding-token.ts';
 import { createEvaluator, type Evaluator } from '../../apps/pdp/engine/cedar/evaluator.ts';
 import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/approval/verify-approval.ts';
 import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
@@ -23,6 +17,7 @@ import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import { serve } from './serve.ts';
+import { systemTime } from './time.ts';
 
 export const PDP_URL = 'http://pdp.test';
 export const ACCESS_REQUESTS = 'http://approvals.test/access/v1/requests';
@@ -121,7 +116,9 @@ export async function startTestPdp(
   const recorded: BoundDenial[] = [];
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
+    ...systemTime,
     verifyApproval: createApprovalVerifier({
+      ...systemTime,
       issuers: new Map([[ACCESS_REQUESTS, keys]]),
       audience: url,
       revoked: () => Promise.resolve(new Set()),
@@ -136,18 +133,19 @@ export async function startTestPdp(
     log,
     ...of.decide,
   });
-  const limits = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
+  const rates = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
   const metadata = pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS });
   const app = createPdpApp({
+    ...systemTime,
     engine: of.engine ?? fixedEngine(policyVersion('sha-256:00', evaluator, schemas), schemas),
     decide: withoutOwnMembers(decide),
-    search: createSearch({ secret: pdpKey.d, charge: limits.charge }),
-    metadata: of.signMetadata ? await withSignature(metadata, pdpKey) : metadata,
+    search: createSearch({ secret: pdpKey.d, charge: rates.charge }),
+    metadata: of.signMetadata ? await withSignature(metadata, pdpKey, systemTime.clock) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
     requestCatalogs: catalogs,
     url,
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
-    limits,
+    rates,
     maxBatchEntries: 256,
     maxBodyBytes: of.maxBodyBytes ?? 100_000,
     log,
@@ -192,59 +190,4 @@ export async function post(
     text,
     body: isJson ? (JSON.parse(text) as Answer['body']) : {},
   };
-}
-
-/** An approval as the access request service would sign it for this request; `claims` replace those it would have. */
-export async function anApprovalFor(
-  request: EvaluationRequest,
-  of: { key: JWK; claims?: Record<string, unknown>; header?: Record<string, unknown>; expiresInSeconds?: number },
-) {
-  const id = `apr_${randomUUID()}`;
-  const members = bindingMembers(request);
-  const now = Math.floor(Date.now() / 1_000);
-  const exp = now + (of.expiresInSeconds ?? 3_600);
-  const claims = {
-    iss: ACCESS_REQUESTS,
-    aud: PDP_URL,
-    iat: now,
-    exp,
-    jti: randomUUID(),
-    approval_id: id,
-    task_id: 'arq_1',
-    evaluation_id: 'eval_1',
-    template: 'treasury_approval',
-    requester: REQUESTER,
-    scope: 'exact',
-    binding_context_members: members,
-    binding_hash: bindingHash(request, members),
-    ...of.claims,
-  };
-  const state = await new SignJWT(claims)
-    .setProtectedHeader({ alg: 'ES256', kid: of.key.kid ?? '', ...of.header })
-    .sign(of.key);
-  return {
-    id,
-    approved_at: new Date(now * 1_000).toISOString(),
-    approved_until: new Date(exp * 1_000).toISOString(),
-    state,
-  };
-}
-
-/** The same request again, with an approval. */
-export function presenting(request: EvaluationRequest, approval: unknown): EvaluationRequest {
-  return { ...request, context: { ...request.context, approval } as EvaluationRequest['context'] };
-}
-
-/** The list of revocations as the access request service signs it; `claims` and `typ` replace what it would say. */
-export async function aRevocationList(of: {
-  key: JWK;
-  issuer: string;
-  revoked: readonly string[];
-  claims?: Record<string, unknown>;
-  typ?: string;
-}): Promise<string> {
-  const now = Math.floor(Date.now() / 1_000);
-  return new SignJWT({ iss: of.issuer, iat: now, exp: now + 30, revoked: of.revoked, ...of.claims })
-    .setProtectedHeader({ alg: 'ES256', typ: of.typ ?? 'revocations+jwt', kid: of.key.kid ?? '' })
-    .sign(of.key);
 }

@@ -7,6 +7,7 @@ import type { PolicyEngine } from '../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { ACCESS_REQUESTS, PDP_URL } from './pdp.ts';
+import { systemTime } from './time.ts';
 
 export const SCHEMA = `
 type Approval = { verified: Bool, template: String };
@@ -84,6 +85,7 @@ type DecideNow = (request: EvaluationRequest, requester: string) => Promise<Deci
 /** Decides by the version in force, without keys and without a database. All requests of one `work` get the same version. */
 export function decidingBy(engine: Pick<PolicyEngine, 'use'>, of: Partial<DecideWith> & { log?: Logger } = {}) {
   const decide = createDecide({
+    ...systemTime,
     verifyApproval: () => Promise.resolve({ kind: 'unverifiable' }),
     signBindingToken: () => Promise.resolve('unsigned'),
     evaluations: { record: () => Promise.resolve() },

@@ -9,6 +9,7 @@ import { SEALING_SECRETS } from './gated-calls.ts';
 import { CALLBACK_SECRET } from './gateway-world.ts';
 import { send, type Sent } from './gateway-wire.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 const server = new URL('../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 
@@ -128,7 +129,7 @@ async function startReplica({ authorityUrl: url, databaseUrl, settings, sections
     callbackSecret: CALLBACK_SECRET,
     ...SEALING_SECRETS,
   };
-  const running = await startGateway(config, secrets, { databaseUrl, log: pino({ level: 'silent' }) });
+  const running = await startGateway(config, secrets, { ...systemTime, databaseUrl, log: pino({ level: 'silent' }) });
   const programs = Object.entries(config.mcpServers).flatMap(([name, of]) => ('command' in of ? [name] : []));
   return { urls: config.urls, running, programs };
 }

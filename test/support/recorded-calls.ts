@@ -12,6 +12,7 @@ import { PolicyFolder } from './policy-folder.ts';
 import { RuleEngine } from './rule-engine.ts';
 import { signInTo } from './signing-in.ts';
 import { waitFor } from './wait-for.ts';
+import { systemTime } from './time.ts';
 
 const APPROVERS = ['alice', 'bob', 'carol', 'dora', 'sam'];
 const DAY_MS = 86_400_000;
@@ -87,7 +88,7 @@ export async function startRecordedCalls() {
   const { config, secrets, databases, log } = product;
   const enforcement = databases.enforcement;
   if (enforcement === undefined) throw new Error('the enforcement side has no database');
-  const audit = await startAudit(config, secrets, { log, databaseUrl: enforcement.url });
+  const audit = await startAudit(config, secrets, { ...systemTime, log, databaseUrl: enforcement.url });
   const { urls } = config;
 
   /** Everything that the agent was ever sent. */

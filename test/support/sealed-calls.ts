@@ -4,6 +4,7 @@ import { createSeals, type SealingSecrets } from '../../activities/stores/seals.
 import type { EndReason } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
 import type { OpenRequest } from './decisions.ts';
+import { systemTime } from './time.ts';
 
 /** A database with what opens it. */
 export interface SealedDatabase {
@@ -22,7 +23,7 @@ interface Row extends WrappedKeys {
 /** Everything the enforcement side holds of a task, opened. Undefined when there is no such task. */
 export async function openCall(of: SealedDatabase, taskId: string) {
   const seals = sealsOf(of);
-  const store = createLifecycleStore(of.database, { seals, retentionMs: 1 });
+  const store = createLifecycleStore(of.database, { ...systemTime, seals, retentionMs: 1 });
   const { rows } = await of.database.query<Row>(
     `SELECT g.id, g.reason, r.sealed_result, k.call_key AS call, k.record_key AS record FROM gateway.gated_call g
      JOIN gateway.data_key k ON k.gated_call_id = g.id LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id

@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 
 /**
  * Lets leases end three seconds after they began, whether or not their holder is alive: 30 s are for a submission, 60 s for
- * an entry of an outbox. What is put off for a few seconds on purpose stays put off.
+ * an entry of an outbox. What is put off for a few seconds on purpose stays put off, and so does an entry that failed often:
+ * else its failures would soon be so many that the outbox puts it off for ten minutes.
  */
 export async function shortenLeases(database: Pool): Promise<void> {
   await database.query(
@@ -12,7 +13,8 @@ export async function shortenLeases(database: Pool): Promise<void> {
   for (const schema of ['gateway', 'approvals']) {
     await database.query(
       `UPDATE ${schema}.outbox SET available_at = clock_timestamp()
-       WHERE available_at BETWEEN clock_timestamp() + interval '10 s' AND clock_timestamp() + interval '57 s'`,
+       WHERE available_at BETWEEN clock_timestamp() + interval '10 s' AND clock_timestamp() + interval '57 s'
+       AND attempts < 6`,
     );
   }
 }

@@ -10,6 +10,7 @@ import { findPostgresBinaries } from '../../apps/shared/embedded/postgres-binari
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { withOperator } from './postgres-faults.ts';
 import { waitFor } from './wait-for.ts';
+import { ORDINARY_LIMITS } from './time.ts';
 
 const MEGABYTES = 80;
 
@@ -72,7 +73,7 @@ export class SmallDiskPostgres {
     );
     this.url = `postgresql://operator@127.0.0.1:${port}/postgres`;
     await this.answers();
-    await migrate(this.url, packagePath('prisma', 'migrations'));
+    await migrate(this.url, packagePath('prisma', 'migrations'), ORDINARY_LIMITS);
   }
 
   async answers(): Promise<void> {

@@ -6,6 +6,8 @@ import { onFreePorts } from './config.ts';
 export interface StackOptions {
   /** `together`: one process, as `npm start` runs it. `apart`: each deployable a process of its own. */
   readonly parts: 'together' | 'apart';
+  /** Postgres and Temporal: those of the jest run, or its own, which a test may kill. `own` unless said otherwise. */
+  readonly servers?: 'own' | 'shared';
   /** Merged over the defaults of the tests. */
   readonly config?: Record<string, object>;
   /** Cedar policies that come on top of the examples. */
@@ -49,6 +51,8 @@ export async function stackConfig(
     approvals: section('approvals'),
     audit: section('audit'),
     identity: section('identity'),
+    // A Temporal that others use too has queues of theirs.
+    temporal: { taskQueue: `calls-${at.folder}`, approvalsTaskQueue: `requests-${at.folder}`, ...config['temporal'] },
     tools: config['tools'] ?? {},
     requirements: config['requirements'] ?? {},
   };

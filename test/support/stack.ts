@@ -22,7 +22,7 @@ import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { isAlive } from '../../apps/shared/embedded/process-tools.ts';
 import { send, sendUntilAnswered, type Sent } from './gateway-wire.ts';
-import { startInfrastructure, type Infrastructure } from './infrastructure.ts';
+import { borrowServers, startInfrastructure, type Servers } from './infrastructure.ts';
 import { preloading } from './preload.ts';
 import { decisionBody, listOpenRequests, postSigned } from './decisions.ts';
 import type { OpenRequest, Signing, WebhookDecision } from './decisions.ts';
@@ -40,7 +40,7 @@ export class Stack {
   readonly journal = join(this.folder, 'journal');
   config!: Config;
   development!: DevelopmentSecrets;
-  #infrastructure: Infrastructure | undefined;
+  #servers: Servers | undefined;
   readonly #children = new Map<Part, ChildProcess>();
   readonly #tokens = new Map<string, Promise<string>>();
   #pool: Pool | undefined;
@@ -53,21 +53,22 @@ export class Stack {
     writeFileSync(join(this.folder, 'countersign.yaml'), stringify(raw));
     this.config = parseConfig(raw, { baseDir: this.folder, stateDir: this.stateDir });
     this.development = await loadDevelopmentSecrets(this.stateDir);
+    if (options.servers === 'shared') this.#servers = await borrowServers();
     if (options.parts === 'together') return this.startPart('up');
-    this.#infrastructure = await startInfrastructure(this.config, this.development);
+    this.#servers = await startInfrastructure(this.config, this.development, this.#servers);
     await Promise.all(DEPLOYABLES.map((part) => this.startPart(part)));
   }
 
   /** Starts a part, with these variables instead of its own, and waits until it answers. */
   async startPart(part: Part, variables = this.#environments[part as 'gateway']): Promise<void> {
-    if (part === 'temporal') return this.#infrastructure?.startTemporal();
-    if (part === 'postgres') return this.#infrastructure?.startPostgres();
+    if (part === 'temporal') return this.#servers?.startTemporal();
+    if (part === 'postgres') return this.#servers?.startPostgres();
     const script = part === 'up' ? ['apps/cli/main.js', 'up'] : [`apps/${part}/main.js`];
     const log = openSync(join(this.folder, `${part}.log`), 'a');
     const child = spawn(process.execPath, [packagePath('dist', script[0] ?? ''), ...script.slice(1)], {
       cwd: this.folder,
       env: {
-        ...{ ...process.env, ...this.#infrastructure?.environment, ...preloading() },
+        ...{ ...process.env, ...this.#servers?.environment, ...preloading() },
         ...{ COUNTERSIGN_STATE: this.stateDir, ...variables },
       },
       stdio: ['ignore', log, log],
@@ -114,11 +115,10 @@ export class Stack {
 
   /** Kills a part without a chance to clean up, and waits until it is gone. */
   async kill(part: Part): Promise<void> {
-    if (part === 'temporal') return this.#infrastructure?.killTemporal();
-    if (part === 'postgres') return this.#infrastructure?.crashPostgres();
-    const child = this.#child(part);
-    child.kill('SIGKILL');
-    await waitFor(() => child.exitCode !== null || child.signalCode !== null);
+    if (part === 'temporal') return this.#servers?.killTemporal();
+    if (part === 'postgres') return this.#servers?.crashPostgres();
+    this.signal(part, 'SIGKILL');
+    await waitFor(() => !this.isRunning(part));
   }
 
   /** Ends the product and the servers it started, all at once and without a chance to clean up. */
@@ -219,7 +219,8 @@ export class Stack {
 
   /** The database behind the stack, for looking at what nobody is told. */
   async database(): Promise<Pool> {
-    const { url } = await findOrStartPostgres({ stateDir: this.stateDir, searchPath: readEnvironment().searchPath });
+    const databaseUrl = this.#servers?.environment.DATABASE_URL;
+    const { url } = await findOrStartPostgres({ ...readEnvironment(), stateDir: this.stateDir, databaseUrl });
     this.#pool ??= new Pool({ connectionString: url, max: 2 }).on('error', () => undefined);
     return this.#pool;
   }
@@ -232,7 +233,7 @@ export class Stack {
       child.kill('SIGTERM');
       await waitFor(() => child.exitCode !== null || child.signalCode !== null);
     }
-    await this.#infrastructure?.stop();
+    await this.#servers?.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

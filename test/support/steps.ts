@@ -12,6 +12,7 @@ import type { AccessRequestHandle, TakenSubmission } from '../../workflows/domai
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';
 import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
+import { systemTime } from './time.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
 export const TOOL: UpstreamTool = {
@@ -89,6 +90,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
   /** Calls whose last claim was refused because its decision had grown old. */
   const stale = new Set<string>();
   const deps: ActivityDeps = {
+    ...systemTime,
     store: {
       ...worldly,
       async claim(claim) {
@@ -105,7 +107,7 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
       },
     },
     accessRequests,
-    ensureSubmitted: createEnsureSubmitted({ store, accessRequests }),
+    ensureSubmitted: createEnsureSubmitted({ ...systemTime, store, accessRequests }),
     upstreams: {
       tools: async () => [],
       async find(name) {

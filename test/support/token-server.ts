@@ -24,7 +24,6 @@ export async function keyPair(kid: string): Promise<{ readonly publicJwk: JWK; r
  * a key and may exchange what it says of a caller for a token that names the caller.
  */
 export async function startTokenServer(secret: string, clientKey: JWK) {
-  cloneInThisRealm();
   const signing = await keyPair('issuer');
   const seen = { grants: [] as string[], subjects: [] as Record<string, unknown>[] };
   const port = await freePort();
@@ -86,14 +85,3 @@ export async function startTokenServer(secret: string, clientKey: JWK) {
 }
 
 const ofPrograms = (grants: string[]) => ({ grant_types: grants, response_types: [], redirect_uris: [] });
-
-/** jest gives each file its own built-ins; what Node's own function clones is no plain object to the provider. */
-function cloneInThisRealm(): void {
-  const original = globalThis.structuredClone;
-  const clone = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(clone);
-    if (value?.constructor !== Object) return original(value);
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, clone(member)]));
-  };
-  globalThis.structuredClone = clone;
-}

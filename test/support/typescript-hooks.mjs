@@ -6,15 +6,22 @@ const OPTIONS = {
   jsc: {
     target: 'es2022',
     parser: { syntax: 'typescript', tsx: true },
-    transform: { react: { runtime: 'automatic', importSource: 'preact' } },
+    // `development` has each element carry its place in the sources, by which tests know what they pressed.
+    transform: { react: { runtime: 'automatic', importSource: 'preact', development: true } },
   },
   module: { type: 'es6' },
   sourceMaps: 'inline',
 };
+const JEST_GLOBALS = new URL('./jest/globals.mjs', import.meta.url).href;
+
+/** Node's resolve hook: jest refuses to be imported by Node, so this gives its globals. */
+export function resolve(specifier, context, nextResolve) {
+  return specifier === '@jest/globals' ? { url: JEST_GLOBALS, shortCircuit: true } : nextResolve(specifier, context);
+}
 
 /** Node's load hook: TypeScript becomes JavaScript, everything else goes its usual way. */
 export async function load(url, context, nextLoad) {
-  if (!/[.]tsx?$/.test(url)) return nextLoad(url, context);
+  if (!/[.]tsx?([?]|$)/.test(url)) return nextLoad(url, context);
   const filename = fileURLToPath(url);
   const { code } = await transform(await readFile(filename, 'utf8'), { ...OPTIONS, filename });
   return { format: 'module', source: code, shortCircuit: true };

@@ -1,5 +1,6 @@
 // Runs in a process of its own: three parts, the second of which stops as the argument says.
 import { isEntryScript, runUntilSignal, type Running } from '../../apps/shared/lifecycle.ts';
+import { systemTime } from './time.ts';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const part = (name: string, stop: () => Promise<void> = async () => undefined, stopMs?: number): Running => ({
@@ -28,7 +29,7 @@ const mayTake: Record<string, number> = {
 process.stderr.write = process.stdout.write.bind(process.stdout);
 const alive = setInterval(() => undefined, 60_000);
 const how = process.argv[2] ?? '';
-const ended = runUntilSignal([part('one'), part('two', manner[how], mayTake[how]), part('three')]);
+const ended = runUntilSignal([part('one'), part('two', manner[how], mayTake[how]), part('three')], systemTime);
 say(`entry ${isEntryScript(import.meta.url)}`);
 say(
   await ended.then(

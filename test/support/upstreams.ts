@@ -3,6 +3,7 @@ import { createUpstreams, type UpstreamPool } from '../../activities/clients/ups
 import { createResultCheck } from '../../apps/shared/schemas/schema-check.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { patiently } from './wait-for.ts';
+import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
 /**
  * The upstreams of a configuration that says this about them and their tools, and leaves the rest as it is by default. Each is
@@ -17,8 +18,8 @@ export function openUpstreams(
   const servers = Object.entries(mcpServers).map(
     ([name, server]) => read({ mcpServers: { [name]: server } }).mcpServers,
   );
-  const known = { settings: read({ tools }).tools, fitsOutput: createResultCheck() };
-  return createUpstreams(Object.assign({}, ...servers), log, known);
+  const known = { settings: read({ tools }).tools, fitsOutput: createResultCheck(ORDINARY_LIMITS) };
+  return createUpstreams(Object.assign({}, ...servers), log, { ...known, ...systemTime });
 }
 
 /**

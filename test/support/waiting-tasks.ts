@@ -5,6 +5,7 @@ import { anApproval, gatedCallFixture } from './gated-calls.ts';
 import { send } from './gateway-wire.ts';
 import { accepted, startAskingGateway, TASKS, taskOf } from './input-calls.ts';
 import { stepsIn, TOOL } from './steps.ts';
+import { systemTime } from './time.ts';
 
 export const FORMS = { ...TASKS, elicitation: { form: {} } };
 export const TICKET = { type: 'string', minLength: 3, maxLength: 64, title: 'Change ticket' };
@@ -64,7 +65,7 @@ export async function startGatewayThatAsks() {
           kind: 'requestable',
           offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl },
         },
-        requestForms: createRequestForms(pino({ level: 'silent' })),
+        requestForms: createRequestForms(pino({ level: 'silent' }), systemTime),
       },
       lifecycle,
     );

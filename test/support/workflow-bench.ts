@@ -9,6 +9,7 @@ import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { askedAgain } from './asked-again.ts';
 import { testTemporal } from './temporal.ts';
+import { systemTime } from './time.ts';
 
 export const waiting = (waitMs: number) => ({ kind: 'wait', waitMs }) as const;
 
@@ -69,7 +70,7 @@ export async function startWorkflowBench() {
         ...TURN_LIMIT,
       });
       const gatedCallId = randomUUID();
-      const workflows = createGatedCallWorkflows(client, { taskQueue, restMs });
+      const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue, restMs });
       return worker.runUntil(() =>
         use({
           start: askedAgain(() => workflows.start(gatedCallId)),

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createOutcomeProbe } from '../../activities/outcome-probe.ts';
+import { systemTime } from '../support/time.ts';
 
 it.each([
   ['files__write_file', 'files__was_written'],
@@ -8,6 +9,7 @@ it.each([
 ])('the probe of %s is the tool %s: both names begin alike', async (tool, probe) => {
   const looked: string[] = [];
   const ask = createOutcomeProbe({
+    ...systemTime,
     upstreams: {
       tools: async () => [],
       find: async (name) => void looked.push(name),

@@ -116,7 +116,7 @@ export interface Upstreams {
   find(name: string, options?: { live?: boolean }): Promise<UpstreamTool | undefined>;
   /**
    * Connects first (so that a broken connection is `not_sent`), then sends once; never repeats. `timeoutMs` limits how
-   * long the answer is waited for. After `sendBy`, an instant of `performance.now()`, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
+   * long the answer is waited for. After `sendBy`, an instant of the monotonic clock, nothing is sent any more. An idempotency key goes along in the header of that name where the upstream is reached
    * by HTTP, and so do the arguments that the tool has repeated there. A tool that is not described by `toolDigest` any more gets nothing.
    * An upstream that wants to know for whom it works is told the caller; a call without one is our own.
    * `onProgress` asks the tool to say how far it has come, and is called until the call has ended. `onLog` asks for what it

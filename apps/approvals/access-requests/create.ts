@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../shared/config/config.ts';
 import { createServiceToken } from '../../shared/auth/service-token.ts';
 import { createSigner, publicKey, type SignClaims } from '../../shared/auth/signing-key.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { createRateLimit } from '../../shared/http/rate-limit.ts';
 import type { DirectorySource } from '../../shared/directory/source.ts';
 import { createSealedPages } from '../../shared/http/page-token.ts';
@@ -21,11 +22,10 @@ import { createSubmit } from './submit.ts';
 
 /** Room for the rest of a submission beside the largest arguments that the gateway accepts: the token copies some. */
 const ENVELOPE_BYTES = 512 * 1024;
-const KEYS_TIMEOUT_MS = 5_000;
 /** As long as the PDP says that its keys may be kept. */
 const KEYS_KEPT_MS = 300_000;
 
-interface Parts {
+interface Parts extends Timing {
   readonly store: AccessRequestStore;
   readonly clients: readonly AccessRequestClient[];
   readonly termsOf: TermsOf;
@@ -37,14 +37,14 @@ interface Parts {
 export async function createAccessRequests(
   config: Config,
   key: JWK,
-  { store, clients, termsOf, people, log }: Parts,
+  { store, clients, termsOf, people, log, ...time }: Parts,
 ): Promise<Router> {
   const { urls, approvals, gateway } = config;
   const sign = await createSigner(key);
   const issuer = urls.accessRequests;
   const maxBodyBytes = gateway.maxBodyBytes + ENVELOPE_BYTES;
-  const trust = denialTrust(config, sign);
-  const catalogs = configuredCatalogs(config, key, { people, log });
+  const trust = denialTrust(config, sign, time);
+  const catalogs = configuredCatalogs(config, key, { people, clock: time.clock, log });
   return accessRequestRouter({
     store,
     submit: createSubmit({
@@ -56,7 +56,7 @@ export async function createAccessRequests(
     }),
     catalog: catalogs && catalogEndpoint({ catalogs, trust }),
     approvalState: createApprovalState({ sign, issuer, audience: urls.pdp, store }),
-    revocations: createRevocationList({ sign, issuer, store }),
+    revocations: createRevocationList({ sign, issuer, store, clock: time.clock }),
     keys: { keys: [key, ...approvals.publishedKeys].map(publicKey) },
     urls,
     clients,
@@ -71,23 +71,24 @@ export async function createAccessRequests(
 function configuredCatalogs(
   { approvals: { catalogs } }: Config,
   key: JWK,
-  { people, log }: Pick<Parts, 'people' | 'log'>,
+  own: Pick<Parts, 'people' | 'clock' | 'log'>,
 ): Catalogs | undefined {
   if (Object.keys(catalogs).length === 0) return undefined;
-  return createCatalogs(catalogs, { people, pages: createSealedPages(key.d ?? '', 'countersign catalog page'), log });
+  return createCatalogs(catalogs, { ...own, pages: createSealedPages(key.d ?? '', 'countersign catalog page') });
 }
 
 /** Denials of the configured PDP count, and no others. For a key that is unknown its keys are read anew, at most twice a minute. */
-function denialTrust({ urls, keyUrls }: Config, sign: SignClaims): DenialTrust {
+function denialTrust({ urls, keyUrls }: Config, sign: SignClaims, time: Timing): DenialTrust {
+  const { clock, limits } = time;
   const keys = createRemoteJWKSet(new URL(keyUrls.pdp), {
-    timeoutDuration: KEYS_TIMEOUT_MS,
+    timeoutDuration: limits.pdpKeysMs,
     cacheMaxAge: KEYS_KEPT_MS,
   });
-  const serviceToken = createServiceToken(sign, { issuer: urls.accessRequests, audience: urls.pdp });
+  const serviceToken = createServiceToken(sign, { issuer: urls.accessRequests, audience: urls.pdp, clock });
   return {
     issuers: new Map([[urls.pdp, keys]]),
     audience: urls.accessRequests,
-    recorded: createRecordedDenials({ pdp: urls.pdp, serviceToken }),
-    now: () => Date.now(),
+    recorded: createRecordedDenials({ pdp: urls.pdp, serviceToken, ...time }),
+    now: () => clock.now(),
   };
 }

@@ -2,13 +2,19 @@ import { request } from 'undici';
 import * as z from 'zod';
 import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
 import { parseFaithful } from '../../shared/http/faithful-json.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { Problem } from './problem.ts';
 
-const TIMEOUT_MS = 5_000;
 const answerSchema = z.union([
   z.looseObject({ binding_token: z.string() }),
   z.looseObject({ requestable: z.literal(false) }),
 ]);
+
+interface RecordedDenialOptions extends Timing {
+  /** Address of the PDP. */
+  readonly pdp: string;
+  readonly serviceToken: () => Promise<string>;
+}
 
 /**
  * Looks up, at the PDP, the denial of an evaluation: answers its binding token, which is then checked like any other.
@@ -16,9 +22,9 @@ const answerSchema = z.union([
  * `Problem`: `not_requestable` for an evaluation that no request could cure, 503 while the PDP does not answer.
  * @see ARAP-SUB-13, ARAP-SUB-22, ARAP-BND-19
  */
-export function createRecordedDenials(of: { pdp: string; serviceToken: () => Promise<string> }) {
+export function createRecordedDenials(of: RecordedDenialOptions) {
   return async (evaluationId: string): Promise<string | undefined> => {
-    const answer = await ask(`${of.pdp}/access/v1/denials/${encodeURIComponent(evaluationId)}`, of.serviceToken);
+    const answer = await ask(`${of.pdp}/access/v1/denials/${encodeURIComponent(evaluationId)}`, of);
     if (answer.status === 404) return undefined;
     const found = answer.status === 200 ? answerSchema.safeParse(answer.body).data : undefined;
     if (found === undefined) throw unavailable();
@@ -27,10 +33,14 @@ export function createRecordedDenials(of: { pdp: string; serviceToken: () => Pro
   };
 }
 
-async function ask(url: string, serviceToken: () => Promise<string>): Promise<{ status: number; body: unknown }> {
+async function ask(
+  url: string,
+  { serviceToken, clock, limits }: RecordedDenialOptions,
+): Promise<{ status: number; body: unknown }> {
   const headers = { authorization: `Bearer ${await serviceToken()}`, accept: 'application/json' };
   try {
-    const { statusCode, body } = await request(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const signal = clock.signalAfter(limits.recordedDenialMs);
+    const { statusCode, body } = await request(url, { headers, signal });
     if (statusCode === 200) return { status: statusCode, body: parseFaithful(await body.text(), MAX_MEMBERS.service) };
     await body.dump();
     return { status: statusCode, body: undefined };

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
+import type { Timing } from '../../shared/limits.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import type { AccessRequestClient } from '../access-requests/clients.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import { createSignedPost, isTaken } from './signed-post.ts';
 
-export interface CallbackOptions {
+export interface CallbackOptions extends Timing {
   readonly store: Pick<AccessRequestStore, 'callbackOf'>;
   readonly clients: readonly AccessRequestClient[];
   readonly statusEndpointOf: (id: string) => string;
@@ -16,10 +17,11 @@ export interface CallbackOptions {
  * callback is recognised as the same. Throws when the receiver did not take it; the outbox then tries again.
  * @see ARAP, Callback Completion
  */
-export function createCallbackSender({ store, clients, statusEndpointOf, log }: CallbackOptions): OutboxHandler {
+export function createCallbackSender(options: CallbackOptions): OutboxHandler {
+  const { store, clients, statusEndpointOf, clock, log } = options;
   const senders = new Map(
     clients.flatMap(({ name, callbacks }) =>
-      callbacks === undefined ? [] : [[name, { ...callbacks, post: createSignedPost(callbacks) }]],
+      callbacks === undefined ? [] : [[name, { ...callbacks, post: createSignedPost(callbacks, options) }]],
     ),
   );
   return async (requestId) => {
@@ -33,7 +35,7 @@ export function createCallbackSender({ store, clients, statusEndpointOf, log }: 
     const task = { id: requestId, status, status_endpoint: statusEndpointOf(requestId) };
     const body = JSON.stringify({ ...(state !== undefined && { state }), task });
     const posted = sender.post(address, { id: `msg_${requestId}`, body });
-    if (await isTaken(posted, { since: endedAt, what: `the callback of ${requestId}` })) return;
+    if (await isTaken(posted, { since: endedAt, what: `the callback of ${requestId}`, clock })) return;
     log.warn({ accessRequest: requestId }, 'a callback was given up; its receiver has to look by itself');
   };
 }

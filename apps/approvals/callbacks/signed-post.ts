@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
+import type { Clock } from '../../shared/clock.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { createGuardedAgent } from './guarded-agent.ts';
-
-const TIMEOUT_MS = 15_000;
 
 interface Message {
   readonly id: string;
@@ -16,11 +16,17 @@ interface Sender {
   readonly networks: readonly string[];
 }
 
+interface SendLimits {
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes?: number;
+  readonly clock: Clock;
+}
+
 /** Posts a JSON message once, signed, follows no redirect, and answers the status. Rejects when there is none. */
 export type SignedPost = (endpoint: string, message: Message) => Promise<number>;
 
-export function createSignedPost(sender: Sender): SignedPost {
-  const send = createSend(sender, { timeoutMs: TIMEOUT_MS });
+export function createSignedPost(sender: Sender, { clock, limits }: Timing): SignedPost {
+  const send = createSend(sender, { timeoutMs: limits.webhookMs, clock });
   return async (endpoint, message) => {
     const answer = await send(endpoint, message);
     await answer.body.dump();
@@ -29,7 +35,7 @@ export function createSignedPost(sender: Sender): SignedPost {
 }
 
 /** As `createSignedPost`, and answers the text as well. Rejects when it is not there, whole, in time, or is longer than is said. */
-export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number; maxAnswerBytes: number }) {
+export function createSignedQuestion(sender: Sender, limits: SendLimits & { maxAnswerBytes: number }) {
   const send = createSend(sender, limits);
   return async (
     endpoint: string,
@@ -40,13 +46,13 @@ export function createSignedQuestion(sender: Sender, limits: { timeoutMs: number
   };
 }
 
-function createSend({ secret, networks }: Sender, limits: { timeoutMs: number; maxAnswerBytes?: number }) {
+function createSend({ secret, networks }: Sender, limits: SendLimits) {
   const webhook = new Webhook(secret);
   const guard = createGuardedAgent(networks, { maxAnswerBytes: limits.maxAnswerBytes });
   return (endpoint: string, message: Message) => {
     guard.check(endpoint);
-    const headers = signedHeaders(webhook, message);
-    const signal = AbortSignal.timeout(limits.timeoutMs);
+    const headers = signedHeaders(webhook, { ...message, at: new Date(limits.clock.now()) });
+    const signal = limits.clock.signalAfter(limits.timeoutMs);
     const { body } = message;
     return request(endpoint, { method: 'POST', headers, body, signal, dispatcher: guard.agent });
   };
@@ -58,10 +64,10 @@ const GIVE_UP_MS = 24 * 3_600_000;
 /** Whether a message, due since that instant, is done with: it was taken, or is given up. Throws when it has to be sent again. */
 export async function isTaken(
   posted: Promise<number>,
-  { since, what }: { since: string; what: string },
+  { since, what, clock }: { since: string; what: string; clock: Clock },
 ): Promise<boolean> {
   const answer = await posted.catch((error: unknown) => error);
   if (typeof answer === 'number' && answer >= 200 && answer < 300) return true;
-  if (answer === 410 || Date.now() - Date.parse(since) > GIVE_UP_MS) return false;
+  if (answer === 410 || clock.now() - Date.parse(since) > GIVE_UP_MS) return false;
   throw new Error(`the receiver did not take ${what}`, { cause: answer });
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
 import { ownMember } from '../../../workflows/domain/own-member.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { CatalogSettings } from '../../shared/config/catalog-settings.ts';
 import type { DirectorySource } from '../../shared/directory/source.ts';
 import { followFile } from '../../shared/followed-file.ts';
@@ -41,12 +42,13 @@ export interface Catalogs {
 interface Parts {
   readonly people: DirectorySource;
   readonly pages: SealedPages;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** The catalogs of the configuration. Throws `ERR_CONFIG_INVALID` for a file that cannot be used. */
-export function createCatalogs(settings: CatalogSettings, { people, pages, log }: Parts): Catalogs {
-  const sources = new Map(Object.entries(settings).map(([name, { file }]) => [name, itemsOf({ name, file }, log)]));
+export function createCatalogs(settings: CatalogSettings, { people, pages, ...own }: Parts): Catalogs {
+  const sources = new Map(Object.entries(settings).map(([name, { file }]) => [name, itemsOf({ name, file }, own)]));
   const fieldsOf = (template: string | undefined) =>
     Object.entries(settings).flatMap(([name, { fields }]) =>
       fields.filter((one) => one.template === template).map((one) => ({ name, ...one })),
@@ -86,9 +88,13 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, log }
   };
 }
 
-function itemsOf({ name, file }: { name: string; file: string }, log: Logger): () => readonly CatalogItem[] {
+function itemsOf(
+  { name, file }: { name: string; file: string },
+  { clock, log }: Pick<Parts, 'clock' | 'log'>,
+): () => readonly CatalogItem[] {
   return followFile({
     file,
+    clock,
     setting: `approvals.catalogs.${name}.file`,
     parse: (text) => readItems(text, file),
     onChange: (items) => log.info({ catalog: name, items: items.length }, 'a catalog was read anew'),

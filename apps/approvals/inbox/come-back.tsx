@@ -34,6 +34,6 @@ export async function orComeBack(
     });
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
     const props = { ...reading, person, refused: { title: refusal.message, nextStep: refusal.nextStep, typed } };
-    response.status(refusal.status).send(renderPage(<RequestPage {...props} />));
+    response.status(refusal.status).send(renderPage(<RequestPage {...props} />, http.clock.now()));
   }
 }

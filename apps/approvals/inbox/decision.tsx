@@ -2,7 +2,7 @@ import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domai
 import { tally, type Tallied } from '../../../workflows/domain/access-request/quorum.ts';
 import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
-import { Time } from '../../shared/pages/time.tsx';
+import { Time, usePageTime } from '../../shared/pages/time.tsx';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
@@ -29,10 +29,15 @@ interface StandingProps extends SeatedProps {
  * the stored request alone, never from the address.
  */
 export function Standing({ request, seat, broken, refused }: StandingProps) {
+  const now = usePageTime();
   const decided = { request, broken, people: seat.people };
   if (refused !== undefined) {
     return (
-      <RefusedNotice {...decided} {...{ refused, outcome: outcome(request) }} isKept={isKept(refused, request, seat)} />
+      <RefusedNotice
+        {...decided}
+        {...{ refused, outcome: outcome(request) }}
+        isKept={isKept(refused, { request, seat, now })}
+      />
     );
   }
   const vote = ownVote(seat, request);
@@ -47,12 +52,15 @@ export function Standing({ request, seat, broken, refused }: StandingProps) {
 }
 
 /** Whether the page still has the form that was refused. */
-function isKept({ typed }: Refused, request: AccessRequest, seat: Seat): boolean {
+function isKept(
+  { typed }: Refused,
+  { request, seat, now }: { request: AccessRequest; seat: Seat; now: Date },
+): boolean {
   switch (typed.form) {
     case 'vote':
       return obstacleTo(seat, request) === undefined;
     case 'withdrawal':
-      return withdrawalOf(request) !== undefined;
+      return withdrawalOf(request, now) !== undefined;
     case 'break-glass':
       return canBreakGlass(seat, request);
     case 'review':

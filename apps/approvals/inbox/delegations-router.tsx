@@ -1,6 +1,7 @@
 import express, { type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
 import * as z from 'zod';
+import type { Clock } from '../../shared/clock.ts';
 import { csrfTokenOf } from '../../shared/http/csrf.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { Refusal } from '../../shared/http/refusal.ts';
@@ -25,6 +26,7 @@ const UNLISTED =
 export interface DelegationsHttp {
   readonly delegations: StandIns;
   readonly people: () => Directory;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -76,7 +78,7 @@ const until = z.union([
 ]);
 const newDelegation = z.object({ delegate: z.string().trim().min(1).max(255), until });
 
-function add({ delegations, people, log }: DelegationsHttp) {
+function add({ delegations, people, clock, log }: DelegationsHttp) {
   return async (request: Request, response: Response) => {
     const visitor = visitorOf(request, response);
     const body = newDelegation.safeParse(request.body);
@@ -85,7 +87,7 @@ function add({ delegations, people, log }: DelegationsHttp) {
     }
     const { delegate, until: end } = body.data;
     refuseUnfit(visitor.subject, delegate, people());
-    if (Date.parse(end) > Date.now() + LONGEST_DAYS * DAY_MS) {
+    if (Date.parse(end) > clock.now() + LONGEST_DAYS * DAY_MS) {
       throw new Refusal(400, 'That is too long', 'A delegation lasts 90 days at most. Make another one then.', LINK);
     }
     const id = `dlg_${randomText(16)}`;

@@ -62,7 +62,8 @@ export function list(http: ListHttp) {
       return response.redirect(303, addressOf('/requests', { ...parameters, cursor: undefined }));
     }
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<RequestList {...{ page, unreviewed, status, order, parameters, visitor, person }} />));
+    const shown = { page, unreviewed, status, order, parameters, visitor, person };
+    response.send(renderPage(<RequestList {...shown} />, http.clock.now()));
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { mayRead, type Reader } from '../../../workflows/domain/access-request/readers.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import type { BreakGlass } from '../break-glass.ts';
 import { noSuchRequest } from '../cast-vote.ts';
@@ -18,6 +19,7 @@ export interface ReadingHttp {
   readonly delegations: Pick<DelegationStore, 'activeTo'>;
   readonly breakGlass: Pick<BreakGlass, 'mayBreak'>;
   readonly brokenGlass: Pick<BreakGlassStore, 'find'>;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 

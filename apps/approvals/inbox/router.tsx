@@ -1,5 +1,6 @@
 import express, { type Request, type Response, type Router } from 'express';
 import type { Logger } from 'pino';
+import type { Clock } from '../../shared/clock.ts';
 import { csrfProtection, csrfTokenOf } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
@@ -29,6 +30,7 @@ export interface InboxHttp extends Doors {
   readonly withdraw: Withdraw;
   readonly breakGlass: BreakGlass;
   readonly brokenGlass: BreakGlassStore;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -60,6 +62,6 @@ function show(http: InboxHttp) {
       return void response.json({ request: detailView(reading.request, reading.seat, reading.broken) });
     }
     const person = { name: visitor.name, csrfToken: csrfTokenOf(request) };
-    response.send(renderPage(<RequestPage {...reading} person={person} />));
+    response.send(renderPage(<RequestPage {...reading} person={person} />, http.clock.now()));
   };
 }

@@ -1,5 +1,5 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { Time } from '../../shared/pages/time.tsx';
+import { Time, usePageTime } from '../../shared/pages/time.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { Withdrawal } from '../withdraw.ts';
 import { wordsOf } from './words.tsx';
@@ -28,9 +28,10 @@ export function WithdrawalForm({
   readonly csrfToken: string;
   readonly typed: string | undefined;
 }) {
+  const now = usePageTime();
   const revoked = request.approval?.revoked;
   if (revoked !== undefined) return <Revoked {...revoked} />;
-  const what = withdrawalOf(request);
+  const what = withdrawalOf(request, now);
   if (what === undefined) return null;
   const { title, button, hint } = WORDS[what];
   return (
@@ -54,9 +55,9 @@ export function WithdrawalForm({
 }
 
 /** What of a request can be taken back now. */
-export function withdrawalOf({ status, approval }: AccessRequest): Withdrawal | undefined {
+export function withdrawalOf({ status, approval }: AccessRequest, now: Date): Withdrawal | undefined {
   if (status === 'pending') return 'cancel';
-  return approval !== undefined && Date.parse(approval.approvedUntil) > Date.now() ? 'revoke' : undefined;
+  return approval !== undefined && Date.parse(approval.approvedUntil) > now.getTime() ? 'revoke' : undefined;
 }
 
 function Revoked({ at, by, reason }: NonNullable<NonNullable<AccessRequest['approval']>['revoked']>) {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../shared/clock.ts';
 import type { OutboxHandler } from '../../shared/outbox.ts';
 import { isTaken, type SignedPost } from '../callbacks/signed-post.ts';
 import type { Notice } from '../stores/notices.ts';
@@ -9,6 +10,7 @@ export interface NotificationOptions {
   readonly receiver: { readonly url: string; readonly post: SignedPost } | undefined;
   /** Where the inbox is. */
   readonly inboxUrl: string;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -17,7 +19,8 @@ export interface NotificationOptions {
  * whoever is told may be no approver. Id and body depend on the notice alone, so that a repetition is recognised. Throws
  * when the receiver did not take it; the outbox then tries again.
  */
-export function createNotificationSender({ store, receiver, inboxUrl, log }: NotificationOptions): OutboxHandler {
+export function createNotificationSender(options: NotificationOptions): OutboxHandler {
+  const { store, receiver, inboxUrl, clock, log } = options;
   return async (noticeId) => {
     const notice = await store.noticeOf(noticeId);
     if (notice === undefined) return;
@@ -34,7 +37,7 @@ export function createNotificationSender({ store, receiver, inboxUrl, log }: Not
     });
     const id = `msg_${notice.id}_${notice.step}_${event}_${number}`;
     const posted = receiver.post(receiver.url, { id, body });
-    if (await isTaken(posted, { since: at, what: `the notification ${id}` })) return;
+    if (await isTaken(posted, { since: at, what: `the notification ${id}`, clock })) return;
     log.warn({ noticeId, accessRequest: notice.id }, 'a notification was given up');
   };
 }

@@ -3,6 +3,7 @@ import { AUTOMATIC_VERDICTS, type ResolverAnswer } from '../../../workflows/doma
 import { jsonOf } from '../../../workflows/domain/json-answer.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { secretText } from '../../shared/config/secret-text.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { createSignedQuestion } from '../callbacks/signed-post.ts';
 
 /** A verdict and a reason of 2,000 characters, each perhaps as an escape of twelve bytes, have room in it. */
@@ -25,11 +26,14 @@ export interface Said {
 export type AskResolver = (question: { id: string; body: string }) => Promise<Said>;
 
 /** The resolvers of the configuration. Throws `ERR_CONFIG_INVALID` for a secret that is none. */
-export async function configuredResolvers({ approvals }: Pick<Config, 'approvals'>): Promise<Map<string, AskResolver>> {
+export async function configuredResolvers(
+  { approvals }: Pick<Config, 'approvals'>,
+  clock: Clock,
+): Promise<Map<string, AskResolver>> {
   const entries = Object.entries(approvals.resolvers).map(
     async ([name, { url, networks, timeoutSeconds, ...rest }]) => {
       const secret = await secretText(rest.secret, `approvals.resolvers.${name}.secret`);
-      const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES };
+      const limits = { timeoutMs: timeoutSeconds * 1_000, maxAnswerBytes: MAX_ANSWER_BYTES, clock };
       const post = createSignedQuestion({ secret, networks }, limits);
       const ask: AskResolver = async (question) => {
         try {

@@ -1,6 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import * as z from 'zod';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -28,7 +29,7 @@ export function auditCommand(io: Io): Command {
     const { config } = readConfig(io, command);
     const { token, urls } = await signIn(io, config, { audience: 'audit', name: options.as, role: 'auditor' });
     const digestOf = (text: string) => callDigestOf(io, config, text);
-    return { url: urls.audit, api: createApi(urls.audit, token), digestOf };
+    return { url: urls.audit, api: createApi(urls.audit, token, limitsOf(config)), digestOf };
   };
   const common = (command: Command) =>
     command

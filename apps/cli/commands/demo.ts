@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Config, Person } from '../../shared/config/config.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
 import { readConfig } from '../context.ts';
 import { createScriptedApprover } from '../demo/scripted-approver.ts';
@@ -28,7 +29,7 @@ export function demoCommand(io: Io): Command {
         const record = await runDemo({ ...(await prepare(io, config, options.auto === true)), say });
         if (options.json) io.out(json(record));
       };
-      if (await findStack(config.stateDir)) return show();
+      if (await findStack(config)) return show();
       io.err('Nothing is running yet, so everything is started for the demonstration and stopped after it.');
       await runStack(io, loaded, async () => {
         await show();
@@ -48,6 +49,7 @@ async function prepare(io: Io, config: Config, auto: boolean): Promise<Omit<Demo
     agentToken,
     auditorToken,
     approvers: approvers.map(({ name }) => name),
+    limits: limitsOf(config),
     approve: auto ? await scriptedApproval(io, config) : undefined,
   };
 }
@@ -57,7 +59,7 @@ async function scriptedApproval(io: Io, config: Config): Promise<NonNullable<Dem
   const approver = first(config, 'approver');
   const { token, urls } = await signIn(io, config, { audience: 'approvals', name: approver.name });
   const scripted = createScriptedApprover({
-    inbox: createApi(urls.approvals, token),
+    inbox: createApi(urls.approvals, token, limitsOf(config)),
     approver: approver.name,
     webhookUrl: `${urls.approvals}/webhooks/decisions`,
     secret: secrets.decisionWebhookSecret,

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { pino } from 'pino';
+import { systemClock } from '../../shared/clock.ts';
 import { formatPath, type Problem } from '../../shared/config/problems.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -23,7 +24,7 @@ export function lintCommand(io: Io): Command {
       // Loaded only now: it brings the clients of everything with it.
       const { connectUpstreams } = await import('../../gateway/main.ts');
       // Whatever a log would say about a tool is a finding here.
-      const upstreams = connectUpstreams(config, pino({ enabled: false }));
+      const upstreams = connectUpstreams(config, { clock: systemClock, log: pino({ enabled: false }) });
       try {
         const tools = await upstreams.tools();
         const offered = { tools, refused: upstreams.refused() };

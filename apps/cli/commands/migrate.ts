@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { packagePath } from '../../shared/config/package-root.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
 import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
@@ -21,12 +22,15 @@ export function migrateCommand(io: Io): Command {
     .action(async (options: MigrateOptions, command: Command) => {
       const url = await ownersDatabase(io, command, options.databaseUrl);
       const folder = packagePath('prisma', 'migrations');
-      await (options.status ? status(io, url, folder, options) : apply(io, url, folder, options));
+      if (options.status) await status(io, url, folder, options);
+      else await apply(io, url, folder, options);
     });
 }
 
 async function apply(io: Io, url: string, folder: string, options: MigrateOptions): Promise<void> {
-  const { applied, unknown, renewedRights } = await migrate(url, folder);
+  // Databases are migrated where there is no configuration yet.
+  const limits = limitsOf({ timeLimitFactor: 1 });
+  const { applied, unknown, renewedRights } = await migrate(url, folder, limits);
   if (options.json) return io.out(json({ applied, unknown, renewedRights }));
   if (renewedRights)
     io.out('Roles and rights were missing, as after a restore into another server. They were made anew.');

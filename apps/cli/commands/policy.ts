@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
+import { systemClock } from '../../shared/clock.ts';
 import type { PolicyTest } from '../../pdp/main.ts';
 import type { Io } from '../io.ts';
 import { CliError, json, visible } from '../output.ts';
@@ -51,7 +52,7 @@ function testCommand(io: Io): Command {
       // Loaded only now: it brings the policy engine with it.
       const { testPolicies } = await import('../../pdp/main.ts');
       const tests: PolicyTest[] = [];
-      for (const file of files) tests.push(await testPolicies(resolve(io.cwd, file), places));
+      for (const file of files) tests.push(await testPolicies(resolve(io.cwd, file), places, systemClock));
       if (options.json) io.out(json({ files: tests }));
       else for (const test of tests) print(io, test);
       const cases = tests.flatMap((test) => test.cases);

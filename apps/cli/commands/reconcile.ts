@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander';
 import { pino } from 'pino';
+import { systemClock } from '../../shared/clock.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { createTemporalClient } from '../../shared/temporal/connection.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -40,7 +42,7 @@ export function reconcileCommand(io: Io): Command {
       const engine = options.temporal === 'kept' ? engineOf(config.temporal) : undefined;
       try {
         const result = await reconcileAfterRestore({
-          ...{ databaseUrl, engine: engine?.client },
+          ...{ databaseUrl, engine: engine?.client, clock: systemClock, limits: limitsOf(config) },
           retentionMs: config.gateway.resultRetentionSeconds * 1_000,
           log: pino({ name: 'reconcile' }, { write: (line: string) => io.err(line.trimEnd()) }),
           onProgress: (done, of) => {

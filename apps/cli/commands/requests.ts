@@ -1,6 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { createApi, type Api } from '../api.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -66,7 +67,7 @@ export function requestsCommand(io: Io): Command {
   const api = async (options: Options, command: Command): Promise<Api> => {
     const { config } = readConfig(io, command);
     const { token, urls } = await signIn(io, config, { audience: 'approvals', name: options.as, role: 'approver' });
-    return createApi(urls.approvals, token);
+    return createApi(urls.approvals, token, limitsOf(config));
   };
   const requests = new Command('requests').description('see and decide access requests, as an approver');
   const add = (name: string, description: string) => {

@@ -2,6 +2,7 @@ import { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
 import { PIN_KINDS, type PinKind } from '../../../workflows/domain/tools/pins.ts';
 import type { Operator } from '../../gateway/signature/operator.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { readConfig } from '../context.ts';
 import { ownersDatabase } from '../database.ts';
 import type { Io } from '../io.ts';
@@ -61,7 +62,7 @@ async function withOperator(
   // Loaded only now: it brings the clients of everything with it.
   const { openSignature } = await import('../../gateway/main.ts');
   // Whatever a log would say about a tool is said by the command.
-  const operator = openSignature(config, { databaseUrl, log: pino({ enabled: false }) });
+  const operator = openSignature(config, { databaseUrl, clock: systemClock, log: pino({ enabled: false }) });
   try {
     await use(operator);
   } finally {

@@ -3,6 +3,7 @@ import { startApprovals } from '../../approvals/main.ts';
 import { startAudit } from '../../audit/main.ts';
 import { connectUpstreams, startGateway } from '../../gateway/main.ts';
 import { startPdp } from '../../pdp/main.ts';
+import { systemClock, type Clock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Environment } from '../../shared/config/env.ts';
@@ -13,6 +14,7 @@ import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
 import { isLoopbackHost } from '../../shared/http/loopback.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../example-files.ts';
@@ -42,19 +44,27 @@ export interface Starting {
   readonly settled: Promise<unknown>;
 }
 
+/** What each part that serves is given. */
+interface Own {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly databaseUrl: string;
+}
+
 /** Starts everything, each part as soon as what it stands on is there. */
 export function startEverything(deps: UpDeps): Starting {
   const { config, development, log, parts } = deps;
   const { secrets } = development;
   mkdirSync(exampleFiles(config), { recursive: true });
-  const upstreams = connectUpstreams(config, log.child({ part: 'upstreams' }));
+  const upstreams = connectUpstreams(config, { clock: systemClock, log: log.child({ part: 'upstreams' }) });
   parts.standing.push({ name: 'upstreams', stop: () => upstreams.close() });
   const database = startDatabase(deps);
   const temporal = startTemporal(deps);
   /** Starts a part once the database is there, unless another one has already failed. */
-  const serve = async (name: string, start: (own: { log: Logger; databaseUrl: string }) => Promise<Running>) => {
+  const serve = async (name: string, start: (own: Own) => Promise<Running>) => {
     const databaseUrl = await database;
-    parts.serving.push(await timed(deps, name, () => start({ log: log.child({ part: name }), databaseUrl })));
+    const own = { clock: systemClock, log: log.child({ part: name }), databaseUrl };
+    parts.serving.push(await timed(deps, name, () => start(own)));
   };
   const all = [
     serve('pdp', (own) => startPdp(config, secrets, own)),
@@ -82,7 +92,7 @@ async function startDatabase(deps: UpDeps): Promise<string> {
   const { databaseUrl, searchPath } = environment;
   const server = await timed(deps, 'PostgreSQL', () => findOrStartPostgres({ databaseUrl, stateDir, searchPath }));
   parts.standing.push({ name: 'PostgreSQL', stop: () => server.stop() });
-  const { applied, unknown } = await migrate(server.url, packagePath('prisma', 'migrations'));
+  const { applied, unknown } = await migrate(server.url, packagePath('prisma', 'migrations'), limitsOf(config));
   if (applied.length > 0) deps.say(`  migrated   migrations applied: ${applied.length}`);
   if (unknown.length > 0) deps.say(`  migrated   by a newer version: ${unknown.join(', ')}`);
   return server.url;
@@ -116,9 +126,9 @@ const NAME_WIDTH = 10;
 
 /** Says when something is ready, how long that took and, where there is a choice, where it came from. */
 async function timed<T extends object>({ say }: UpDeps, name: string, start: () => Promise<T>): Promise<T> {
-  const began = performance.now();
+  const began = systemClock.monotonicMs();
   const started = await start();
   const how = 'how' in started && typeof started.how === 'string' ? `  ${started.how}` : '';
-  say(`  ${name.padEnd(NAME_WIDTH)} ${((performance.now() - began) / 1_000).toFixed(1)} s${how}`);
+  say(`  ${name.padEnd(NAME_WIDTH)} ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s${how}`);
   return started;
 }

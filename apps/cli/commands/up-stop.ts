@@ -1,19 +1,20 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import type { Limits } from '../../shared/limits.ts';
 import type { Parts } from './up-parts.ts';
 
-/** Calls in flight get this long; the rest of the five seconds is for the servers below. */
-const DRAIN_MS = 2_500;
-const LEAVE_MS = 4_900;
+/** Of the time of a stop: calls in flight get the first part; what is left after both is for the end of the process. */
+const DRAIN = 0.5;
+const LEAVE = 0.48;
 
 /**
- * Stops everything within five seconds: first all that serves, so that work in flight can finish on what it stands on;
+ * Stops everything within `stopMs` of the limits: first all that serves, so that work in flight can finish on what it stands on;
  * then Temporal, PostgreSQL and the upstreams. Answers the names of what did not stop cleanly.
  */
-export async function stopEverything({ serving, standing }: Parts): Promise<string[]> {
+export async function stopEverything({ serving, standing }: Parts, { stopMs }: Limits): Promise<string[]> {
   const unclean: string[] = [];
-  await stopTogether(serving, DRAIN_MS, unclean);
-  await stopTogether(standing, LEAVE_MS - DRAIN_MS, unclean);
+  await stopTogether(serving, stopMs * DRAIN, unclean);
+  await stopTogether(standing, stopMs * LEAVE, unclean);
   return unclean;
 }
 
@@ -27,6 +28,8 @@ async function stopTogether(parts: readonly Running[], withinMs: number, unclean
     }
     waiting.delete(part.name);
   });
-  await Promise.race([Promise.all(stopping), pause(withinMs, undefined, { ref: false })]);
+  const over = new AbortController();
+  await Promise.race([Promise.all(stopping), systemClock.after(withinMs, over.signal)]);
+  over.abort();
   unclean.push(...waiting);
 }

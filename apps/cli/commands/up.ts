@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
+import { systemClock } from '../../shared/clock.ts';
 import type { Config, Person } from '../../shared/config/config.ts';
 import type { LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import { withStartLock } from '../../shared/embedded/start-lock.ts';
+import { limitsOf } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
 import { readConfig } from '../context.ts';
 import type { Io } from '../io.ts';
@@ -56,7 +57,7 @@ export async function runStack(io: Io, loaded: LoadedConfig, use: () => Promise<
 }
 
 async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promise<void>): Promise<void> {
-  const began = performance.now();
+  const began = systemClock.monotonicMs();
   const signal = nextSignal();
   const deps = await prepare(io, config);
   io.err(`Starting Countersign with ${file}`);
@@ -65,16 +66,16 @@ async function runAlone(io: Io, { config, file }: LoadedConfig, use: () => Promi
   const starting = startEverything(deps);
   const first = await Promise.race([starting.ready.catch((cause: unknown) => ({ cause })), signal]);
   if (typeof first === 'string') return abandon(starting, () => leave(io, config, deps.parts));
-  if ('cause' in first) return abandon(starting, () => giveUp(io, deps.parts, first.cause));
+  if ('cause' in first) return abandon(starting, () => giveUp(io, deps, first.cause));
   const { urls } = config;
   writeStack(config.stateDir, {
     pid: process.pid,
-    startedAt: new Date().toISOString(),
+    startedAt: new Date(systemClock.now()).toISOString(),
     configFile: file,
     urls,
     temporalAddress: first.temporalAddress,
   });
-  io.err(`Ready after ${((performance.now() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
+  io.err(`Ready after ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s. Logs: ${config.stateDir}/logs`);
   try {
     await Promise.race([use(), signal]);
   } finally {
@@ -104,7 +105,7 @@ async function refuseIfImpossible(config: Config): Promise<void> {
       '`up` is for development; in production each part is a process of its own (see docker-compose.yml)',
     );
   }
-  const running = await findStack(config.stateDir);
+  const running = await findStack(config);
   if (running) {
     throw new CliError(
       `Countersign runs already on ${config.stateDir} (pid ${running.pid}, MCP at ${running.urls.mcp}); use it, or stop it first`,
@@ -119,21 +120,23 @@ async function refuseIfImpossible(config: Config): Promise<void> {
 /** Parts that are still starting get a moment to get there: what nobody knows of yet, nobody could stop. */
 async function abandon(starting: Starting, stop: () => Promise<void>): Promise<void> {
   starting.ready.catch(() => undefined);
-  await Promise.race([starting.settled, pause(SETTLE_MS, undefined, { ref: false })]);
+  const over = new AbortController();
+  await Promise.race([starting.settled, systemClock.after(SETTLE_MS, over.signal)]);
+  over.abort();
   await stop();
 }
 
 /** Undoes a start that failed, and says why it did. */
-async function giveUp(io: Io, parts: Parts, cause: unknown): Promise<never> {
+async function giveUp(io: Io, { config, parts }: UpDeps, cause: unknown): Promise<never> {
   io.err('Stopping what had started …');
-  await stopEverything(parts);
+  await stopEverything(parts, limitsOf(config));
   throw cause;
 }
 
 async function leave(io: Io, config: Config, parts: Parts): Promise<void> {
   io.err('Stopping …');
   removeStack(config.stateDir, process.pid);
-  const unclean = await stopEverything(parts);
+  const unclean = await stopEverything(parts, limitsOf(config));
   if (unclean.length > 0) throw new CliError(`these did not stop cleanly: ${unclean.join(', ')}`);
   io.err('Stopped.');
 }

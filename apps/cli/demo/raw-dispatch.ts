@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Client, JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/client';
 import { DispatchError, type RawClientDispatch } from '@modelcontextprotocol/ext-tasks/client';
+import { systemClock } from '../../shared/clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const LOOK_AGAIN_MS = 500;
@@ -24,7 +24,7 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
 
   return async (request, options = {}) => {
     const id = `dispatch-${randomUUID()}`;
-    const timeout = AbortSignal.timeout(options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS);
+    const timeout = systemClock.signalAfter(options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
     try {
       const answer = await new Promise<JSONRPCMessage>((resolve, reject) => {
@@ -53,7 +53,7 @@ async function send(transport: Transport, message: JSONRPCRequest, signal: Abort
       return await transport.send(message);
     } catch (error) {
       if (message.method !== 'tasks/get' || signal.aborted) throw error;
-      await pause(LOOK_AGAIN_MS);
+      await systemClock.after(LOOK_AGAIN_MS);
     }
   }
 }

@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { TaskView } from '@modelcontextprotocol/ext-tasks/client';
+import { systemClock } from '../../shared/clock.ts';
+import type { Limits } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
 import { CliError, visible } from '../output.ts';
@@ -18,6 +20,7 @@ export interface Demo {
   readonly approvers: readonly string[];
   /** Present with `--auto`: approves exactly this call. */
   readonly approve: ((call: ExactCall) => Promise<void>) | undefined;
+  readonly limits: Limits;
   readonly say: (line: string) => void;
 }
 
@@ -64,7 +67,7 @@ async function readFile({ files, say }: Demo, agent: Agent): Promise<void> {
 
 async function writeFile(demo: Demo, agent: Agent): Promise<string> {
   const { say, files } = demo;
-  const path = join(files, `written-${new Date().toISOString().replaceAll(/[:.]/g, '-')}.txt`);
+  const path = join(files, `written-${new Date(systemClock.now()).toISOString().replaceAll(/[:.]/g, '-')}.txt`);
   const args = { path, content: 'Written after an approval.\n' };
   say('');
   say(`(b) The agent calls ${WRITE}: it wants to write ${basename(path)}.`);
@@ -100,8 +103,8 @@ async function moveFile({ files, say }: Demo, agent: Agent): Promise<void> {
   quote(say, answer.text);
 }
 
-async function showRecord({ urls, auditorToken, say }: Demo, taskId: string): Promise<OutcomeRecord> {
-  const record = await findOutcomeRecord(createApi(urls.audit, auditorToken), taskId);
+async function showRecord({ urls, auditorToken, limits, say }: Demo, taskId: string): Promise<OutcomeRecord> {
+  const record = await findOutcomeRecord(createApi(urls.audit, auditorToken, limits), taskId);
   say('');
   say('What an auditor reads about (b):');
   for (const line of outcomeInWords(record, urls.audit).split('\n')) say(`    ${line}`);

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { until } from '../../shared/embedded/process-tools.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
@@ -65,7 +66,7 @@ async function decide(
   });
   const response = await fetch(webhookUrl, {
     method: 'POST',
-    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body }),
+    headers: signedHeaders(new Webhook(secret), { id: `msg_${randomUUID()}`, body, at: new Date(systemClock.now()) }),
     body,
   });
   if (!response.ok) throw new CliError(`the decision webhook answered ${response.status}: ${await response.text()}`);

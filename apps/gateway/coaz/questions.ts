@@ -6,8 +6,10 @@ import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
 import { MappingError } from '../../shared/coaz/mapping-error.ts';
-import { resolveMapping, SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
+import { resolveMapping, SUBJECT_TYPE, type MappingTime } from '../../shared/coaz/resolve.ts';
+import { createSlowMappings } from '../../shared/coaz/slow-mappings.ts';
 import type { Config } from '../../shared/config/config.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { defaultMapping } from './default-mappings.ts';
 import { audienceOf, identityOf, sourceOf, type Sender } from './trusted-input.ts';
 import { checkVocabulary } from './vocabulary.ts';
@@ -22,7 +24,7 @@ export interface Questions {
   ofRequest(sender: Sender, method: string, params: JsonObject): EvaluationRequest | undefined;
 }
 
-interface QuestionsDeps {
+interface QuestionsDeps extends Timing {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'urls'>;
   readonly log: Logger;
 }
@@ -33,7 +35,8 @@ interface Call {
   readonly callDigest: string;
 }
 
-export function createQuestions(deps: QuestionsDeps): Questions {
+export function createQuestions(given: QuestionsDeps): Questions {
+  const deps = { ...given, slow: createSlowMappings(given.limits.mappingMs) };
   return {
     ofRequest: (sender, method, params) => questionOfRequest(deps, sender, { method, params }),
     ofCall(sender, tool, call) {
@@ -94,7 +97,7 @@ function questionByDefault(
 }
 
 function questionsByMapping(
-  deps: QuestionsDeps,
+  deps: QuestionsDeps & MappingTime,
   sender: Sender,
   { tool, mapping, call }: { tool: UpstreamTool; mapping: ToolMapping; call: Call },
 ): QuestionsOfCall {
@@ -102,7 +105,7 @@ function questionsByMapping(
   const identity = identityOf(sender, identityClaim);
   const form = compiled(mapping);
   const params = { name: tool.name, arguments: call.arguments };
-  const questions = resolveMapping(form, { params, token: sender.claims, identity });
+  const questions = resolveMapping(form, { params, token: sender.claims, identity }, deps);
   const { type, id } = questions[0].subject;
   // Under another type the caller would be nobody that policies know anything of, and nothing that they hold against it would count.
   const isCaller = id === identity && (type === SUBJECT_TYPE || mapping.by === 'operator');

@@ -5,6 +5,7 @@ import { additionsOf, answerTo, fits, type Additions } from '../../../workflows/
 import type { CataloguedForm, CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import type { FieldSchema } from '../../../workflows/domain/submission-input/form-field.ts';
 import type { FormField, RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { sha256 } from '../../shared/sha256.ts';
 
 /**
@@ -21,27 +22,34 @@ export type Next =
 
 type Catalogs = Pick<RequestCatalogs, 'look'>;
 
+/** What the questions are put together with. */
+export interface QuestionDeps extends Timing {
+  readonly requestCatalogs: Catalogs;
+}
+
 /** Names of fields of the schema begin with a letter, so none is such a one. */
 const SEARCH = '_search_';
 const searchName = (name: string) => `${SEARCH}${name}`;
 const MAX_SEARCH = 100;
-/** How long catalogs are looked into before the last look of a round. */
-const MAX_LOOKING_MS = 10_000;
 
 /**
  * Asks for everything that can be asked for by now. A field with a catalog waits for those that narrow it down (ARAP-CAT-04), and is
  * a choice among what its catalog has for them; of one that has too much, a search is asked for first (ARAP-CAT-15). Throws what `look` does.
  */
-export async function nextQuestions(catalogs: Catalogs, of: CataloguedForm, given: Given): Promise<Next> {
+export async function nextQuestions(
+  { requestCatalogs, clock, limits }: QuestionDeps,
+  of: CataloguedForm,
+  given: Given,
+): Promise<Next> {
   const said: Record<string, Json> = { ...given };
   const fields: FormField[] = [];
-  const end = performance.now() + MAX_LOOKING_MS;
+  const end = clock.monotonicMs() + limits.catalogsOfRoundMs;
   for (const field of inOrder(of)) {
-    if (performance.now() > end) {
+    if (clock.monotonicMs() > end) {
       throw new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'the catalogs of a request take too long');
     }
     if (Object.hasOwn(said, field.name)) continue;
-    const asked = await askFor(catalogs, { field, reference: of.references.get(field.name) }, said);
+    const asked = await askFor(requestCatalogs, { field, reference: of.references.get(field.name) }, said);
     if (asked === 'unusable') return { kind: 'unusable' };
     if (asked === 'nothing') said[field.name] = null;
     else if (asked !== 'later') fields.push(asked);

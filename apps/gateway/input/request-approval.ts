@@ -5,13 +5,14 @@ import type { CallBinding } from '../../../workflows/domain/gated-call/call-bind
 import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/ports.ts';
 import { additionsOf } from '../../../workflows/domain/submission-input/answers.ts';
 import type { CataloguedForm } from '../../../workflows/domain/submission-input/catalogs.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { randomText } from '../../shared/random-text.ts';
 import { earlierTask, joinTask, openTask, type Requestable, type TaskOpeningDeps } from '../open-task.ts';
 import type { ToolCall, ToolCallAnswer } from '../tools/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type OpenedRound } from '../relay/rounds.ts';
 import type { Handles } from '../handles.ts';
-import { nextQuestions, questionDigest, withAnswers, type Next } from './questions.ts';
+import { nextQuestions, questionDigest, withAnswers, type Next, type QuestionDeps } from './questions.ts';
 
 /** A client that answers badly five times is not asked a sixth time. */
 const MAX_ROUNDS = 5;
@@ -21,7 +22,7 @@ const KEY_BYTES = 8;
 /** Of answers that a client keeps for us from one round to the next. */
 const MAX_GIVEN_BYTES = 100_000;
 
-export interface ApprovalRequestDeps extends TaskOpeningDeps {
+export interface ApprovalRequestDeps extends TaskOpeningDeps, Timing {
   readonly requestForms: RequestForms;
   readonly requestCatalogs: RequestCatalogs;
   readonly handles: Handles;
@@ -52,7 +53,7 @@ export async function requestApproval(
   const { requestSchemaUrl: schemaUrl } = decision.offer;
   if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
   // Who repeats a call that is open already has answered before.
-  const waitedMs = performance.now() - call.cameAt;
+  const waitedMs = deps.clock.monotonicMs() - call.cameAt;
   const open = asked === undefined ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
   if (open?.kind === 'unread') return earlierTask(deps, binding, open.taskId);
   if (open !== undefined) return joinTask(deps, binding, open);
@@ -88,24 +89,24 @@ async function catalogued(
  * only what a catalog has now can be chosen (ARAP-CAT-13, ARAP-CAT-14).
  */
 async function nextStep(
-  { requestCatalogs }: Pick<ApprovalRequestDeps, 'requestCatalogs'>,
+  deps: QuestionDeps,
   call: ToolCall,
   { form, asked }: { form: CataloguedForm; asked: AskedRound | undefined },
 ): Promise<Next | { kind: 'refused' }> {
   if (asked === undefined || !call.inputResponses.has(asked.key)) {
     const silent = call.acceptsForm ? undefined : additionsOf(form.form, {});
-    return silent ? { kind: 'complete', additions: silent } : nextQuestions(requestCatalogs, form, {});
+    return silent ? { kind: 'complete', additions: silent } : nextQuestions(deps, form, {});
   }
   const answer = inputResponse.safeParse(call.inputResponses.get(asked.key));
   if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a question has another form');
   if (answer.data.action !== 'accept') return { kind: 'refused' };
-  const before = await nextQuestions(requestCatalogs, form, asked.given ?? {});
+  const before = await nextQuestions(deps, form, asked.given ?? {});
   if (before.kind === 'unusable') return before;
   // Where nothing is left to ask, schema or catalogs are others by now: what was typed may be a choice in them.
   const isSame = before.kind === 'ask' && asked.form === questionDigest(form, before.form);
-  if (!isSame) return nextQuestions(requestCatalogs, form, {});
+  if (!isSame) return nextQuestions(deps, form, {});
   const given = withAnswers(before.form, before.given, (answer.data.content ?? {}) as JsonObject);
-  return given === undefined ? before : nextQuestions(requestCatalogs, form, given);
+  return given === undefined ? before : nextQuestions(deps, form, given);
 }
 
 interface Asking {

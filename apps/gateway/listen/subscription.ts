@@ -16,9 +16,6 @@ import { watchRelayedTask } from '../relay/watch-task.ts';
 import type { StandardStream } from './standard-stream.ts';
 import { watchTasks, type TaskWatchDeps } from './watch-tasks.ts';
 
-/** Node's timers take no longer time than this, and fire at once instead. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'readTask' | 'ownerOf'>;
   readonly rendering: Rendering;
@@ -60,16 +57,17 @@ export interface Served {
  * silence for "unchanged".
  */
 export function serveSubscription(deps: SubscriptionDeps, of: Subscription): Served {
-  const stream = openEventStream();
+  const { clock } = deps;
+  const stream = openEventStream(clock);
   const end = () => stream.end(renderSubscriptionEnd(of.id));
-  const expiry = setTimeout(end, Math.min(of.expiresAt * 1_000 - Date.now(), LONGEST_TIMER_MS));
+  const letGo = clock.once(of.expiresAt * 1_000 - clock.now(), end);
   stream.over.addEventListener('abort', () => void of.standard.cancel(), { once: true });
   report(deps, of, stream)
     .then(end, (err: unknown) => {
       deps.log.error({ err }, 'a subscription broke off');
       stream.end();
     })
-    .finally(() => clearTimeout(expiry));
+    .finally(letGo);
   return { response: stream.response, closed: stream.closed, end };
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { listen } from '../../shared/database/listen.ts';
 import type { Running } from '../../shared/lifecycle.ts';
+import type { Timing } from '../../shared/limits.ts';
 
 /** Told of each task that may show something else; of no task in particular when changes may have been missed. */
 type TaskListener = (taskId?: string) => void;
@@ -15,7 +16,10 @@ export interface TaskChanges {
 const CHANNEL = 'gateway_task';
 
 /** @param listenUrl A direct connection to the database: a transaction pooler swallows notices. */
-export function createTaskChanges(listenUrl: string, log: Logger): TaskChanges & { start(): Running } {
+export function createTaskChanges(
+  listenUrl: string,
+  own: Timing & { readonly log: Logger },
+): TaskChanges & { start(): Running } {
   const listeners = new Set<TaskListener>();
   const tell: TaskListener = (taskId) => {
     for (const listener of listeners) listener(taskId);
@@ -27,7 +31,7 @@ export function createTaskChanges(listenUrl: string, log: Logger): TaskChanges &
     },
     /** Begins to listen. A database that is away now is listened to when it is there. */
     start() {
-      const listening = listen({ url: listenUrl, channel: CHANNEL, log, onNotice: tell });
+      const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice: tell, ...own });
       return { name: 'notices of tasks', stop: async () => (await listening).stop() };
     },
   };

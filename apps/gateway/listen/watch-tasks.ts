@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { TaskChanges } from './task-changes.ts';
 
 /** Every task is looked at again this often, whatever was heard: a notice that got lost costs no more than this. */
@@ -12,6 +12,7 @@ const RETRY_MS = 500;
 export interface TaskWatchDeps {
   readonly gatedCalls: Pick<GatedCalls, 'readTask'>;
   readonly taskChanges: TaskChanges;
+  readonly clock: Clock;
 }
 
 export interface TaskWatch {
@@ -37,7 +38,7 @@ export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, si
     wake();
   };
   const stopListening = deps.taskChanges.onChange(look);
-  const lookAgain = setInterval(look, LOOK_MS);
+  const stopLooking = deps.clock.every(LOOK_MS, look);
   const onAbort = () => wake();
   signal.addEventListener('abort', onAbort, { once: true });
   look();
@@ -49,12 +50,12 @@ export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, si
         continue;
       }
       toLookAt.delete(taskId);
-      const view = await findPatiently(deps.gatedCalls, { taskId, owner, signal });
+      const view = await findPatiently(deps, { taskId, owner, signal });
       if (view !== undefined && !signal.aborted) await show(view);
       if (view === undefined || isTerminal(view.state)) watched.delete(taskId);
     }
   } finally {
-    clearInterval(lookAgain);
+    stopLooking();
     stopListening();
     signal.removeEventListener('abort', onAbort);
   }
@@ -62,7 +63,7 @@ export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, si
 
 /** Looks until the database answers, or nobody waits any more. */
 async function findPatiently(
-  gatedCalls: Pick<GatedCalls, 'readTask'>,
+  { gatedCalls, clock }: TaskWatchDeps,
   { taskId, owner, signal }: { taskId: string; owner: string; signal: AbortSignal },
 ): Promise<GatedCallView | undefined> {
   while (!signal.aborted) {
@@ -70,7 +71,7 @@ async function findPatiently(
       return await gatedCalls.readTask(taskId, owner);
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
-      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      await clock.after(RETRY_MS, signal);
     }
   }
   return undefined;

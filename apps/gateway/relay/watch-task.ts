@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { askAboutTask, type RelayedTask, type RelayedTaskDeps, type TaskAsker } from './relayed-tasks.ts';
 
 /** No listener makes us ask an upstream more often than this, and none waits longer for news, whatever the upstream says. */
@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 60_000;
  * its own pace: it knows nothing of who listens here.
  */
 export async function watchRelayedTask(
-  deps: RelayedTaskDeps,
+  deps: RelayedTaskDeps & { readonly clock: Clock },
   task: RelayedTask,
   asker: TaskAsker,
   show: (seen: UpstreamTask) => Promise<void>,
@@ -27,7 +27,7 @@ export async function watchRelayedTask(
       if (seen.status !== 'working' && seen.status !== 'input_required') return;
       pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, seen.pollIntervalMs ?? 0));
     }
-    await pause(pauseMs, undefined, { signal }).catch(() => undefined);
+    await deps.clock.after(pauseMs, signal);
   }
 }
 

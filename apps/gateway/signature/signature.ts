@@ -19,6 +19,7 @@ import {
 } from '../../../workflows/domain/tools/signature.ts';
 import { listen } from '../../shared/database/listen.ts';
 import { stopAll, type Running } from '../../shared/lifecycle.ts';
+import type { Timing } from '../../shared/limits.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 import { createReports } from './reports.ts';
 
@@ -47,7 +48,7 @@ export interface Signature extends Accepted {
   onChange(listener: (what: Changed) => void): () => void;
 }
 
-export interface SignatureDeps {
+export interface SignatureDeps extends Timing {
   readonly pins: Pins;
   readonly pinning: Pinning;
   /** Everything that the upstreams offer now. */
@@ -68,7 +69,7 @@ interface Known {
 }
 
 export function createSignature(deps: SignatureDeps): Signature & { start(): Running } {
-  const { pins, pinning, listenUrl, log } = deps;
+  const { pins, pinning, listenUrl, clock, limits, log } = deps;
   const reports = createReports(log);
   const { current, read, onChange } = createReader(deps);
   const readLater = () => void read().catch((err: unknown) => log.warn({ err }, 'the signature cannot be read'));
@@ -97,9 +98,9 @@ export function createSignature(deps: SignatureDeps): Signature & { start(): Run
     onChange,
     /** Keeps what is known fresh. A database that is away now is read when it is there. */
     start() {
-      const listening = listen({ url: listenUrl, channel: CHANNEL, log, onNotice: readLater });
+      const listening = listen({ url: listenUrl, channel: CHANNEL, onNotice: readLater, clock, limits, log });
       const rounds = startRounds({
-        ...{ name: 'reading of the signature', pauseMs: () => READ_EVERY_MS, log },
+        ...{ name: 'reading of the signature', pauseMs: () => READ_EVERY_MS, clock, log },
         round: async () => void (await read()),
       });
       const notices = { name: 'notices of the signature', stop: async () => (await listening).stop() };

@@ -1,6 +1,7 @@
 import type { CallToolRequest, CallToolResult, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Enforce } from '../enforce.ts';
 import { rungOf, type LadderSettings } from '../ladder.ts';
 import { requestAccess } from '../own-tools/request-access.ts';
@@ -21,6 +22,7 @@ export interface ToolMethodDeps extends ToolListDeps {
   readonly enforce: Enforce;
   readonly gatedCalls: Pick<GatedCalls, 'taskIdOf' | 'readTask' | 'recent' | 'ownerOf'>;
   readonly ladder: LadderSettings;
+  readonly clock: Clock;
 }
 
 /** What a call has, whichever tool it is of. */
@@ -34,7 +36,7 @@ export function registerToolMethods(server: Server, deps: ToolMethodDeps, sessio
   );
   server.setRequestHandler('tools/call', ({ params }, ctx) => {
     const { name, arguments: args } = params;
-    const of = commonOf(session, ctx);
+    const of = commonOf(session, ctx, deps.clock);
     if (deps.rendering.requestTools && name === OWN_TOOLS.requestStatus) {
       return guarded('tools/call', () => requestStatus(deps, of.caller, args));
     }
@@ -70,9 +72,9 @@ async function callTool(
 }
 
 /** Who calls, what the request can be answered with, and what it brings in answer. */
-function commonOf(session: Session, ctx: ServerContext): CommonPart {
+function commonOf(session: Session, ctx: ServerContext, clock: Clock): CommonPart {
   const { caller, claims } = session;
   const asked = askedBy(session, ctx);
   const acceptsForm = asked.capabilities !== undefined && undeclared(FORMS, asked.capabilities) === undefined;
-  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm, cameAt: performance.now() };
+  return { ...asked, caller, claims, signal: ctx.mcpReq.signal, acceptsForm, cameAt: clock.monotonicMs() };
 }

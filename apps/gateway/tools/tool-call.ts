@@ -36,7 +36,7 @@ export interface ToolCall extends Asked {
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
   readonly rung: Rung;
-  /** When the call came, by `performance.now()`. */
+  /** When the call came, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;

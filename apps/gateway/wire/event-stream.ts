@@ -1,3 +1,5 @@
+import type { Clock } from '../../shared/clock.ts';
+
 /** Comment lines keep proxies from taking a quiet stream for a dead one. @see LISTEN-009 */
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
@@ -15,17 +17,17 @@ export interface EventStream {
   readonly end: (last?: object) => void;
 }
 
-export function openEventStream({ keepAliveMs = KEEP_ALIVE_MS }: { keepAliveMs?: number } = {}): EventStream {
+export function openEventStream(clock: Clock): EventStream {
   const { readable, writable } = new TextEncoderStream();
   const writer = writable.getWriter();
   const over = new AbortController();
   // Rejects when the client has gone, which `closed` tells.
   const write = (text: string) => writer.write(text).catch(() => undefined);
-  const keepAlive = setInterval(() => {
+  const quiet = clock.every(KEEP_ALIVE_MS, () => {
     // What waits to be read keeps the stream alive as well.
     if ((writer.desiredSize ?? 0) > 0) void write(KEEP_ALIVE);
-  }, keepAliveMs);
-  over.signal.addEventListener('abort', () => clearInterval(keepAlive), { once: true });
+  });
+  over.signal.addEventListener('abort', quiet, { once: true });
   const closed = writer.closed.catch(() => undefined).then(() => over.abort());
 
   return {

@@ -4,6 +4,8 @@ import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
 import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Timing } from '../../shared/limits.ts';
 import type { VerifiedApproval } from '../engine/policy-engine.ts';
 import { bindingHash, isBindable } from '../offer/binding-token.ts';
 
@@ -53,8 +55,7 @@ export interface ApprovalTrust {
   readonly audience: string;
   /** Ids of revoked approvals. */
   readonly revoked: RevokedApprovals;
-  /** Milliseconds since the epoch. */
-  readonly now?: () => number;
+  readonly clock: Clock;
 }
 
 export function createApprovalVerifier(of: ApprovalTrust): VerifyApproval {
@@ -85,7 +86,7 @@ type Checked =
   { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
 
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
-  const now = of.now?.() ?? Date.now();
+  const now = of.clock.now();
   const issuer = claimedIssuer(state);
   const keys = issuer === undefined ? undefined : of.issuers.get(issuer);
   if (issuer === undefined || !keys) return { kind: 'unverifiable' };
@@ -133,11 +134,17 @@ function isApplicable(claims: Claims, { request, requester, visible }: Presented
   }
 }
 
-const REVOCATIONS_TIMEOUT_MS = 2_000;
 /** No older list is believed, however it got here. */
 const MAX_LIST_AGE_SECONDS = 30;
 
 const revocationsSchema = z.looseObject({ revoked: z.array(z.string()) });
+
+interface RevocationsSource extends Timing {
+  /** Address of the list. */
+  readonly url: string;
+  readonly issuer: string;
+  readonly keys: JWTVerifyGetKey;
+}
 
 /** Ids of approvals that were revoked before they ended. Throws if that cannot be known. */
 export type RevokedApprovals = () => Promise<ReadonlySet<string>>;
@@ -147,9 +154,10 @@ export type RevokedApprovals = () => Promise<ReadonlySet<string>>;
  * re-evaluation on, wherever the two services run.
  * @see ARAP-REV-10 (PRJ-38)
  */
-export function createRevokedApprovals(of: { url: string; issuer: string; keys: JWTVerifyGetKey }): RevokedApprovals {
+export function createRevokedApprovals(of: RevocationsSource): RevokedApprovals {
+  const { clock, limits } = of;
   return async () => {
-    const response = await httpRequest(of.url, { signal: AbortSignal.timeout(REVOCATIONS_TIMEOUT_MS) });
+    const response = await httpRequest(of.url, { signal: clock.signalAfter(limits.revocationsMs) });
     const token = await response.body.text();
     if (response.statusCode !== 200) throw new Error(`the list of revocations has status ${response.statusCode}`);
     const { payload } = await jwtVerify(token, of.keys, {
@@ -158,6 +166,7 @@ export function createRevokedApprovals(of: { url: string; issuer: string; keys: 
       algorithms: [...SIGNING_ALGORITHMS],
       maxTokenAge: MAX_LIST_AGE_SECONDS,
       clockTolerance: SKEW_SECONDS,
+      currentDate: new Date(clock.now()),
     });
     return new Set(revocationsSchema.parse(payload).revoked);
   };

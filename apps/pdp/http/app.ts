@@ -10,23 +10,25 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
 import { isServiceToken } from '../../shared/auth/service-token.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { apiHeaders } from '../../shared/http/api-headers.ts';
 import { bearerAmong, bearerHolderOf, bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
 import { bodyFaultOf } from '../../shared/http/body-fault.ts';
 import { refuseUnfaithfulOfService } from '../../shared/http/faithful-json.ts';
 import { healthRouter, type Problems } from '../../shared/http/health.ts';
 import { traced } from '../../shared/http/traced.ts';
+import type { Timing } from '../../shared/limits.ts';
 import type { Decide } from '../decide.ts';
 import type { PolicyEngine } from '../engine/policy-engine.ts';
 import type { SignBindingToken } from '../offer/binding-token.ts';
 import { REQUEST_CATALOGS_PATH, REQUEST_SCHEMAS_PATH, type RequestCatalogs } from '../offer/request-documents.ts';
 import { readSearch, SEARCH_KINDS, type Search } from '../search.ts';
 import type { EvaluationStore } from '../stores/evaluation.store.ts';
-import { TooMany, type EnforcementPoint, type Limits } from './enforcement-points.ts';
+import { TooMany, type EnforcementPoint, type RequestRates } from './enforcement-points.ts';
 import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
 import { BadRequest, decideBatch, readBatch, readEvaluation, requestsAreRead } from './requests.ts';
 
-export interface PdpHttp {
+export interface PdpHttp extends Timing {
   /** Every HTTP request is answered by one version of the policies. */
   readonly engine: Pick<PolicyEngine, 'use' | 'findRequestSchema' | 'status'>;
   readonly decide: Decide;
@@ -41,7 +43,7 @@ export interface PdpHttp {
   /** The PDP's identifier, which is also the realm of its credentials. */
   readonly url: string;
   readonly enforcementPoints: readonly EnforcementPoint[];
-  readonly limits: Limits;
+  readonly rates: RequestRates;
   readonly maxBatchEntries: number;
   readonly maxBodyBytes: number;
   readonly log: Logger;
@@ -51,7 +53,7 @@ export interface RecordedDenials {
   readonly evaluations: Pick<EvaluationStore, 'find'>;
   readonly signBindingToken: SignBindingToken;
   /** The access request service, as it signs, and its keys. No other caller may fetch a denial. */
-  readonly reader: { readonly issuer: string; readonly keys: JWTVerifyGetKey };
+  readonly reader: { readonly issuer: string; readonly keys: JWTVerifyGetKey; readonly clock: Clock };
 }
 
 const RECORDED_DENIALS_PATH = '/access/v1/denials';
@@ -63,7 +65,7 @@ export function createPdpApp(http: PdpHttp): Express {
   const app = express();
   app.disable('etag');
   app.use(apiHeaders(), identify, traced);
-  app.use(healthRouter(http.problems ?? (async () => []), () => http.engine.status()));
+  app.use(healthRouter(http.problems ?? (async () => []), http, () => http.engine.status()));
   app.get(metadataPath(http.url), (_request, response) => {
     response.set('Cache-Control', PUBLIC_DOCUMENT).json(http.metadata);
   });
@@ -116,10 +118,10 @@ function sendRecordedDenial(
 }
 
 function createApi(http: PdpHttp): express.Router {
-  const { engine, decide, search, limits } = http;
+  const { engine, decide, search, rates } = http;
   const guarded = [
     authenticate(http),
-    limits.admit,
+    rates.admit,
     requireJson,
     express.json({ limit: http.maxBodyBytes, strict: false, verify: refuseUnfaithfulOfService }),
   ];
@@ -138,7 +140,7 @@ function createApi(http: PdpHttp): express.Router {
   post(EVALUATIONS_PATH, async (body, requester) => {
     const batch = readBatch(body, http.maxBatchEntries);
     if (!batch) return await evaluate(body, requester);
-    await limits.charge(requester, batch.entries.length - 1);
+    await rates.charge(requester, batch.entries.length - 1);
     return await engine.use((policies) => decideBatch(batch, (request) => decide(policies, request, requester)));
   });
   for (const kind of SEARCH_KINDS)

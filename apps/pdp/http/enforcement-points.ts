@@ -32,7 +32,7 @@ export class TooMany extends Error {
   }
 }
 
-export interface Limits {
+export interface RequestRates {
   /** Before the body is read: limits the requests at work at a time, and counts one evaluation. */
   readonly admit: RequestHandler;
   /** Counts the evaluations of a request after its first. Throws `TooMany`. */
@@ -40,7 +40,7 @@ export interface Limits {
 }
 
 /** Limits of this process: one enforcement point cannot take what the others need. @see AuthZEN, Availability and DoS */
-export function createLimits(of: { maxEvaluationsPerSecond: number; maxConcurrentRequests: number }): Limits {
+export function createLimits(of: { maxEvaluationsPerSecond: number; maxConcurrentRequests: number }): RequestRates {
   const rate = createRateLimit({ count: of.maxEvaluationsPerSecond, seconds: 1 });
   let working = 0;
 

@@ -1,6 +1,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { OBLIGATION_TYPES } from '../../../workflows/domain/authzen/obligation.ts';
 import { createSigner, publicKeys } from '../../shared/auth/signing-key.ts';
+import type { Clock } from '../../shared/clock.ts';
 
 export { publicKey } from '../../shared/auth/signing-key.ts';
 
@@ -40,9 +41,10 @@ export function pdpMetadata(urls: { pdp: string; accessRequests: string }, { can
 export async function withSignature(
   metadata: Record<string, unknown> & { policy_decision_point: string },
   key: JWK,
+  clock: Clock,
 ): Promise<Record<string, unknown>> {
   const sign = await createSigner(key);
-  const issued = { iss: metadata.policy_decision_point, iat: Math.floor(Date.now() / 1_000) };
+  const issued = { iss: metadata.policy_decision_point, iat: Math.floor(clock.now() / 1_000) };
   return { ...metadata, signed_metadata: await sign({ ...metadata, ...issued }) };
 }
 

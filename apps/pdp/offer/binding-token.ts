@@ -65,15 +65,18 @@ export interface BoundDenial {
 /** The part that is signed. It has the request by its hash, and by inline copies if there are any. */
 export type SignedDenial = Omit<BoundDenial, 'request' | 'policyVersion'>;
 
-/** Fixes what a denial binds and until when it can be used. Throws a `RangeError` if the request has no canonical form. */
+/**
+ * Fixes what a denial binds and until when it can be used. `now`: milliseconds since 1970. Throws a `RangeError` if the request
+ * has no canonical form.
+ */
 export function bindDenial(
   denial: Pick<BoundDenial, 'request' | 'requester' | 'offer' | 'policyVersion'>,
-  ttlSeconds: number,
+  { ttlSeconds, now }: { readonly ttlSeconds: number; readonly now: number },
 ): BoundDenial {
   const members = bindingMembers(denial.request);
   const bound = boundParts(denial.request, members);
   const text = canonicalJson(bound);
-  const evaluatedAt = new Date();
+  const evaluatedAt = new Date(now);
   return {
     ...denial,
     evaluationId: `eval_${randomUUID()}`,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { ApprovalVerdict } from '../approval/verify-approval.ts';
 import { createDecide } from '../decide.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
@@ -24,21 +25,21 @@ export interface PolicyTest {
  * the file names, or else that of `places`, and always the directory of `places`. Throws `ERR_CONFIG_INVALID` if the file or
  * the policies cannot be used.
  */
-export async function testPolicies(file: string, places: PolicyPlaces): Promise<PolicyTest> {
+export async function testPolicies(file: string, places: PolicyPlaces, clock: Clock): Promise<PolicyTest> {
   const { policies = places.folder, cases } = await readCaseSet(file);
   const version = await loadCurrent({ ...places, folder: policies });
   try {
-    return { file, policies, cases: await runCases(cases, askVersion(version)) };
+    return { file, policies, cases: await runCases(cases, askVersion(version, clock)) };
   } finally {
     version.evaluator.release();
   }
 }
 
 /** Everything that an HTTP request goes through, except for what leaves the process. */
-function askVersion(version: PolicyVersion): Ask {
+function askVersion(version: PolicyVersion, clock: Clock): Ask {
   const search = createSearch({ secret: randomUUID(), charge: () => Promise.resolve() });
   return async ({ endpoint, request: body, approval }) => {
-    const decide = decideWith(version, approval);
+    const decide = decideWith(version, approval, clock);
     switch (endpoint) {
       case 'evaluation': {
         const request = readEvaluation(body);
@@ -56,25 +57,27 @@ function askVersion(version: PolicyVersion): Ask {
   };
 }
 
-function decideWith(version: PolicyVersion, approval: AssumedApproval | undefined) {
+function decideWith(version: PolicyVersion, approval: AssumedApproval | undefined, clock: Clock) {
   const decide = createDecide({
-    verifyApproval: () => Promise.resolve(verdictOf(approval)),
+    verifyApproval: () => Promise.resolve(verdictOf(approval, clock)),
     signBindingToken: () => Promise.resolve('unsigned'),
     evaluations: { record: () => Promise.resolve() },
     url: 'urn:countersign:no-decision-point',
     accessRequests: 'urn:countersign:no-access-requests',
     requestCatalogsUrl: () => undefined,
     denialTtlSeconds: 600,
+    clock,
     log: pino({ enabled: false }),
   });
   return (request: EvaluationRequest) => decide(version, request, REQUESTER);
 }
 
-function verdictOf(approval: AssumedApproval | undefined): ApprovalVerdict {
+function verdictOf(approval: AssumedApproval | undefined, clock: Clock): ApprovalVerdict {
   // What a request claims about an approval is worth nothing.
   if (approval === undefined) return { kind: 'unverifiable' };
   const { state, template } = approval;
   if (state !== 'valid') return { kind: state };
   const facts = { verified: true, template } as const;
-  return { kind: 'verified', id: 'assumed', approvedUntil: new Date(Date.now() + 3_600_000).toISOString(), facts };
+  const approvedUntil = new Date(clock.now() + 3_600_000).toISOString();
+  return { kind: 'verified', id: 'assumed', approvedUntil, facts };
 }

@@ -12,13 +12,13 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
+import type { Timing } from '../limits.ts';
 import { principalOf } from './principal-of.ts';
 import { rolesIn, scopesIn } from './roles.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
 export const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
 const SKEW_SECONDS = 30;
-const FETCH_MS = 5_000;
 /** Types of JWTs that issuers give access tokens; most say no more than `JWT`. @see RFC 9068, section 4 */
 const TYPES: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt']);
 /** A token that was good stays good for this long without another look; an issuer's withdrawn key counts as long. */
@@ -36,7 +36,7 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
-export interface AccessTokenOptions {
+export interface AccessTokenOptions extends Timing {
   readonly issuer: string;
   /** The service the token has to be made for. */
   readonly audience: string;
@@ -56,19 +56,19 @@ export interface AccessTokenOptions {
  * wrong with it; throws `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read. @see RFC 9068
  */
 export function createAccessTokenVerifier(options: AccessTokenOptions) {
-  const { issuer, audience, rolesClaim, identityClaim = 'sub', log } = options;
-  const keys = createKeys(issuer);
+  const { issuer, audience, rolesClaim, identityClaim = 'sub', clock, log } = options;
+  const keys = createKeys(issuer, options);
   const verified = new LRUCache<string, AccessToken>({ max: REMEMBERED, ttl: REMEMBER_MS });
   return async (token: string): Promise<AccessToken | undefined> => {
     const known = verified.get(token);
-    if (known !== undefined && known.expiresAt > Date.now() / 1_000) return known;
+    if (known !== undefined && known.expiresAt > clock.now() / 1_000) return known;
     const read = await readToken(token);
     if (read !== undefined) verified.set(token, read);
     return read;
   };
 
   async function readToken(token: string): Promise<AccessToken | undefined> {
-    const found = await verify(token, await keys(), { issuer, audience });
+    const found = await verify(token, await keys(), { issuer, audience, now: clock.now() });
     if ('refused' in found) return refuse(found.refused);
     const { payload } = found;
     const { sub, exp } = payload;
@@ -107,9 +107,10 @@ type Verified = Pick<JWTVerifyResult, 'payload' | 'protectedHeader'>;
 async function verify(
   token: string,
   keys: JWTVerifyGetKey,
-  expected: { issuer: string; audience: string },
+  { now, ...expected }: { issuer: string; audience: string; now: number },
 ): Promise<Verified | { refused: Refused }> {
-  const options = { ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS };
+  const times = { clockTolerance: SKEW_SECONDS, currentDate: new Date(now) };
+  const options = { ...expected, algorithms: ALGORITHMS, ...times };
   try {
     return await jwtVerify<JWTPayload>(token, keys, options);
   } catch (error) {
@@ -126,13 +127,13 @@ async function verify(
  */
 function faultOf(
   { payload, protectedHeader }: Verified,
-  { maxLifetimeSeconds, maxAgeSeconds = Infinity }: AccessTokenOptions,
+  { maxLifetimeSeconds, maxAgeSeconds = Infinity, clock }: AccessTokenOptions,
 ): string | undefined {
   const { typ } = protectedHeader;
   if (typ !== undefined && !TYPES.has(typ.toLowerCase())) return `it is no access token: its type is ${shown(typ)}`;
   if ('events' in payload) return 'it is no access token: it tells of events';
   const { iat, exp = 0 } = payload;
-  const now = Math.floor(Date.now() / 1_000);
+  const now = Math.floor(clock.now() / 1_000);
   if (iat !== undefined && iat > now + SKEW_SECONDS) return 'it was issued in the future; compare the clocks';
   // Roles are part of a token: one that does not say how old it is could have had them for ever.
   if (now - (iat ?? -Infinity) > maxAgeSeconds + SKEW_SECONDS) {
@@ -169,10 +170,10 @@ function refusalOf(error: errors.JOSEError, expected: { issuer: string; audience
 const shown = (value: unknown) => JSON.stringify(value ?? null).slice(0, 200);
 
 /** The issuer's key set, found through its metadata when first needed. */
-function createKeys(issuer: string): () => Promise<JWTVerifyGetKey> {
+function createKeys(issuer: string, time: Timing): () => Promise<JWTVerifyGetKey> {
   let known: Promise<JWTVerifyGetKey> | undefined;
   return () => {
-    known ??= discoverKeys(issuer).catch((error: unknown) => {
+    known ??= discoverKeys(issuer, time).catch((error: unknown) => {
       known = undefined;
       throw unavailable(error);
     });
@@ -183,10 +184,10 @@ function createKeys(issuer: string): () => Promise<JWTVerifyGetKey> {
 /** Where an issuer describes itself. @see OpenID Connect Discovery 1.0, section 4.1 */
 export const metadataOf = (issuer: string): string => `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`;
 
-async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
+async function discoverKeys(issuer: string, { clock, limits }: Timing): Promise<JWTVerifyGetKey> {
   const response = await fetch(metadataOf(issuer), {
     redirect: 'error',
-    signal: AbortSignal.timeout(FETCH_MS),
+    signal: clock.signalAfter(limits.issuerMs),
   });
   const metadata = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
   if (metadata.issuer !== issuer || typeof metadata.jwks_uri !== 'string') {
@@ -197,7 +198,7 @@ async function discoverKeys(issuer: string): Promise<JWTVerifyGetKey> {
   const keys = new URL(metadata.jwks_uri);
   // Whoever can answer in the issuer's place could sign any token.
   if (keys.protocol !== 'https:' && !isLoopbackHttp(keys)) throw new Error(`the keys of ${issuer} are not at https`);
-  return createRemoteJWKSet(keys, { timeoutDuration: FETCH_MS });
+  return createRemoteJWKSet(keys, { timeoutDuration: limits.issuerMs });
 }
 
 const unavailable = (cause: unknown) =>

@@ -1,6 +1,7 @@
 import * as oidc from 'openid-client';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { isLoopbackHttp } from '../http/loopback.ts';
+import type { Limits } from '../limits.ts';
 import type { Resource } from './resources.ts';
 
 export interface ClientCredentials {
@@ -9,6 +10,7 @@ export interface ClientCredentials {
   readonly clientSecret: string;
   /** What the token is for. */
   readonly resource: Resource;
+  readonly limits: Limits;
 }
 
 export interface IssuedToken {
@@ -16,8 +18,6 @@ export interface IssuedToken {
   /** Seconds from now. Absent when the issuer does not say. */
   readonly expiresIn?: number;
 }
-
-const TIMEOUT_SECONDS = 10;
 
 /**
  * A token for a program: the client-credentials grant, for one resource (RFC 8707). Throws `ERR_TOKEN_INVALID` when the
@@ -28,6 +28,7 @@ export async function requestToken({
   clientId,
   clientSecret,
   resource,
+  limits,
 }: ClientCredentials): Promise<IssuedToken> {
   const url = new URL(issuer);
   // Secrets travel over plain http only where nobody else can listen.
@@ -35,7 +36,7 @@ export async function requestToken({
   try {
     const configuration = await oidc.discovery(url, clientId, undefined, oidc.ClientSecretBasic(clientSecret), {
       execute: isLocal ? [oidc.allowInsecureRequests] : [],
-      timeout: TIMEOUT_SECONDS,
+      timeout: limits.tokenMs / 1_000,
     });
     const { audience, scope } = resource;
     const tokens = await oidc.clientCredentialsGrant(configuration, { resource: audience, scope });

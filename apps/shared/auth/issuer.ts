@@ -3,15 +3,14 @@ import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { isLoopbackHttp } from '../http/loopback.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { Limits } from '../limits.ts';
 import { signInPath } from './sign-in-path.ts';
-
-/** In seconds. A person waits for the answer, and a row of the database is locked meanwhile. */
-const ANSWER_SECONDS = 4;
 
 export interface IssuerOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  readonly limits: Limits;
   readonly log: Logger;
 }
 
@@ -25,12 +24,13 @@ export interface Issuer {
   away(cause: unknown): Refusal;
 }
 
-export function createIssuer({ issuer, clientId, clientSecret, log }: IssuerOptions): Issuer {
+export function createIssuer({ issuer, clientId, clientSecret, limits, log }: IssuerOptions): Issuer {
+  const timeout = limits.signInMs / 1_000;
   const url = new URL(issuer);
   // Tokens over plain http only where no other machine can listen (PRJ-25).
   const execute = isLoopbackHttp(url) ? [oidc.allowInsecureRequests] : [];
   const discover = () =>
-    oidc.discovery(url, clientId, clientSecret, undefined, { execute, timeout: ANSWER_SECONDS }).then((known) => {
+    oidc.discovery(url, clientId, clientSecret, undefined, { execute, timeout }).then((known) => {
       const keys = new URL(known.serverMetadata().jwks_uri ?? url);
       // An attacker who answers in the issuer's place could sign anything.
       if (keys.protocol !== 'https:' && !isLoopbackHttp(keys))

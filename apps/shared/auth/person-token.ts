@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { clientSecretOf, type DevelopmentSecrets } from '../config/development-secrets.ts';
+import { limitsOf } from '../limits.ts';
 import { requestToken, type IssuedToken } from './client-credentials.ts';
 import { resourcesOf } from './resources.ts';
 
@@ -13,7 +14,7 @@ export interface PersonToken {
 
 /** A token of one of the people of the embedded identity provider, for one service. Fails as `requestToken` does. */
 export function requestPersonToken(
-  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit'>,
+  config: Pick<Config, 'urls' | 'gateway' | 'tools' | 'approvals' | 'audit' | 'timeLimitFactor'>,
   { identity }: Pick<DevelopmentSecrets, 'identity'>,
   { name, audience, scope }: PersonToken,
 ): Promise<IssuedToken> {
@@ -22,6 +23,7 @@ export function requestPersonToken(
     issuer: config.urls.issuer,
     clientId: name,
     clientSecret: clientSecretOf(identity, name),
+    limits: limitsOf(config),
     resource: scope === undefined ? resource : { ...resource, scope },
   });
 }

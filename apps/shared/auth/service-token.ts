@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import type { Clock } from '../clock.ts';
 import { SIGNING_ALGORITHMS, type SignClaims } from './signing-key.ts';
 
 /** The signer has this one key for tokens of other kinds, too: none of them may open what this one opens. */
@@ -8,10 +9,16 @@ const VALID_SECONDS = 60;
 /** How far the clocks of two services may be apart (ARAP-CLK-01). */
 const SKEW_SECONDS = 30;
 
+interface Presenting {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly clock: Clock;
+}
+
 /** Proves to another service who is calling, with the key that it trusts already: no secret is shared. A new one for each request. */
-export function createServiceToken(sign: SignClaims, of: { issuer: string; audience: string }): () => Promise<string> {
+export function createServiceToken(sign: SignClaims, of: Presenting): () => Promise<string> {
   return () => {
-    const now = Math.floor(Date.now() / 1_000);
+    const now = Math.floor(of.clock.now() / 1_000);
     return sign({ iss: of.issuer, aud: of.audience, iat: now, exp: now + VALID_SECONDS, jti: randomUUID() }, TYP);
   };
 }
@@ -19,11 +26,12 @@ export function createServiceToken(sign: SignClaims, of: { issuer: string; audie
 /** Whether a bearer token is such a proof. Throws when the keys that would tell cannot be had. */
 export async function isServiceToken(
   token: string,
-  of: { keys: JWTVerifyGetKey; issuer: string; audience: string },
+  of: Presenting & { readonly keys: JWTVerifyGetKey },
 ): Promise<boolean> {
-  const { keys, issuer, audience } = of;
+  const { keys, issuer, audience, clock } = of;
   try {
-    const times = { maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS };
+    const currentDate = new Date(clock.now());
+    const times = { maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS, currentDate };
     await jwtVerify(token, keys, { issuer, audience, typ: TYP, algorithms: [...SIGNING_ALGORITHMS], ...times });
     return true;
   } catch (error) {

@@ -6,6 +6,7 @@ import type { Config } from '../config/config.ts';
 import { csrfTokenOf } from '../http/csrf.ts';
 import { ownPath } from '../http/own-path.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { Timing } from '../limits.ts';
 import { createSessions, endSession, renewSession, saveSession, type Identity } from '../http/session.ts';
 import { backChannelLogout } from './back-channel-logout.ts';
 import { createIssuer, type Issuer } from './issuer.ts';
@@ -26,7 +27,7 @@ export interface Person extends Identity {
 /** Who is signed in with this request's session. Undefined when the session is over, here or at the issuer. */
 export type PersonOf = (request: Request) => Promise<Person | undefined>;
 
-export interface SignInOptions {
+export interface SignInOptions extends Timing {
   readonly config: Config;
   readonly site: {
     readonly name: 'approvals' | 'audit';
@@ -48,6 +49,7 @@ interface Parts {
   /** The claim by which policies know people. */
   readonly identityClaim: string;
   readonly scope: string;
+  readonly clock: Timing['clock'];
   readonly log: Logger;
 }
 
@@ -57,7 +59,7 @@ export type SignIn = ReturnType<typeof createSignIn>;
  * Sign-in of browsers at the issuer and back (authorization code, PKCE, state, nonce), their sessions, and every way in which these
  * end: `GET /sign-in?returnTo=/path`, `GET /oidc/callback`, `POST /sign-out`, `POST /oidc/back-channel-logout`.
  */
-export function createSignIn({ config, site, secrets, pools, log }: SignInOptions) {
+export function createSignIn({ config, site, secrets, pools, clock, limits, log }: SignInOptions) {
   const { identity, urls } = config;
   const { cookieName, name: schema } = site;
   const { sessionSeconds, recheckSeconds, rolesClaim } = identity;
@@ -66,14 +68,15 @@ export function createSignIn({ config, site, secrets, pools, log }: SignInOption
   const sessions = createSessions({
     ...{ pool: pools.sessions, schema, cookieName, secret, baseUrl, sessionSeconds, log },
   });
-  const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret: secrets.oidcClientSecret, log });
+  const clientSecret = secrets.oidcClientSecret;
+  const issuer = createIssuer({ issuer: urls.issuer, clientId, clientSecret, limits, log });
   const rights = createRights({
     ...{ pools, schema, secret, rolesClaim, recheckSeconds, sessionSeconds, issuer },
   });
   const attempts = createAttempts({ cookieName, secret, baseUrl });
   const { identityClaim } = config.gateway.coaz;
   const scope = identity.signInScopes.join(' ');
-  const parts = { issuer, rights, attempts, baseUrl, rolesClaim, identityClaim, scope, log };
+  const parts = { issuer, rights, attempts, baseUrl, rolesClaim, identityClaim, scope, clock, log };
   const routes = express.Router();
   routes.get(SIGN_IN_PATH, begin(parts));
   routes.get(CALLBACK_PATH, finish(parts));
@@ -99,7 +102,7 @@ export function createSignIn({ config, site, secrets, pools, log }: SignInOption
   };
 }
 
-function begin({ issuer, attempts, baseUrl, scope }: Parts): RequestHandler {
+function begin({ issuer, attempts, baseUrl, scope, clock }: Parts): RequestHandler {
   return async (request, response) => {
     const configuration = await issuer.configuration();
     const attempt: SignInAttempt = {
@@ -107,7 +110,7 @@ function begin({ issuer, attempts, baseUrl, scope }: Parts): RequestHandler {
       nonce: oidc.randomNonce(),
       codeVerifier: oidc.randomPKCECodeVerifier(),
       returnTo: ownPath(request.query['returnTo'], baseUrl),
-      begunAt: Date.now(),
+      begunAt: clock.now(),
     };
     await attempts.keep(attempt, request, response);
     const address = oidc.buildAuthorizationUrl(configuration, {

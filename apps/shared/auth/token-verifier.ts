@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
+import type { Timing } from '../limits.ts';
 import { createAccessTokenVerifier, type AccessToken } from './access-token.ts';
 
 /** Checks access tokens for one service. */
@@ -16,14 +17,14 @@ export interface TokenVerifier {
 export function createTokenVerifier(
   config: Config,
   audience: string,
-  log: Logger,
+  { log, ...time }: Timing & { readonly log: Logger },
   maxAgeSeconds?: number,
 ): TokenVerifier {
   const { issuer } = config.urls;
   const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
   const { identityClaim } = config.gateway.coaz;
   const of = { issuer, audience, rolesClaim, identityClaim };
-  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, maxAgeSeconds, log });
+  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, maxAgeSeconds, log, ...time });
   return {
     async verify(token) {
       const verified = await check(token);

@@ -1,23 +1,27 @@
 import type { EvaluationRequest, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Timing } from '../limits.ts';
 import { withinTime } from '../schemas/within-time.ts';
 import type { Variables } from './expression.ts';
 import { jsonOf, newBudget, type Budget } from './json-of.ts';
 import { MappingError } from './mapping-error.ts';
 import { expressionsOf, type Mapping, type Parts } from './mapping.ts';
-import { createSlowMappings, type SlowMappings } from './slow-mappings.ts';
+import type { SlowMappings } from './slow-mappings.ts';
 import type { Template } from './template.ts';
 
 /** What a mapping that says nothing of it calls its subject. @see COAZ-SU-07 */
 export const SUBJECT_TYPE = 'identity';
-/** The longest that a mapping may take for one message. Nobody else is served meanwhile. Milliseconds. */
-const WITHIN_MS = 250;
-const slowMappings = createSlowMappings();
 
 /** What a mapping is resolved with. */
 export interface Resolving extends Variables {
   /** Whom the token is about: the subject of a mapping that names none. */
   readonly identity: string;
+}
+
+/** What bounds the time that mappings take. */
+export interface MappingTime extends Timing {
+  /** Of this process: what its mappings took so far. */
+  readonly slow: SlowMappings;
 }
 
 /**
@@ -28,20 +32,20 @@ export interface Resolving extends Variables {
 export function resolveMapping(
   mapping: Mapping,
   resolving: Resolving,
-  slow: SlowMappings = slowMappings,
+  { slow, clock, limits }: MappingTime,
 ): readonly [EvaluationRequest, ...EvaluationRequest[]] {
   const resolveNow = () => resolved(mapping, resolving);
   // The clock is for what depends on how much there is in a message. On a busy machine anything may take long.
   if (!expressionsOf(mapping).some(({ expression }) => expression.isCostly)) return resolveNow();
-  const begun = performance.now();
+  const begun = clock.monotonicMs();
   if (slow.rests(mapping, begun)) throw new MappingError('the mapping took too long lately; repeat this later');
   try {
-    return withinTime(WITHIN_MS, resolveNow);
+    return withinTime(limits.mappingMs, resolveNow);
   } catch (error) {
     if (error instanceof MappingError) throw error;
     throw new MappingError('the mapping takes too long for this message');
   } finally {
-    const ended = performance.now();
+    const ended = clock.monotonicMs();
     slow.took(mapping, ended - begun, ended);
   }
 }

@@ -1,9 +1,9 @@
-/** What takes less is no slower than any other step of a message. Milliseconds. */
-const SLOW_MS = 25;
+/** What takes less than this part of the limit is no slower than any other step of a message. */
+const SLOW = 1 / 10;
 /** As much of the time as slow mappings may have together. */
 const SHARE = 1 / 20;
-/** So much may be owed before they wait: one that a busy machine made slow once is not refused for it. Milliseconds. */
-const CREDIT_MS = 100;
+/** This part of the limit may be owed before they wait: one that a busy machine made slow once is not refused for it. */
+const CREDIT = 2 / 5;
 
 /**
  * How long mappings hold the process, in which nobody else is served meanwhile. All that were slow before share one small part of
@@ -16,15 +16,16 @@ export interface SlowMappings {
   took(mapping: object, ms: number, nowMs: number): void;
 }
 
-export function createSlowMappings(): SlowMappings {
+/** @param limitMs The longest that one mapping may take. */
+export function createSlowMappings(limitMs: number): SlowMappings {
   const slow = new WeakSet();
   let owedMs = 0;
   let countedMs = 0;
   const owedAt = (nowMs: number) => Math.max(0, owedMs - Math.max(0, nowMs - countedMs) * SHARE);
   return {
-    rests: (mapping, nowMs) => slow.has(mapping) && owedAt(nowMs) > CREDIT_MS,
+    rests: (mapping, nowMs) => slow.has(mapping) && owedAt(nowMs) > limitMs * CREDIT,
     took(mapping, ms, nowMs) {
-      if (ms < SLOW_MS) return;
+      if (ms < limitMs * SLOW) return;
       slow.add(mapping);
       owedMs = owedAt(nowMs) + ms;
       countedMs = nowMs;

@@ -34,6 +34,12 @@ export const configSchema = z.strictObject({
   mode: z.enum(['development', 'production']).default('development'),
   /** Interface all servers listen on. */
   host: z.string().default('127.0.0.1'),
+  /**
+   * By how much all limits of `limits.ts` are multiplied, for a machine or a network that is slow: how long a request to another
+   * service, a statement, a permit to send and a graceful stop may take. Deadlines, retention, and for how long a decision counts
+   * stay as they are.
+   */
+  timeLimitFactor: z.number().min(1).max(1_000).default(1),
   ...upstreamSettings,
   gateway: gatewaySettings,
   signature: z

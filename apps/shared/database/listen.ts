@@ -1,13 +1,12 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../../workflows/domain/gated-call/deadlines.ts';
+import type { Timing } from '../limits.ts';
 
-const CONNECT_MS = 5_000;
 const RECONNECT_MIN_MS = 500;
 const RECONNECT_MAX_MS = 10_000;
 
-export interface Listening {
+export interface Listening extends Timing {
   /** A direct connection: a transaction pooler swallows notices. */
   readonly url: string;
   readonly channel: string;
@@ -21,7 +20,7 @@ export interface Listening {
 
 /** Listens on a connection of its own and replaces it whenever it is lost. Resolves after the first try. */
 export async function listen(options: Listening): Promise<{ stop(): Promise<void> }> {
-  const { log, onNotice } = options;
+  const { log, onNotice, clock } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   let triedOnce: () => void = () => undefined;
@@ -37,7 +36,7 @@ export async function listen(options: Listening): Promise<{ stop(): Promise<void
         onNotice();
       }).catch((err: unknown) => log.warn({ err, attempt }, 'cannot listen for notices'));
       triedOnce();
-      await wait(reconnectPause(attempt + 1), undefined, { signal }).catch(() => undefined);
+      await clock.after(reconnectPause(attempt + 1), signal);
     }
   };
 
@@ -52,11 +51,15 @@ export async function listen(options: Listening): Promise<{ stop(): Promise<void
 }
 
 /** One connection, from connecting until it is lost or no longer wanted. */
-async function session({ url, channel, log, onNotice }: Listening, signal: AbortSignal, onListening: () => void) {
+async function session(
+  { url, channel, log, onNotice, limits }: Listening,
+  signal: AbortSignal,
+  onListening: () => void,
+) {
   const client = new Client({
     connectionString: url,
     keepAlive: true,
-    connectionTimeoutMillis: CONNECT_MS,
+    connectionTimeoutMillis: limits.databaseConnectMs,
     application_name: `countersign ${channel}`,
   });
   client.on('error', (err) => log.warn({ err }, 'listening connection lost'));

@@ -4,11 +4,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { errorCode } from '../error-code.ts';
+import type { Limits } from '../limits.ts';
 import { MISSING_RIGHTS } from './readiness.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;
-const LOCK_WAIT_SECONDS = 120;
 /** The migration that gives roles and rights. */
 const RIGHTS = /_roles$/;
 const NO_TRANSACTION = /^--\s*migrate:no-transaction\b/m;
@@ -51,13 +51,13 @@ export interface MigrationResult {
  * Throws, with the database unchanged, when a migration that was applied has been edited since, when one is recorded
  * as failed, and when one fails now (those before it stay applied).
  */
-export async function migrate(databaseUrl: string, folder: string): Promise<MigrationResult> {
+export async function migrate(databaseUrl: string, folder: string, limits: Limits): Promise<MigrationResult> {
   const migrations = await readMigrations(folder);
   const client = new Client({ connectionString: databaseUrl, application_name: 'countersign migrate' });
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await lock(client);
+    await lock(client, limits);
     await client.query(RECORDS);
     const { rows } = await client.query<MigrationRecord>(READ_RECORDS);
     refuseFailed(rows);
@@ -151,15 +151,15 @@ async function lacksRights(client: Client): Promise<boolean> {
   return ((await client.query(MISSING_RIGHTS)).rowCount ?? 0) > 0;
 }
 
-async function lock(client: Client): Promise<void> {
+async function lock(client: Client, { migrationLockMs }: Limits): Promise<void> {
   try {
-    await client.query(`SET lock_timeout = '${LOCK_WAIT_SECONDS}s'`);
+    await client.query(`SET lock_timeout = ${migrationLockMs}`);
     await client.query('SELECT pg_advisory_lock($1)', [PRISMA_LOCK]);
     await client.query('SET lock_timeout = 0');
   } catch (error) {
     if (errorCode(error) !== '55P03') throw error;
     throw new Error(
-      `another process has been migrating this database for ${LOCK_WAIT_SECONDS} seconds; wait for it and start again`,
+      `another process has been migrating this database for ${migrationLockMs / 1_000} seconds; wait for it and start again`,
       { cause: error },
     );
   }
@@ -187,7 +187,8 @@ function refuseEdited(records: readonly MigrationRecord[], migrations: readonly 
 }
 
 async function apply(client: Client, { name, script, checksum }: Migration): Promise<void> {
-  const startedAt = new Date();
+  const started = await client.query<{ at: Date }>('SELECT clock_timestamp() AS at');
+  const startedAt = started.rows[0]?.at;
   const inTransaction = !NO_TRANSACTION.test(script);
   try {
     if (inTransaction) await client.query('BEGIN');

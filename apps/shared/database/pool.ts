@@ -3,28 +3,23 @@ import { Client, Pool, type PoolClient } from 'pg';
 import type { Logger } from 'pino';
 import { PrismaClient } from '../../../prisma/generated/client.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Limits } from '../limits.ts';
 import { unfitness } from './fitness.ts';
 import { databaseProblem, isPassing, problemBehind } from './readiness.ts';
 import { reportTransitions } from './transitions.ts';
 
-const STATEMENT_MS = 5_000;
-const LOCK_MS = 2_000;
-const IDLE_TRANSACTION_MS = 10_000;
-const CONNECT_MS = 5_000;
-/** Longer than any statement may take: only a server that is not there any more needs that long. */
-const ANSWER_MS = 7_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /** The limits of every connection. A server that vanished without a word is given up, too: the network tells nobody. */
-const LIMITS = {
-  statement_timeout: STATEMENT_MS,
-  lock_timeout: LOCK_MS,
-  idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
-  connectionTimeoutMillis: CONNECT_MS,
-  query_timeout: ANSWER_MS,
+const connectionLimits = (limits: Limits) => ({
+  statement_timeout: limits.databaseStatementMs,
+  lock_timeout: limits.databaseLockMs,
+  idle_in_transaction_session_timeout: limits.databaseIdleTransactionMs,
+  connectionTimeoutMillis: limits.databaseConnectMs,
+  query_timeout: limits.databaseAnswerMs,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-} as const;
+});
 
 /** What a deployable may do in the database. Each role owns nothing, and changes fenced rows by functions alone. */
 export const ROLES = {
@@ -41,12 +36,13 @@ interface PoolOptions {
   readonly applicationName: string;
   readonly role?: Role;
   readonly durable?: boolean;
+  readonly limits: Limits;
   readonly log?: Logger;
 }
 
 /**
- * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: a statement
- * 5 s, a lock 2 s, a transaction that its client forgot 10 s, a connection (also one of the pool's) 5 s, an answer 7 s.
+ * Connections to the database, for prepared queries and for Prisma alike. Nothing waits without end: not a statement, a lock, a
+ * transaction that its client forgot, a connection (also one of the pool's), or an answer.
  * A connection to a standby is not used, nor is, with `durable`, one to a server that may lose what it has confirmed:
  * whoever asks for it gets `ERR_DATABASE_UNAVAILABLE`. Whoever makes the pool ends it.
  *
@@ -57,13 +53,13 @@ interface PoolOptions {
  */
 export function createPool(
   databaseUrl: string,
-  { max = 10, applicationName, role, durable = false, log }: PoolOptions,
+  { max = 10, applicationName, role, durable = false, limits, log }: PoolOptions,
 ): Pool {
   const pool = new Pool({
     connectionString: role === undefined ? databaseUrl : withOption(databaseUrl, `role=${role}`),
     max,
     application_name: applicationName,
-    ...LIMITS,
+    ...connectionLimits(limits),
     verify: (client, done) => void verify(client, durable).then(() => done(), done),
   });
   // An idle connection that the server closes reports here; without a listener it would end the process. The pool
@@ -104,11 +100,12 @@ const unfit = (problem: string) =>
  */
 export async function refuseUnfitDatabase(
   databaseUrl: string,
-  options: { durable: boolean; role?: Role },
+  options: { durable: boolean; role?: Role; limits: Limits },
 ): Promise<void> {
-  const { role } = options;
+  const { role, limits } = options;
   const found = (url: string, look: (client: Client) => Promise<string | undefined>) => {
-    const client = new Client({ connectionString: url, application_name: 'countersign start', ...LIMITS });
+    const named = { connectionString: url, application_name: 'countersign start' };
+    const client = new Client({ ...named, ...connectionLimits(limits) });
     client.on('error', () => undefined);
     return client
       .connect()

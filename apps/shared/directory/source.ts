@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
 import { followFile } from '../followed-file.ts';
 import { EMPTY_DIRECTORY, readDirectory, type Directory, type SubjectAttribute } from './directory.ts';
 
@@ -12,11 +13,15 @@ export interface DirectorySettings {
 export type DirectorySource = () => Directory;
 
 /** Throws `ERR_CONFIG_INVALID` when the file cannot be used at the start. */
-export function openDirectory({ file, subjectAttribute }: DirectorySettings, log: Logger): DirectorySource {
+export function openDirectory(
+  { file, subjectAttribute }: DirectorySettings,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+): DirectorySource {
   if (file === undefined) return () => EMPTY_DIRECTORY;
   return followFile({
     file,
     setting: 'directory',
+    clock,
     parse: (text) => readDirectory(text, subjectAttribute),
     onChange: ({ people, groups }) =>
       log.info({ people: people.length, groups: groups.size }, 'the directory was read anew'),

@@ -5,6 +5,8 @@ import type { DevelopmentSecrets } from '../config/development-secrets.ts';
 import { listen } from '../http/listen.ts';
 import { isLoopbackHost } from '../http/loopback.ts';
 import type { Running } from '../lifecycle.ts';
+import { systemClock } from '../clock.ts';
+import { limitsOf } from '../limits.ts';
 
 /** What the operator is told where other machines reach the provider. */
 export const IN_THE_OPEN =
@@ -36,6 +38,8 @@ export async function startIdentityProvider(
     host: config.host,
     port: config.identity.port,
     urls: [config.urls.issuer],
+    clock: systemClock,
+    limits: limitsOf(config),
   });
   log.info({ url: config.urls.issuer }, 'the identity provider is listening');
   if (!isLoopbackHost(config.host)) log.warn({ host: config.host, alarm: 'sign_in_without_password' }, IN_THE_OPEN);

@@ -2,7 +2,7 @@ import { spawnSync, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock } from '../clock.ts';
 import { errorCode } from '../error-code.ts';
 
 /** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
@@ -89,11 +89,11 @@ export async function until<T>(
   { withinMs, everyMs = 25 }: { withinMs: number; everyMs?: number },
 ): Promise<T | undefined> {
   let leftMs = withinMs;
-  for (let since = performance.now(); ;) {
+  for (let since = systemClock.monotonicMs(); ;) {
     const answer = await ask();
     if (answer !== undefined || leftMs < 0) return answer;
-    await pause(everyMs);
-    const now = performance.now();
+    await systemClock.after(everyMs);
+    const now = systemClock.monotonicMs();
     leftMs -= Math.min(now - since, withinMs * LARGEST_PART);
     since = now;
   }

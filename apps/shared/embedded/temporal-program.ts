@@ -3,6 +3,7 @@ import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, renameSync,
 import { delimiter, join } from 'node:path';
 import { packagePath } from '../config/package-root.ts';
 import { withStartLock } from './start-lock.ts';
+import { systemClock } from '../clock.ts';
 
 export interface TemporalProgramOptions {
   /** `PATH`. */
@@ -114,10 +115,10 @@ async function build(
   }
   const folder = mkdtempSync(join(cacheDir, 'building-'));
   onProgress?.(`Building the Temporal CLI ${CLI_VERSION} with Go (once; about 3 minutes)`);
-  const began = performance.now();
+  const began = systemClock.monotonicMs();
   const report = () =>
-    onProgress?.(`Still building the Temporal CLI (${Math.round((performance.now() - began) / 1_000)} s)`);
-  const timer = setInterval(report, REPORT_EVERY_MS);
+    onProgress?.(`Still building the Temporal CLI (${Math.round((systemClock.monotonicMs() - began) / 1_000)} s)`);
+  const stopReporting = systemClock.every(REPORT_EVERY_MS, report);
   try {
     const outcome = await runTool('go', ['install', '-ldflags=-s -w', `${CLI_MODULE}@v${CLI_VERSION}`], {
       env: { ...variables, PATH: searchPath, GOBIN: folder, GOFLAGS: '-trimpath' },
@@ -131,7 +132,7 @@ async function build(
     renameSync(join(folder, 'temporal'), target);
     return true;
   } finally {
-    clearInterval(timer);
+    stopReporting();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -152,18 +153,18 @@ function runTool(command: string, args: string[], { env, patienceMs, progress }:
     let errors = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-2_000)));
     let seen = progress?.();
-    let since = performance.now();
+    let since = systemClock.monotonicMs();
     let given = false;
-    const watch = setInterval(() => {
+    const stopWatching = systemClock.every(500, () => {
       const now = progress?.();
-      if (now !== seen) since = performance.now();
+      if (now !== seen) since = systemClock.monotonicMs();
       seen = now;
-      if (patienceMs === undefined || performance.now() - since < patienceMs) return;
+      if (patienceMs === undefined || systemClock.monotonicMs() - since < patienceMs) return;
       given = true;
       kill();
-    }, 500);
+    });
     const end = (outcome: string | undefined) => {
-      clearInterval(watch);
+      stopWatching();
       process.off('exit', kill);
       resolve(outcome);
     };

@@ -3,6 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, r
 import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import * as z from 'zod';
+import { systemClock } from '../clock.ts';
 import { endProcess, freePort, isAlive, runsWith, until, watchExit } from './process-tools.ts';
 import { withStartLock } from './start-lock.ts';
 import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
@@ -150,7 +151,7 @@ async function asksNamespace(address: string, namespace: string): Promise<boolea
   try {
     connection = await Connection.connect({ address, connectTimeout: 2_000 });
     const { workflowService } = connection;
-    await connection.withDeadline(Date.now() + 2_000, async () => {
+    await connection.withDeadline(systemClock.now() + 2_000, async () => {
       await workflowService.describeNamespace({ namespace });
       await workflowService.countWorkflowExecutions({ namespace });
     });

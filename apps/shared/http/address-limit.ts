@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import proxyAddr from 'proxy-addr';
 import type { AddressSettings } from '../config/address-settings.ts';
+import type { Timing } from '../limits.ts';
 import type { Admit, Listening } from './listen.ts';
 import { createRateLimit } from './rate-limit.ts';
 
@@ -47,8 +48,8 @@ export function limitByAddress(settings: AddressSettings, log: Logger): Admit {
 export const openTo = (
   { host, addresses }: { readonly host: string; readonly addresses: AddressSettings },
   { port, urls }: { readonly port: number; readonly urls?: readonly string[] },
-  log: Logger,
-): Listening => ({ host, port, ...(urls && { urls }), admit: limitByAddress(addresses, log) });
+  { log, clock, limits }: Timing & { readonly log: Logger },
+): Listening => ({ host, port, ...(urls && { urls }), clock, limits, admit: limitByAddress(addresses, log) });
 
 function refuse(response: ServerResponse, waitMs: number): void {
   const text = 'Too many requests from this address bring no good credential. Come again later.\n';

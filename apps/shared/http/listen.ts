@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Timing } from '../limits.ts';
 import { serverOptionsFor } from './express-classes.ts';
 import { forHosts, hostsOf } from './known-hosts.ts';
 
@@ -18,7 +19,6 @@ export interface HttpServer {
 /** Looks at a request before anything else does: has it served, or answers it. */
 export type Admit = (request: IncomingMessage, response: ServerResponse, serve: () => void) => void;
 
-const GRACE_MS = 3_000;
 /**
  * In milliseconds. How long a connection on which nothing is asked stays open: longer than agents pause between two polls, and
  * than proxies commonly keep it (a minute). A request that is sent at the moment in which it is closed gets no answer.
@@ -26,10 +26,9 @@ const GRACE_MS = 3_000;
 const KEPT_OPEN_MS = 75_000;
 
 /** Where a server listens, and what becomes of its requests. */
-export interface Listening {
+export interface Listening extends Timing {
   readonly host: string;
   readonly port: number;
-  readonly graceMs?: number;
   /** Addresses that lead here. Requests that name another host are refused. Default: they are not looked at. */
   readonly urls?: readonly string[];
   readonly admit?: Admit;
@@ -38,7 +37,7 @@ export interface Listening {
 /** Serves `app` on the interface. Port 0 takes any free one. Rejects with the `EADDRINUSE` error when it is taken. */
 export async function listen(
   app: RequestListener,
-  { host, port, urls, graceMs = GRACE_MS, admit = (_request, _response, serve) => serve() }: Listening,
+  { host, port, urls, clock, limits, admit = (_request, _response, serve) => serve() }: Listening,
 ): Promise<HttpServer> {
   const server = createServer({ ...serverOptionsFor(app), keepAliveTimeout: KEPT_OPEN_MS });
   let closing = false;
@@ -72,9 +71,9 @@ export async function listen(
     closing = true;
     for (const response of answering) if (!response.headersSent) response.setHeader('connection', 'close');
     return new Promise<void>((resolve, reject) => {
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const letGo = clock.once(limits.serverCloseMs, () => server.closeAllConnections());
       server.close((error) => {
-        clearTimeout(cut);
+        letGo();
         if (error === undefined) resolve();
         else reject(error);
       });

@@ -11,7 +11,7 @@ const MAX_SIGNATURES = 5;
 /** Headers of a JSON message, signed as Standard Webhooks asks. The id tells a repetition from another message. */
 export function signedHeaders(
   webhook: Webhook,
-  { id, body, at = new Date() }: { id: string; body: string; at?: Date },
+  { id, body, at }: { id: string; body: string; at: Date },
 ): Record<string, string> {
   return {
     'content-type': 'application/json',

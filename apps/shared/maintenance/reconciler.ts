@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
 import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
@@ -32,6 +33,7 @@ export interface ReconcilerOptions<Open extends { readonly id: string }> {
   readonly rouseEnded?: (id: string) => Promise<boolean>;
   /** Milliseconds between two rounds while the engine answers. */
   readonly intervalMs: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -48,7 +50,7 @@ const CONCURRENCY = 8;
  * runs does nothing, and one that is not needed finds that all is over.
  */
 export function startReconciler<Open extends { readonly id: string }>(options: ReconcilerOptions<Open>): Running {
-  const { of, workflows, intervalMs, log } = options;
+  const { of, workflows, intervalMs, clock, log } = options;
   let isAway = true;
   let nextRound = 0;
 
@@ -60,18 +62,18 @@ export function startReconciler<Open extends { readonly id: string }>(options: R
       isAway = true;
       return;
     }
-    if (!isAway && performance.now() < nextRound) return;
+    if (!isAway && clock.monotonicMs() < nextRound) return;
     isAway = false;
     try {
       const count = await startMissing(options, stop);
       if (count > 0) log.info({ count }, `${of} whose workflow was lost, asleep or stuck got one that runs`);
-      nextRound = performance.now() + intervalMs;
+      nextRound = clock.monotonicMs() + intervalMs;
     } catch (error) {
       log.warn({ err: error }, `${of} could not be held against their workflows; that is tried again`);
-      nextRound = performance.now() + Math.min(intervalMs, AFTER_FAILURE_MS);
+      nextRound = clock.monotonicMs() + Math.min(intervalMs, AFTER_FAILURE_MS);
     }
   }
-  return startRounds({ name: `reconciler of ${of}`, pauseMs: () => PROBE_MS, round, log });
+  return startRounds({ name: `reconciler of ${of}`, pauseMs: () => PROBE_MS, round, clock, log });
 }
 
 /** Answers how many were without a workflow that runs, or had one that had to be seen to. */

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
 
 export interface Rounds {
@@ -9,16 +9,17 @@ export interface Rounds {
   readonly pauseMs: () => number;
   /** One round. Gives up soon after the signal. */
   readonly round: (stop: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Does rounds, one after the other, until stopped; a stop waits for the one under way. One that fails keeps no other from being done. */
-export function startRounds({ name, pauseMs, round, log }: Rounds): Running {
+export function startRounds({ name, pauseMs, round, clock, log }: Rounds): Running {
   const stopping = new AbortController();
   const { signal } = stopping;
   const going = (async () => {
     for (;;) {
-      await pause(pauseMs(), undefined, { signal }).catch(() => undefined);
+      await clock.after(pauseMs(), signal);
       if (signal.aborted) return;
       await round(signal).catch((error: unknown) =>
         log.error({ err: error }, `a round of the ${name} failed; the next one tries again`),

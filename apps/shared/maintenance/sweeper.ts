@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
 import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
@@ -27,6 +28,7 @@ export interface SweeperOptions {
   readonly calls: DueCalls;
   readonly intervalMs: number;
   readonly abandonAfterMs: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -35,8 +37,8 @@ export interface SweeperOptions {
  * decided by the row's lock.
  */
 export function startSweeper(options: SweeperOptions): Running {
-  const { intervalMs, log } = options;
-  return startRounds({ name: 'sweeper', pauseMs: () => intervalMs, round: createSweep(options), log });
+  const { intervalMs, clock, log } = options;
+  return startRounds({ name: 'sweeper', pauseMs: () => intervalMs, round: createSweep(options), clock, log });
 }
 
 function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: AbortSignal) => Promise<void> {

@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { PageTime } from './time.tsx';
 import { Visible } from './visible.tsx';
 import { visibleTitle } from './visible-text.ts';
 
@@ -67,7 +68,11 @@ function Person({ name, csrfToken }: SignedIn) {
   );
 }
 
-/** A page as the text of a whole document. */
-export function renderPage(page: VNode): string {
-  return `<!doctype html>${renderToString(page)}`;
+/**
+ * A page as the text of a whole document.
+ *
+ * @param now Milliseconds since 1970, for a page with relative times.
+ */
+export function renderPage(page: VNode, now?: number): string {
+  return `<!doctype html>${renderToString(<PageTime.Provider value={now}>{page}</PageTime.Provider>)}`;
 }

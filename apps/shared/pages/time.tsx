@@ -1,3 +1,6 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+
 const UNITS = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -15,8 +18,19 @@ export function relativeTime(at: Date, now: Date): string {
   return relative.format(Math.round(seconds / size), unit);
 }
 
+/** When the page is made, in milliseconds since 1970: relative times are told from there. */
+export const PageTime = createContext<number | undefined>(undefined);
+
+/** When the page is made. Throws in a page that was given no time. */
+export function usePageTime(): Date {
+  const now = useContext(PageTime);
+  if (now === undefined) throw new Error('this page was rendered without the time');
+  return new Date(now);
+}
+
 /** An instant: how far away it is, for people, and exactly, for everybody who wants to know. The script keeps it fresh. */
-export function Time({ at, now = new Date() }: { at: string; now?: Date }) {
+export function Time({ at }: { at: string }) {
+  const now = usePageTime();
   const instant = new Date(at);
   return (
     <time dateTime={instant.toISOString()} title={`${absolute.format(instant)} UTC`} data-relative>

@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import type { Limits } from '../limits.ts';
 import { withSafeIntegers } from './safe-integers.ts';
 import { withinTime } from './within-time.ts';
 
@@ -17,8 +18,6 @@ const CACHE_LIMIT = 2_000;
  * compared with each other. Any other schema costs as much as it is long, times the arguments.
  */
 const COSTLY = /"(?:\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties|uniqueItems|format)":/;
-/** Longest check by such a schema. Nobody else is served meanwhile. Milliseconds. */
-const CHECK_WITHIN_MS = 250;
 
 type Described = Pick<UpstreamTool, 'definition' | 'digest'>;
 
@@ -33,9 +32,9 @@ type CompiledCheck = (value: Json) => string | undefined;
  * A schema that cannot be used lets nothing through, the tool's output schema either: the tool would run, and nobody could get
  * its result.
  */
-export function createArgumentCheck(): ArgumentCheck {
-  const checkFor = createChecks('inputSchema');
-  const resultCheckFor = createChecks('outputSchema');
+export function createArgumentCheck(limits: Limits): ArgumentCheck {
+  const checkFor = createChecks('inputSchema', limits);
+  const resultCheckFor = createChecks('outputSchema', limits);
   return (tool, args) => {
     const check = checkFor(tool);
     if (check === undefined) return { unusable: 'input' };
@@ -47,8 +46,8 @@ export function createArgumentCheck(): ArgumentCheck {
 }
 
 /** Checks structured results against a tool's output schema in the same way. Where a tool has none, everything fits. */
-export function createResultCheck(): ResultCheck {
-  const checkFor = createChecks('outputSchema');
+export function createResultCheck(limits: Limits): ResultCheck {
+  const checkFor = createChecks('outputSchema', limits);
   return (tool, structured) => {
     if (tool.definition['outputSchema'] === undefined) return true;
     const check = checkFor(tool);
@@ -57,19 +56,26 @@ export function createResultCheck(): ResultCheck {
 }
 
 /** The check by one of a tool's schemas, compiled once per digest of the tool. `undefined`: the schema cannot be used. */
-function createChecks(schema: 'inputSchema' | 'outputSchema'): (tool: Described) => CompiledCheck | undefined {
+function createChecks(
+  schema: 'inputSchema' | 'outputSchema',
+  limits: Limits,
+): (tool: Described) => CompiledCheck | undefined {
   const compiled = new Map<string, CompiledCheck | undefined>();
   return ({ digest, definition }) => {
     if (!compiled.has(digest)) {
       if (compiled.size >= CACHE_LIMIT) compiled.clear();
-      compiled.set(digest, compile(definition[schema], schema));
+      compiled.set(digest, compile(definition[schema], schema, limits));
     }
     return compiled.get(digest);
   };
 }
 
 /** Nothing that the schema refers to is fetched: what it does not hold itself makes it one that cannot be used. */
-function compile(described: Json | undefined, of: 'inputSchema' | 'outputSchema'): CompiledCheck | undefined {
+function compile(
+  described: Json | undefined,
+  of: 'inputSchema' | 'outputSchema',
+  limits: Limits,
+): CompiledCheck | undefined {
   try {
     // What goes in may be decided by. What comes back is the tool's word.
     const schema = of === 'inputSchema' && described !== undefined ? withSafeIntegers(described) : described;
@@ -79,17 +85,17 @@ function compile(described: Json | undefined, of: 'inputSchema' | 'outputSchema'
     // An asynchronous validator answers with a promise, which would pass for "valid".
     if ('$async' in validate) return undefined;
     const check: CompiledCheck = (value) => (validate(value) === true ? undefined : describe(validate.errors?.[0]));
-    return COSTLY.test(JSON.stringify(schema)) ? bounded(check) : check;
+    return COSTLY.test(JSON.stringify(schema)) ? bounded(check, limits) : check;
   } catch {
     return undefined;
   }
 }
 
 const bounded =
-  (check: CompiledCheck): CompiledCheck =>
+  (check: CompiledCheck, { schemaCheckMs }: Limits): CompiledCheck =>
   (value) => {
     try {
-      return withinTime(CHECK_WITHIN_MS, () => check(value));
+      return withinTime(schemaCheckMs, () => check(value));
     } catch {
       // Or it ran out of stack, for a schema that leads back to itself.
       return 'they cannot be checked in time';

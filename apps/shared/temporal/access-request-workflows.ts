@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { accessRequestWorkflow } from '../../../workflows/access-request.workflow.ts';
 import { accessRequestIdOf, accessRequestWorkflowId } from '../../../workflows/ids.ts';
 import { pokeSignal } from '../../../workflows/messages.ts';
+import type { Timing } from '../limits.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
 import { describe, replaceStuck } from './stuck.ts';
 import { boundedBy, ignoringFinished, watching } from './watching.ts';
@@ -18,8 +19,11 @@ export interface AccessRequestWorkflows extends RunningWorkflows {
   rouse(accessRequestId: string): Promise<boolean>;
 }
 
-export function createAccessRequestWorkflows(client: Client, taskQueue: string): AccessRequestWorkflows {
-  const within = boundedBy(client);
+export function createAccessRequestWorkflows(
+  client: Client,
+  { taskQueue, ...time }: Timing & { readonly taskQueue: string },
+): AccessRequestWorkflows {
+  const within = boundedBy(client, time);
   const options = (accessRequestId: string) => ({
     workflowId: accessRequestWorkflowId(accessRequestId),
     taskQueue,
@@ -49,6 +53,6 @@ export function createAccessRequestWorkflows(client: Client, taskQueue: string):
       const described = await describe(client, within, accessRequestWorkflowId(accessRequestId));
       return described !== undefined && replaceStuck(client, within, described, () => restart(accessRequestId));
     },
-    ...watching(client, { workflowType: 'accessRequestWorkflow', taskQueue, idOf: accessRequestIdOf }),
+    ...watching(client, { workflowType: 'accessRequestWorkflow', taskQueue, idOf: accessRequestIdOf, within }),
   };
 }

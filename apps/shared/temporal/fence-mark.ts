@@ -2,6 +2,7 @@ import { activityInfo } from '@temporalio/activity';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import * as z from 'zod';
 import type { FenceMark } from '../../../workflows/domain/gated-call/fence.ts';
+import type { Timing } from '../limits.ts';
 import { boundedBy } from './watching.ts';
 import { askWitness } from './witness.ts';
 
@@ -21,8 +22,8 @@ const TASK_QUEUE = 'countersign-fence';
 const memoSchema = z.object({ epoch: z.number(), claims: z.number() });
 const markId = (installation: string) => `countersign-fence/${installation}`;
 
-export function createEngineMemory(client: Client): EngineMemory {
-  const within = boundedBy(client);
+export function createEngineMemory(client: Client, time: Timing): EngineMemory {
+  const within = boundedBy(client, time);
   return {
     async readMark(installation) {
       try {

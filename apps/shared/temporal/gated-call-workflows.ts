@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import { pokeSignal } from '../../../workflows/messages.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
+import type { Timing } from '../limits.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
 import { describe, replaceStuck } from './stuck.ts';
 import { boundedBy, ignoringFinished, watching } from './watching.ts';
@@ -32,9 +33,9 @@ export interface GatedCallWorkflows extends RunningWorkflows {
  */
 export function createGatedCallWorkflows(
   client: Client,
-  { taskQueue, restMs }: { taskQueue: string; restMs: number },
+  { taskQueue, restMs, ...time }: Timing & { taskQueue: string; restMs: number },
 ): GatedCallWorkflows {
-  const within = boundedBy(client);
+  const within = boundedBy(client, time);
   const options = (gatedCallId: string) => ({
     workflowId: gatedCallWorkflowId(gatedCallId),
     taskQueue,
@@ -75,6 +76,6 @@ export function createGatedCallWorkflows(
       }
       return replaceStuck(client, within, described, async () => void (await restart(gatedCallId, 'at once')));
     },
-    ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf }),
+    ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf, within }),
   };
 }

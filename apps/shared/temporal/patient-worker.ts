@@ -1,17 +1,22 @@
 import { once } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Running } from '../lifecycle.ts';
+import type { Timing } from '../limits.ts';
 import { startRounds } from '../maintenance/rounds.ts';
 import { runWorker, type WorkerOptions } from './worker.ts';
 
-const PING_MS = 2_000;
 const AGAIN_MS = 5_000;
 
 /**
  * Runs a worker as soon as the engine answers, and another one when it broke off, for parts that have to serve while the
  * engine is away. `client` is asked whether it answers, since a worker that connects in vain cannot be stopped.
  */
-export function startPatientWorker({ client, ...options }: WorkerOptions & { readonly client: Client }): Running {
+export function startPatientWorker({
+  client,
+  clock,
+  limits,
+  ...options
+}: WorkerOptions & Timing & { readonly client: Client }): Running {
   const { log } = options;
   let pauseMs = 0;
   return startRounds({
@@ -20,12 +25,14 @@ export function startPatientWorker({ client, ...options }: WorkerOptions & { rea
     async round(stop) {
       pauseMs = AGAIN_MS;
       try {
-        await client.withDeadline(Date.now() + PING_MS, () => client.workflowService.getSystemInfo({}));
+        const deadline = clock.now() + limits.enginePingMs;
+        await client.withDeadline(deadline, () => client.workflowService.getSystemInfo({}));
         if (!stop.aborted) await workUntil(stop, options);
       } catch (err) {
         log.warn({ err }, 'the engine cannot be used; what needs no timer goes on, and it is tried again');
       }
     },
+    clock,
     log,
   });
 }

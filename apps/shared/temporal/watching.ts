@@ -1,24 +1,27 @@
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
+import type { Timing } from '../limits.ts';
 import type { RunningWorkflows } from '../maintenance/reconciler.ts';
 
-/** So long a request may take. One that was carried out all the same, and only answered too late, does no harm. Milliseconds. */
-const REQUEST_MS = 5_000;
 const PAGE = 1_000;
 
 export type Within = <T>(request: () => Promise<T>) => Promise<T>;
 
 /** Bounds each request to the engine. */
 export const boundedBy =
-  (client: Client): Within =>
+  (client: Client, { clock, limits }: Timing): Within =>
   (request) =>
-    client.withDeadline(Date.now() + REQUEST_MS, request);
+    client.withDeadline(clock.now() + limits.engineMs, request);
 
-/** What can be seen of the engine from outside of any one workflow. `idOf`: what a workflow with this id is for. */
-export function watching(
-  client: Client,
-  { workflowType, taskQueue, idOf }: { workflowType: string; taskQueue: string; idOf: (workflowId: string) => string },
-): RunningWorkflows {
-  const within = boundedBy(client);
+interface Watched {
+  readonly workflowType: string;
+  readonly taskQueue: string;
+  /** What a workflow with this id is for. */
+  readonly idOf: (workflowId: string) => string;
+  readonly within: Within;
+}
+
+/** What can be seen of the engine from outside of any one workflow. */
+export function watching(client: Client, { workflowType, taskQueue, idOf, within }: Watched): RunningWorkflows {
   return {
     async *running() {
       const query = `WorkflowType = '${workflowType}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;

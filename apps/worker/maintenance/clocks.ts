@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../shared/clock.ts';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../shared/clock-offset.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
@@ -13,7 +14,7 @@ export interface ClocksOptions {
   readonly clocks: OtherClocks;
   readonly intervalMs?: number;
   /** Our own clock. */
-  readonly now?: () => number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -28,12 +29,12 @@ const FIRST_INTERVAL_MS = 500;
  * service, which says until when an approval is good. While they lie too far apart, `agree` says no.
  */
 export function startClocks(options: ClocksOptions): Running & { readonly agree: () => boolean } {
-  const { clocks, intervalMs = INTERVAL_MS, now = Date.now, log } = options;
-  const comparison = createComparison(clocks, now, log);
+  const { clocks, intervalMs = INTERVAL_MS, clock, log } = options;
+  const comparison = createComparison(clocks, clock, log);
   let wereApart = false;
   let pauseMs = 0;
   const rounds = startRounds({
-    ...{ name: 'clocks', log, pauseMs: () => pauseMs },
+    ...{ name: 'clocks', clock, log, pauseMs: () => pauseMs },
     async round() {
       await comparison.renew();
       const facts = comparison.facts();
@@ -48,13 +49,13 @@ export function startClocks(options: ClocksOptions): Running & { readonly agree:
   return { ...rounds, agree: comparison.agree };
 }
 
-function createComparison(clocks: OtherClocks, now: () => number, log: Logger) {
+function createComparison(clocks: OtherClocks, own: Clock, log: Logger) {
   // Ahead of ours by so many milliseconds, as last measured: a clock that cannot be read was not set right by that.
   const ahead: { database?: number; accessRequests?: number } = {};
 
   async function measure(which: keyof OtherClocks): Promise<void> {
     try {
-      const offset = await clockOffset(() => clocks[which](), now);
+      const offset = await clockOffset(() => clocks[which](), own);
       if (offset !== undefined) ahead[which] = offset;
     } catch (error) {
       log.debug({ err: error, which }, 'a clock could not be read');

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { startReconciler, type OpenWork } from '../../shared/maintenance/reconciler.ts';
 import type { GatedCallWorkflows } from '../../shared/temporal/gated-call-workflows.ts';
@@ -18,6 +19,7 @@ export interface CallReconcilerOptions {
   readonly report: (gatedCallId: string) => Promise<void>;
   /** Between two rounds while the engine answers. */
   readonly intervalMs: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -34,9 +36,9 @@ async function afterTheEnd({ progress, workflows, report }: CallReconcilerOption
 
 /** Sees to it that every open call has a workflow which runs, and none that rests or is stuck though its call can go on or is over. */
 export function startCallReconciler(options: CallReconcilerOptions): Running {
-  const { calls, workflows, intervalMs, log } = options;
+  const { calls, workflows, intervalMs, clock, log } = options;
   return startReconciler({
-    ...{ of: 'open calls', open: calls, workflows, intervalMs, log },
+    ...{ of: 'open calls', open: calls, workflows, intervalMs, clock, log },
     restart: async ({ id, state }) => {
       const now = await workflows.restart(id, awaitsNobody(state) ? 'at once' : 'resting');
       return now === 'running' || afterTheEnd(options, id);

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { fewAtATime } from '../../shared/maintenance/few-at-a-time.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
@@ -11,6 +12,7 @@ export interface ResolutionPollerOptions {
     look(gatedCallId: string): Promise<void>;
   };
   readonly intervalMs?: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -23,7 +25,12 @@ const AT_ONCE = 4;
  * Looks for resolutions of which no word came, because the callback was lost or the access request service sends none. So
  * a call that waits needs no step of its workflow until there is something to do. Several may run at once.
  */
-export function startResolutionPoller({ looks, intervalMs = INTERVAL_MS, log }: ResolutionPollerOptions): Running {
+export function startResolutionPoller({
+  looks,
+  intervalMs = INTERVAL_MS,
+  clock,
+  log,
+}: ResolutionPollerOptions): Running {
   /** A call that cannot be looked at, now or ever, keeps no other one from being looked at. */
   const look = (gatedCallId: string) =>
     looks
@@ -31,7 +38,7 @@ export function startResolutionPoller({ looks, intervalMs = INTERVAL_MS, log }: 
       .catch((error: unknown) => log.error({ gatedCall: gatedCallId, err: error }, 'a look failed'));
 
   return startRounds({
-    ...{ name: 'resolution poller', log, pauseMs: () => intervalMs },
+    ...{ name: 'resolution poller', clock, log, pauseMs: () => intervalMs },
     async round(stop) {
       await fewAtATime(await looks.take(LOOKS), AT_ONCE, look, stop);
     },

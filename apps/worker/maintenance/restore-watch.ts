@@ -5,6 +5,7 @@ import {
   type FenceMark,
   type FenceState,
 } from '../../../workflows/domain/gated-call/fence.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 import type { EngineMemory } from '../../shared/temporal/fence-mark.ts';
@@ -17,6 +18,7 @@ export interface RestoreWatchOptions {
   };
   readonly engine: EngineMemory;
   readonly intervalMs?: number;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -36,9 +38,9 @@ export function startRestoreWatch(options: RestoreWatchOptions): Running & {
   contradicts(gatedCallId: string): Promise<boolean>;
   report(gatedCallId: string): Promise<void>;
 } {
-  const { fence, engine, intervalMs = INTERVAL_MS, log } = options;
-  const say = createSay(log);
-  const writeMark = createMarkWriter(engine);
+  const { fence, engine, intervalMs = INTERVAL_MS, clock, log } = options;
+  const say = createSay(log, clock);
+  const writeMark = createMarkWriter(engine, clock);
   let isCompared = false;
   let pauseMs = 0;
 
@@ -52,7 +54,7 @@ export function startRestoreWatch(options: RestoreWatchOptions): Running & {
     return held.state;
   }
   const rounds = startRounds({
-    ...{ name: 'restore watch', log, pauseMs: () => pauseMs },
+    ...{ name: 'restore watch', clock, log, pauseMs: () => pauseMs },
     async round() {
       pauseMs = Math.min(FIRST_INTERVAL_MS, intervalMs);
       try {
@@ -80,14 +82,14 @@ export function startRestoreWatch(options: RestoreWatchOptions): Running & {
 }
 
 /** Says aloud when the database is frozen, and again from time to time. */
-function createSay(log: Logger): (state: FenceState) => void {
+function createSay(log: Logger, clock: Clock): (state: FenceState) => void {
   let said: FenceState = 'whole';
   let sayAgainAt = 0;
   return (state) => {
     if (state === 'whole') {
       if (said !== 'whole') log.info('the database was reconciled: calls are executed again');
-    } else if (state !== said || performance.now() >= sayAgainAt) {
-      sayAgainAt = performance.now() + SAY_AGAIN_AFTER_MS;
+    } else if (state !== said || clock.monotonicMs() >= sayAgainAt) {
+      sayAgainAt = clock.monotonicMs() + SAY_AGAIN_AFTER_MS;
       const consequence = 'Nothing is executed and no open call ends until this is reconciled';
       log.error({ alarm: 'restored', found: state }, `${FINDINGS[state]}. ${consequence}: ${AFTER_A_RESTORE}`);
     }
@@ -96,11 +98,11 @@ function createSay(log: Logger): (state: FenceState) => void {
 }
 
 /** Writes the mark where the engine has none, or an old one; and not too often. */
-function createMarkWriter(engine: EngineMemory) {
+function createMarkWriter(engine: EngineMemory, clock: Clock) {
   let nextAt = 0;
   return async (installation: string, found: FenceMark | undefined, { epoch, claims }: FenceMark): Promise<void> => {
-    if (found?.epoch === epoch && (found.claims === claims || performance.now() < nextAt)) return;
+    if (found?.epoch === epoch && (found.claims === claims || clock.monotonicMs() < nextAt)) return;
     await engine.writeMark(installation, { epoch, claims });
-    nextAt = performance.now() + WRITE_AFTER_MS;
+    nextAt = clock.monotonicMs() + WRITE_AFTER_MS;
   };
 }

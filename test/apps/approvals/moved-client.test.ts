@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createCallbackSender } from '../../../apps/approvals/callbacks/send-callback.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
+import { systemTime } from '../../support/time.ts';
 
 const OLD = 'http://127.0.0.1:1/callbacks/access-requests';
 
@@ -20,6 +21,7 @@ afterEach(() => void (asked = []));
 /** A service that knows these callback addresses of the gateway, and has a request whose callback was to go to the old one. */
 const sender = (registered: readonly string[]) =>
   createCallbackSender({
+    ...systemTime,
     store: {
       callbackOf: async () => ({
         ...{ endpoint: OLD, state: 'gen-1', status: 'approved', client: 'mcp-gateway' },

@@ -7,6 +7,7 @@ import { packagePath } from '../../../apps/shared/config/package-root.ts';
 import { aStage } from '../../support/access-requests.ts';
 import { startPacedRequests } from '../../support/paced-requests.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const HOUR = 3_600;
 
@@ -18,7 +19,7 @@ describe('an open access request whose workflow is not there', () => {
   afterAll(() => world?.stop());
 
   /** What runs beside the service, looking for what was lost every now and then. */
-  const pace = () => startPace({ ...world, reconcileIntervalMs: 100, log: pino({ enabled: false }) });
+  const pace = () => startPace({ ...systemTime, ...world, reconcileIntervalMs: 100, log: pino({ enabled: false }) });
   const open = (stage: Parameters<typeof aStage>[0]) => world.open({ stages: [aStage(stage)] });
   /** Nobody tells the engine of any of it. */
   const pass = async (id: string, seconds: number) => {

@@ -11,9 +11,11 @@ import type { EvaluationRequest } from '../../../workflows/domain/authzen/evalua
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { BundleItem } from '../../support/bundles.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { anEs256Key, DEFAULT_POLICIES, post, presenting } from '../../support/pdp.ts';
+import { anEs256Key, DEFAULT_POLICIES, post } from '../../support/pdp.ts';
+import { presenting } from '../../support/signed-approvals.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { SHAPES } from '../../support/whole-answers.ts';
+import { systemTime } from '../../support/time.ts';
 
 /** PDP and access request service as two that share nothing but what they publish: no database, no secret. */
 describe('the authority side', () => {
@@ -31,10 +33,7 @@ describe('the authority side', () => {
       startPdp(
         { ...service.config, pdp: { ...service.config.pdp, policies: DEFAULT_POLICIES, port: at } },
         service.secrets,
-        {
-          log,
-          databaseUrl: of?.url ?? '',
-        },
+        { ...systemTime, log, databaseUrl: of?.url ?? '' },
       );
     decisionPoints = [await start(port, databases[0]), await start(otherPort, databases[1])];
   });
@@ -187,7 +186,7 @@ describe('the authority side', () => {
     await service.restart({ key: next, publishedKeys: [former] });
     const port = await freePort();
     const config = { ...service.config, pdp: { ...service.config.pdp, policies: DEFAULT_POLICIES, port } };
-    const fresh = await startPdp(config, service.secrets, { log, databaseUrl: databases[0]?.url ?? '' });
+    const fresh = await startPdp(config, service.secrets, { ...systemTime, log, databaseUrl: databases[0]?.url ?? '' });
     try {
       expect(await ask(presenting(request, approval), `http://127.0.0.1:${port}`)).toMatchObject({ decision: true });
     } finally {

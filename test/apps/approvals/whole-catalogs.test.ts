@@ -22,6 +22,7 @@ import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { DEFAULT_POLICIES, post } from '../../support/pdp.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const text = { type: 'string' };
 const SCHEMA = {
@@ -59,7 +60,11 @@ describe('catalogs, from the policies to the access request', () => {
     });
     database = await createTestDatabase();
     const config = { ...service.config, pdp: { ...service.config.pdp, policies: folder, port } };
-    pdp = await startPdp(config, service.secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+    pdp = await startPdp(config, service.secrets, {
+      ...systemTime,
+      log: pino({ level: 'silent' }),
+      databaseUrl: database.url,
+    });
   });
   afterAll(async () => {
     await pdp.stop();
@@ -88,8 +93,8 @@ describe('catalogs, from the policies to the access request', () => {
     const { requestSchemaUrl = '', requestCatalogsUrl = '', endpoint, expiresAt, bindingToken } = decision.offer;
     const log = pino({ level: 'silent' });
     const credential = createCredential(secrets.accessRequestToken, accessRequests.credential);
-    const catalogs = createRequestCatalogs({ credential, isTrusted: trust.accessRequests, log });
-    const form = (await createRequestForms(log).at(requestSchemaUrl)) as RequestForm;
+    const catalogs = createRequestCatalogs({ ...systemTime, credential, isTrusted: trust.accessRequests, log });
+    const form = (await createRequestForms(log, systemTime).at(requestSchemaUrl)) as RequestForm;
     const catalogued = (await catalogs.at(requestCatalogsUrl, form, endpoint)) as CataloguedForm;
     const denial = { evaluation_id: decision.evaluationId, expires_at: expiresAt, binding_token: bindingToken };
     return { request, denial, catalogs, catalogued };
@@ -97,7 +102,7 @@ describe('catalogs, from the policies to the access request', () => {
   type Denied = Awaited<ReturnType<typeof denied>>;
   /** What can be chosen when this was said before. */
   async function options({ catalogs, catalogued }: Denied, app: string) {
-    const next = await nextQuestions(catalogs, catalogued, { app });
+    const next = await nextQuestions({ requestCatalogs: catalogs, ...systemTime }, catalogued, { app });
     if (next.kind !== 'ask') throw new Error(next.kind);
     const [field] = next.form.fields;
     return {
@@ -107,7 +112,7 @@ describe('catalogs, from the policies to the access request', () => {
   }
   async function submit({ request, denial, catalogs, catalogued }: Denied, form: RequestForm, content: JsonObject) {
     const given = withAnswers(form, { app: 'a1' }, content) ?? {};
-    const next = await nextQuestions(catalogs, catalogued, given);
+    const next = await nextQuestions({ requestCatalogs: catalogs, ...systemTime }, catalogued, given);
     if (next.kind !== 'complete') throw new Error(next.kind);
     return service.submit({ ...request, context: { ...request.context, ...next.additions.context }, denial });
   }

@@ -9,6 +9,7 @@ import { SEALING_SECRETS } from '../../support/gated-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
+import { systemTime } from '../../support/time.ts';
 
 const KEY_ID = 'test-key';
 
@@ -38,7 +39,11 @@ beforeAll(async () => {
     oidcClientSecret: 'another-secret-of-length',
     ...SEALING_SECRETS,
   };
-  audit = await startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+  audit = await startAudit(config, secrets, {
+    ...systemTime,
+    log: pino({ level: 'silent' }),
+    databaseUrl: database.url,
+  });
 });
 afterAll(async () => {
   await audit.stop();
@@ -164,7 +169,11 @@ describe('the audit application', () => {
       oidcClientSecret: 'another-secret-of-length',
       ...SEALING_SECRETS,
     };
-    const start = startAudit(config, secrets, { log: pino({ level: 'silent' }), databaseUrl: database.url });
+    const start = startAudit(config, secrets, {
+      ...systemTime,
+      log: pino({ level: 'silent' }),
+      databaseUrl: database.url,
+    });
     await expect(start).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 });

@@ -7,14 +7,16 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { TEST_RECORD_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';
 import { endedCalls } from './ended-calls.ts';
+import { ORDINARY_LIMITS, systemTime } from '../../support/time.ts';
 
 export type AuditUnderTest = Awaited<ReturnType<typeof startAuditApp>>;
 
 /** The audit application over HTTP, on a database of its own unless one is given, which is then dropped at its end. Everybody is an auditor. */
 export async function startAuditApp(given?: Pick<TestDatabase, 'url' | 'pool' | 'drop'>) {
   const database = given ?? (await createTestDatabase());
-  const readOnly = createReadOnlyPool(database.url);
+  const readOnly = createReadOnlyPool(database.url, ORDINARY_LIMITS);
   const app = createAuditApp({
+    ...systemTime,
     records: createOutcomeRecords(readOnly, TEST_RECORD_SEALS),
     seals: TEST_RECORD_SEALS,
     identify: async () => ({ kind: 'auditor', subject: 'olivia', name: 'olivia' }),

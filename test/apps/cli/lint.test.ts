@@ -18,6 +18,7 @@ import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 import { aTool } from '../../support/tools.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { Desk } from './run.ts';
+import { systemTime } from '../../support/time.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lint-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -107,7 +108,7 @@ describe('countersign lint', () => {
     });
     const refusal = (() => {
       try {
-        configuredTerms(loaded, openDirectory(loaded.directory, pino({ enabled: false }))());
+        configuredTerms(loaded, openDirectory(loaded.directory, { log: pino({ enabled: false }), ...systemTime })());
         return 'it started';
       } catch (error) {
         return (error as Error).message;

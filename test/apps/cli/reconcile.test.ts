@@ -8,6 +8,7 @@ import { createGatedCallWorkflows } from '../../../apps/shared/temporal/gated-ca
 import { ownCalls } from '../../support/own-calls.ts';
 import { testTemporal } from '../../support/temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const RETENTION_MS = 60_000;
 
@@ -18,7 +19,11 @@ describe('reconciling a database that may have lost rows', () => {
   beforeAll(async () => {
     const temporal = await testTemporal();
     engine = createTemporalClient({ ...temporal, tls: false });
-    workflows = createGatedCallWorkflows(engine.client, { taskQueue: temporal.taskQueue, restMs: 3_600_000 });
+    workflows = createGatedCallWorkflows(engine.client, {
+      ...systemTime,
+      taskQueue: temporal.taskQueue,
+      restMs: 3_600_000,
+    });
   });
   afterAll(() => engine.close());
 
@@ -31,11 +36,12 @@ describe('reconciling a database that may have lost rows', () => {
   const reconcile = (temporal: 'kept' | 'lost' = 'kept', lines: Record<string, unknown>[] = []) =>
     reconcileAfterRestore({
       ...{ databaseUrl: own.db.url, engine: temporal === 'kept' ? engine.client : undefined },
+      ...systemTime,
       ...{ retentionMs: RETENTION_MS, onProgress: () => undefined },
       log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
     });
   const mark = async (epoch: number, claims = 0) =>
-    createEngineMemory(engine.client).writeMark((await fenceOf()).installation, { epoch, claims });
+    createEngineMemory(engine.client, systemTime).writeMark((await fenceOf()).installation, { epoch, claims });
   const started = async (id: string) => {
     await workflows.start(id);
     await waitFor(async () => {

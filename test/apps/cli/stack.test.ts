@@ -38,32 +38,32 @@ const deadPid = () => spawnSync(process.execPath, ['-e', '']).pid;
 describe('the running stack', () => {
   it('is found again, by its owner alone', async () => {
     writeStack(stateDir, aStack());
-    expect(await findStack(stateDir)).toEqual(aStack());
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toEqual(aStack());
     expect(statSync(join(stateDir, 'run.json')).mode & 0o777).toBe(0o600);
   });
 
   it('is not found when its process has ended', async () => {
     writeStack(stateDir, aStack({ pid: deadPid() }));
-    expect(await findStack(stateDir)).toBeUndefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
   it('is not found when its pid belongs to somebody who does not answer', async () => {
     const stack = aStack();
     writeStack(stateDir, { ...stack, urls: { ...stack.urls, gateway: 'http://127.0.0.1:9' } });
-    expect(await findStack(stateDir)).toBeUndefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
   it('is not found in a damaged file, nor where there is none', async () => {
-    expect(await findStack(stateDir)).toBeUndefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
     writeFileSync(join(stateDir, 'run.json'), '{"pid":');
-    expect(await findStack(stateDir)).toBeUndefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 
   it('is forgotten by its own process alone', async () => {
     writeStack(stateDir, aStack());
     removeStack(stateDir, process.pid + 1);
-    expect(await findStack(stateDir)).toBeDefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeDefined();
     removeStack(stateDir, process.pid);
-    expect(await findStack(stateDir)).toBeUndefined();
+    expect(await findStack({ stateDir, timeLimitFactor: 1 })).toBeUndefined();
   });
 });

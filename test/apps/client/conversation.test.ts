@@ -3,7 +3,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Conversation, type ListedTool, type ModelRequest, type ToolServer } from '../../../apps/client/index.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { requestable } from '../../support/gateway-world.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';
 
 const inputSchema = { type: 'object', properties: { query: { type: 'string' } } } as const;
@@ -101,7 +100,6 @@ describe('a conversation', () => {
 describe('a conversation through the gateway, on the official client', () => {
   const gateway = new GatewayUnderTest({ requestTools: false });
   const { world } = gateway;
-  parseBodiesInThisRealm();
   let client: Client;
   beforeAll(async () => {
     await gateway.start();

@@ -3,7 +3,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { connectAgent } from '../../../apps/cli/demo/agent.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable } from '../../support/gateway-world.ts';
 import { transfer } from '../../support/gateway-wire.ts';
@@ -13,7 +12,6 @@ import { requestForm, type RequestForm } from '../../../workflows/domain/submiss
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());

@@ -8,6 +8,7 @@ import { ALICE } from '../../support/gateway-world.ts';
 import { send } from '../../support/gateway-wire.ts';
 import { aMappedTool, WIRE_TRANSFER } from '../../support/mapped-tools.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
+import { systemTime } from '../../support/time.ts';
 
 const gateway = new GatewayUnderTest();
 beforeAll(() => gateway.start());
@@ -50,6 +51,7 @@ it('a mapping sees the call as it was made, under the public name, with argument
 
 describe('the default question about', () => {
   const questions = createQuestions({
+    ...systemTime,
     config: parseConfig({}, { baseDir: '/', stateDir: '/' }),
     log: pino({ enabled: false }),
   });

@@ -10,6 +10,7 @@ import { anAccessRequestClient } from '../../support/authority-clients.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 beforeAll(async () => {
@@ -130,7 +131,16 @@ async function startMaintenance() {
   });
   const calls = { ...createDueCalls(pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end };
   return [
-    startSweeper({ calls, intervalMs: 20, abandonAfterMs: 1, log }),
-    await startOutbox({ pool, listenUrl, schema: 'gateway', channel: 'gateway_outbox', handlers, concurrency: 4, log }),
+    startSweeper({ ...systemTime, calls, intervalMs: 20, abandonAfterMs: 1, log }),
+    await startOutbox({
+      ...systemTime,
+      pool,
+      listenUrl,
+      schema: 'gateway',
+      channel: 'gateway_outbox',
+      handlers,
+      concurrency: 4,
+      log,
+    }),
   ];
 }

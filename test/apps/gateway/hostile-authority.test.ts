@@ -113,7 +113,8 @@ describe('a call that needs an approval, before an access request service that l
     });
     const call = async (headers: Record<string, string>, text = claim) =>
       (await request(real.callbackUrl, { method: 'POST', headers, body: text })).statusCode;
-    const signed = (secret: string, id: string, text = claim) => signedHeaders(new Webhook(secret), { id, body: text });
+    const signed = (secret: string, id: string, text = claim) =>
+      signedHeaders(new Webhook(secret), { id, body: text, at: new Date() });
     const forged = `whsec_${Buffer.from('another secret of 24 byte').toString('base64')}`;
     expect(await call({ 'content-type': 'application/json' })).toBe(401);
     expect(await call(signed(forged, 'msg_1'))).toBe(401);

@@ -3,7 +3,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -15,7 +14,6 @@ const TEMPLATE = 'demo://resource/dynamic/text/{resourceId}';
 const GUIDE = 'demo://resource/static/document/features.md';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
-parseBodiesInThisRealm();
 beforeAll(async () => {
   real = await startRealGateway({ maxOpenPerCaller: 100 }, { mcpServers: { every: everything, list: listing } });
 });

@@ -5,7 +5,6 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, REQUEST_REF, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send, textOf, transfer } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 /** Whoever waits here is woken: nobody's patience in a test is as long. */
@@ -13,7 +12,6 @@ const patient = new GatewayUnderTest({ waitSeconds: 45, maxStreamsPerCaller: 2 }
 const hasty = new GatewayUnderTest({ waitSeconds: 1 });
 const hastyWithoutTools = new GatewayUnderTest({ waitSeconds: 1, requestTools: false });
 const gateways = [patient, hasty, hastyWithoutTools];
-parseBodiesInThisRealm();
 beforeAll(() => Promise.all(gateways.map((gateway) => gateway.start())));
 afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 beforeEach(() => {

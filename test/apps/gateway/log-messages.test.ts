@@ -5,7 +5,6 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import express from 'express';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { serve } from '../../support/serve.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -39,7 +38,6 @@ async function startLoggingUpstream() {
 
 let upstream: Awaited<ReturnType<typeof startLoggingUpstream>>;
 let real: Awaited<ReturnType<typeof startRealGateway>>;
-parseBodiesInThisRealm();
 const program = new URL('../../clients/fixtures/crashing-server.mjs', import.meta.url).pathname;
 beforeAll(async () => {
   upstream = await startLoggingUpstream();

@@ -7,12 +7,10 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { requestable } from '../../support/gateway-world.ts';
 import { ACCEPTS, requestOf, send, textOf } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 

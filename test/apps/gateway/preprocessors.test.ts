@@ -6,12 +6,10 @@ import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/doma
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { requestable } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, metaOf, send } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { aTool } from '../../support/tools.ts';
 
 const gateway = new GatewayUnderTest({ requestTools: false });
 const { world } = gateway;
-parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());

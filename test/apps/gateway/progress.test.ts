@@ -3,13 +3,11 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { createParser } from 'eventsource-parser';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { subscribe, type Message } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
-parseBodiesInThisRealm();
 beforeAll(async () => {
   real = await startRealGateway({ maxOpenPerCaller: 100 });
 });

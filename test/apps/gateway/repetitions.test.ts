@@ -141,7 +141,7 @@ describe('an authentic callback', () => {
   const webhook = new Webhook(CALLBACK_SECRET);
   const callback = async (id: string, status = 'approved') => {
     const body = JSON.stringify({ state: 'opaque', task: { id, status, status_endpoint: real.authority.url } });
-    const headers = signedHeaders(webhook, { id: `msg_${randomUUID()}`, body });
+    const headers = signedHeaders(webhook, { id: `msg_${randomUUID()}`, body, at: new Date() });
     return (await fetch(real.callbackUrl, { method: 'POST', headers, body })).status;
   };
   const handle = (accessRequestId: string) => ({ accessRequestId, statusEndpoint: real.authority.url });

@@ -5,7 +5,6 @@ import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/cli
 import { rawDispatchOver } from '../../../apps/cli/demo/raw-dispatch.ts';
 import { anApproval, gatedCallFixture } from '../../support/gated-calls.ts';
 import { send } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { subscribe, type Subscriber } from '../../support/subscriber.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -20,7 +19,6 @@ let fixture: ReturnType<typeof gatedCallFixture>;
 let other: { mcpUrl: string };
 /** Good at both. */
 let token: string;
-parseBodiesInThisRealm();
 beforeAll(async () => {
   // Whoever polled as told would learn nothing within the test.
   real = await startRealGateway({ maxOpenPerCaller: 1_000, pollIntervalMs: 3_600_000 });

@@ -4,11 +4,9 @@ import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontext
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { ALICE, requestable } from '../../support/gateway-world.ts';
 import { metaOf, SERVER_INFO, send, transfer } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());

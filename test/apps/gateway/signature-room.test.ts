@@ -10,6 +10,7 @@ import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { openUpstreams } from '../../support/upstreams.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const RESOURCES = 30;
 /** Room for the tool, the prompt and eight of the others. */
@@ -21,7 +22,7 @@ let bank!: Awaited<ReturnType<typeof startChangingUpstream>>;
 let upstreams!: UpstreamPool;
 beforeAll(async () => {
   db = await createTestDatabase();
-  own = createPool(db.url, { max: 2, applicationName: 'gateway', role: 'countersign_enforcement' });
+  own = createPool(db.url, { ...systemTime, max: 2, applicationName: 'gateway', role: 'countersign_enforcement' });
   bank = await startChangingUpstream({
     ...{ description: 'Pays.', properties: {}, annotations: {} },
     items: { prompt: 'Asks.', resource: 'A paper.', template: 'A drawer.', resources: RESOURCES },
@@ -56,6 +57,7 @@ function aSignature() {
     },
   };
   const signature = createSignature({
+    ...systemTime,
     ...{ pins, pinning: 'first-seen', offered: () => offeredBy(upstreams), listenUrl: db.url },
     settings: { mcpServers: { bank: {}, shop: {} }, tools: {} },
     log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),

@@ -4,11 +4,9 @@ import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { post, requestOf, REVISION, textOf, transfer } from '../../support/gateway-wire.ts';
-import { parseBodiesInThisRealm } from '../../support/own-realm-fetch.ts';
 
 const gateway = new GatewayUnderTest();
 const { world } = gateway;
-parseBodiesInThisRealm();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
 beforeEach(() => gateway.reset());

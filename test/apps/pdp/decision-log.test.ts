@@ -16,6 +16,7 @@ import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/ceda
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 let folder: string;
 let file: string;
@@ -32,7 +33,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const open = (path = file) => (opened = openDecisionLog(path, log));
+const open = (path = file) => (opened = openDecisionLog(path, { log, ...systemTime }));
 const close = async () => {
   await opened?.close();
   opened = undefined;
@@ -137,7 +138,10 @@ describe('the decision log', () => {
     const policies = new PolicyFolder();
     let engine: CedarEngine | undefined;
     try {
-      engine = await openCedarEngine({ folder: policies.path, directory: { subjectAttribute: 'userName' } }, { log });
+      engine = await openCedarEngine(
+        { folder: policies.path, directory: { subjectAttribute: 'userName' } },
+        { ...systemTime, log },
+      );
       const verdict = {
         kind: 'verified',
         id: 'x',

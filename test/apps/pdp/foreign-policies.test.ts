@@ -3,7 +3,8 @@ import { foreignEngine, type ForeignPdp } from '../../../apps/pdp/engine/foreign
 import type { PolicyEngine, VerifiedApproval } from '../../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { aTransfer, anApprovalFor, presenting, startTestPdp } from '../../support/pdp.ts';
+import { aTransfer, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, presenting } from '../../support/signed-approvals.ts';
 
 const HINTS = [
   { reason: 'needs_a_person', template: 'treasury_approval', title: 'A transfer' },

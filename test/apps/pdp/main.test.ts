@@ -10,16 +10,9 @@ import { listen, type HttpServer } from '../../../apps/shared/http/listen.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import {
-  anApprovalFor,
-  anEs256Key,
-  aRevocationList,
-  DEFAULT_POLICIES,
-  PDP_TOKEN,
-  post,
-  presenting,
-  recordingLog,
-} from '../../support/pdp.ts';
+import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../../support/pdp.ts';
+import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';
+import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
 
 /** What a decision rests on. */
 const restsOn = (...policies: string[]) => ({
@@ -50,14 +43,14 @@ beforeAll(async () => {
       const known = request.url === '/access/v1/jwks' ? { keys: [publicKey(arsKey)] } : { keys: [] };
       response.setHeader('Content-Type', 'application/json').end(JSON.stringify(known));
     },
-    { host: '127.0.0.1', port: 0, graceMs: 0 },
+    { host: '127.0.0.1', port: 0, ...systemTime, limits: CUT_AT_ONCE },
   );
   config = parseConfig(
     { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
     { baseDir: '/', stateDir: '/' },
   );
   secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
-  pdp = await startPdp(config, secrets, { log: recordingLog().log, databaseUrl: database.url });
+  pdp = await startPdp(config, secrets, { ...systemTime, log: recordingLog().log, databaseUrl: database.url });
 });
 afterAll(async () => {
   await pdp.stop();
@@ -208,7 +201,11 @@ describe('an approval that was taken back', () => {
   it('is not asked after where the access request service takes none back', async () => {
     const pdpPort = await freePort();
     const own = { ...config, pdp: { ...config.pdp, port: pdpPort, checkRevocations: false } };
-    const trusting = await startPdp(own, secrets, { log: recordingLog().log, databaseUrl: database.url });
+    const trusting = await startPdp(own, secrets, {
+      ...systemTime,
+      log: recordingLog().log,
+      databaseUrl: database.url,
+    });
     try {
       revocations = () => Promise.resolve('');
       const request = aCall('files__write_file');
@@ -225,7 +222,7 @@ describe('starting the decision point', () => {
     startPdp(
       { ...config, ...changed },
       { ...secrets, pdpSigningKey: key },
-      { log: recordingLog().log, databaseUrl: database.url },
+      { ...systemTime, log: recordingLog().log, databaseUrl: database.url },
     );
 
   it('fails with EADDRINUSE when the port is taken', async () => {

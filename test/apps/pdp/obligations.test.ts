@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DecisionBody } from '../../../apps/pdp/decide.ts';
 import type { InvalidPolicies } from '../../../apps/pdp/engine/cedar/problems.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { anApprovalFor, loadEvaluator, presenting, startTestPdp } from '../../support/pdp.ts';
+import { loadEvaluator, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, presenting } from '../../support/signed-approvals.ts';
 import { aCall, PolicyFolder } from '../../support/policy-folder.ts';
 
 const NOTIFICATION = { type: 'notification', properties: { to: 'treasury-audit', body: 'a transfer' } };

@@ -6,6 +6,7 @@ import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
 const OFTEN = 10;
@@ -24,7 +25,7 @@ afterEach(async () => {
 
 const open = async (directory: { file?: string } = {}, checkEveryMs = OFTEN) => {
   const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
-  return (engine = await openCedarEngine(places, { log, checkEveryMs }));
+  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs }));
 };
 const versionNow = () => engine?.status().policy_version;
 const decide = (tool: string, opened: CedarEngine) => decidingBy(opened)((now) => now(aCall(tool), 'pep'));

@@ -5,9 +5,10 @@ import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { ALICE } from '../../support/gateway-world.ts';
 import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
+import { systemTime } from '../../support/time.ts';
 
 const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
-const questions = createQuestions({ config, log: pino({ enabled: false }) });
+const questions = createQuestions({ ...systemTime, config, log: pino({ enabled: false }) });
 const PARAMS = {
   name: 'nobody__has_this',
   uri: 'x://nobody',

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
+import { systemTime } from '../../support/time.ts';
 
 let folder: PolicyFolder;
 let engine: CedarEngine | undefined;
@@ -18,7 +19,7 @@ afterEach(async () => {
 /** Reads the folder when it is told to. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
-  return (engine = await openCedarEngine(places, { log, checkEveryMs: 3_600_000 }));
+  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs: 3_600_000 }));
 };
 const mayCall = async (tool: string, opened: CedarEngine) =>
   (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;

@@ -53,7 +53,11 @@ const asApprover: (path: () => string) => Knock = (path) => async (text) => {
   return answerOf(await fetch(new URL(path(), service.url), { method: 'POST', headers, body: text }));
 };
 const signed: (url: () => string, secret: () => string) => Knock = (url, secret) => async (text) => {
-  const headers = signedHeaders(new Webhook(secret()), { id: `msg_${crypto.randomUUID()}`, body: text });
+  const headers = signedHeaders(new Webhook(secret()), {
+    id: `msg_${crypto.randomUUID()}`,
+    body: text,
+    at: new Date(),
+  });
   return answerOf(await fetch(url(), { method: 'POST', headers, body: text }));
 };
 const toPdp =

@@ -1,10 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox, type OutboxHandler, type OutboxOptions } from '../../../apps/shared/outbox.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const TABLE = `
   CREATE SCHEMA IF NOT EXISTS queue;
@@ -32,7 +34,7 @@ describe('outbox', () => {
   const start = async (handlers: Record<string, OutboxHandler>, options: Partial<OutboxOptions> = {}) => {
     const log = pino({}, { write: (line: string) => (logged += line) });
     const base = { pool: db.pool, listenUrl: db.url, schema: 'queue', channel: 'queue_outbox', concurrency: 4, log };
-    const one = await startOutbox({ ...base, handlers, ...options });
+    const one = await startOutbox({ ...systemTime, ...base, handlers, ...options });
     running.push(one);
     return one;
   };
@@ -50,11 +52,8 @@ describe('outbox', () => {
 
   it('hands over a row soon after its commit is announced, and never again', async () => {
     const seen: string[] = [];
-    // Without the look every second, which would find them as well.
-    const everySecond = jest.spyOn(globalThis, 'setInterval').mockImplementation(() => setTimeout(() => undefined, 0));
-    await start({ greet: async (subject) => void seen.push(subject) });
-    expect(everySecond).toHaveBeenCalledTimes(1);
-    everySecond.mockRestore();
+    // Time stands still, and with it the look every second, which would find them as well.
+    await start({ greet: async (subject) => void seen.push(subject) }, { clock: new ManualClock() });
     const names = ['ada', 'bob', 'cyd', 'dan', 'eve'];
     for (const name of names) {
       await add([name]);

@@ -5,6 +5,7 @@ import { startSweeper } from '../../../apps/shared/maintenance/sweeper.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 /** Longer than the machine stands still. */
 const LEASE_MS = 600_000;
@@ -18,6 +19,7 @@ describe('the sweeper', () => {
 
   const sweeping = (fixture: ReturnType<typeof gatedCallFixture>, abandonAfterMs = 3_600_000) =>
     startSweeper({
+      ...systemTime,
       calls: {
         rewrap: async () => 0,
         ...createDueCalls(db.pool),
@@ -63,6 +65,7 @@ describe('the sweeper', () => {
     const stuck = new Set(Array.from({ length: 450 }, (_, index) => idOf(index)));
     let sweeps = 0;
     const sweeper = startSweeper({
+      ...systemTime,
       calls: {
         due: async (limit, skipped) => [...due].slice(skipped, skipped + limit),
         expire: async (id) => {
@@ -90,6 +93,7 @@ describe('the sweeper', () => {
     for (const { gatedCallId } of [broken, healthy]) await pass(gatedCallId);
     const tried = new Set<string>();
     const sweeper = startSweeper({
+      ...systemTime,
       calls: {
         ...createDueCalls(db.pool),
         rewrap: async () => 0,

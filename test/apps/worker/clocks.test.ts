@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pino from 'pino';
+import type { Clock } from '../../../apps/shared/clock.ts';
 import { startClocks, type ClocksOptions } from '../../../apps/worker/maintenance/clocks.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 interface Line {
   readonly level: number;
@@ -18,7 +20,10 @@ let probe: ReturnType<typeof startClocks> | undefined;
 afterEach(() => probe?.stop());
 
 /** A probe over clocks that are ahead of ours by so many milliseconds, and what it says. An absent one does not answer. */
-function over(ahead: { database?: number; accessRequests?: number | 'no time' }, now: () => number = () => OURS) {
+function over(
+  ahead: { database?: number; accessRequests?: number | 'no time' },
+  clock: Pick<Clock, 'now'> = { now: () => OURS },
+) {
   const lines: Line[] = [];
   const rounds = { begun: 0 };
   const clocks: ClocksOptions['clocks'] = {
@@ -33,7 +38,7 @@ function over(ahead: { database?: number; accessRequests?: number | 'no time' },
     },
   };
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Line) });
-  probe = startClocks({ clocks, intervalMs: 10, log, now });
+  probe = startClocks({ clocks, intervalMs: 10, log, clock: { ...systemTime.clock, ...clock } });
   const { agree } = probe;
   /** A round that began from now on has ended. */
   const looked = async () => {
@@ -120,7 +125,7 @@ describe('the clocks', () => {
     let steps = 2_000;
     let ours = OURS;
     // Whoever looks at our clock twice finds it two seconds further, or an hour back.
-    const { agree, looked, alarms } = over({ database: 0 }, () => (ours += steps));
+    const { agree, looked, alarms } = over({ database: 0 }, { now: () => (ours += steps) });
     await looked();
     steps = -3_600_000;
     await looked();

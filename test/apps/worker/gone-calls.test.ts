@@ -9,6 +9,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownCalls } from '../../support/own-calls.ts';
 import { stepsIn } from '../../support/steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const KINDS = ['start_workflow', 'poke_workflow', 'cancel_access_request'];
 
@@ -37,7 +38,7 @@ describe('a call of which nothing is left', () => {
     });
     const { pool, url: listenUrl } = own.db;
     const of = { pool, listenUrl, schema: 'gateway', channel: 'gateway_outbox', concurrency: 4 };
-    parts.push(await startOutbox({ ...of, handlers, log }));
+    parts.push(await startOutbox({ ...systemTime, ...of, handlers, log }));
   }
   const entriesOf = async (id: string) =>
     (await own.db.pool.query<{ kind: string }>('SELECT kind FROM gateway.outbox WHERE subject_id = $1', [id])).rows.map(

@@ -6,6 +6,7 @@ import { startCallReconciler } from '../../../apps/worker/maintenance/reconciler
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const HOUR = 3_600_000;
 /** Calls that wait, as many as one installation is meant to bear. */
@@ -54,7 +55,7 @@ describe('the reconciler', () => {
     const log = pino({ enabled: false });
     const { progress } = gatedCallFixture(db.pool).lifecycle;
     const report = async (id: string) => void reported.push(id);
-    const reconciler = startCallReconciler({ calls, workflows, progress, report, intervalMs, log });
+    const reconciler = startCallReconciler({ ...systemTime, calls, workflows, progress, report, intervalMs, log });
     return { restarted, roused, anew, reported, engine, stop: () => reconciler.stop() };
   }
   const unqueued = () => db.pool.query('DELETE FROM gateway.outbox');

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import pino from 'pino';
 import { startResolutionPoller } from '../../../apps/worker/maintenance/resolution-poller.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 let poller: ReturnType<typeof startResolutionPoller> | undefined;
 afterEach(() => poller?.stop());
@@ -11,6 +12,7 @@ function over(due: string[], look: (id: string) => Promise<void> = async () => u
   const seen = { looked: [] as string[], limits: [] as number[], atOnce: 0, most: 0 };
   const lines: { msg: string; gatedCallId?: string }[] = [];
   poller = startResolutionPoller({
+    ...systemTime,
     looks: {
       async take(limit) {
         seen.limits.push(limit);
@@ -52,6 +54,7 @@ describe('the poller of resolutions', () => {
     let failures = 0;
     const seen: string[] = [];
     poller = startResolutionPoller({
+      ...systemTime,
       looks: {
         async take(limit) {
           if (failures < 2) {

@@ -7,6 +7,7 @@ import { startRestoreWatch } from '../../../apps/worker/maintenance/restore-watc
 import { ownCalls } from '../../support/own-calls.ts';
 import { testTemporal } from '../../support/temporal.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { systemTime } from '../../support/time.ts';
 
 const INTERVAL_MS = 50;
 
@@ -19,14 +20,20 @@ describe('the watch over restores', () => {
   afterAll(() => engine.close());
 
   const fence = () => createFence(own.db.pool);
-  const memory = () => createEngineMemory(engine.client);
+  const memory = () => createEngineMemory(engine.client, systemTime);
   const mark = async () => memory().readMark((await fence().read()).installation);
   const reconciled = () => own.db.pool.query('SELECT gateway.freeze(), gateway.thaw()');
 
   function watch(engineMemory = memory()) {
     const said: string[] = [];
     const log = pino({ level: 'info' }, { write: (line: string) => void said.push(line) });
-    const watching = startRestoreWatch({ fence: fence(), engine: engineMemory, intervalMs: INTERVAL_MS, log });
+    const watching = startRestoreWatch({
+      ...systemTime,
+      fence: fence(),
+      engine: engineMemory,
+      intervalMs: INTERVAL_MS,
+      log,
+    });
     const alarms = () => said.filter((line) => line.includes('"alarm":"restored"'));
     return { ...watching, alarms, said };
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { createHandles, type HandleContent } from '../../../apps/gateway/handles.ts';
 import { callScope, openRound, sealRound, type Round } from '../../../apps/gateway/relay/rounds.ts';
+import { systemTime } from '../../support/time.ts';
 
 const key = (kid: string, byte: number) => ({
   kty: 'oct' as const,
@@ -21,7 +22,7 @@ const TASK: HandleContent = { kind: 'relayed_task', upstream: 'bank', upstreamTa
 const invalid = { name: 'CountersignError', code: 'ERR_REQUEST_STATE_INVALID' };
 
 describe('the state of a round', () => {
-  const handles = createHandles([current, old]);
+  const handles = createHandles([current, old], systemTime.clock);
 
   it.each([ASKED, RELAYED])(
     'brings back what was asked, with a name of its own each time and ten minutes',
@@ -63,14 +64,14 @@ describe('the state of a round', () => {
 
 describe('a handle', () => {
   it('outlives a change of keys for as long as the old key is known', async () => {
-    const made = await createHandles([old]).seal(TASK, SCOPE, 60);
-    expect(await createHandles([current, old]).open(made, SCOPE)).toMatchObject(TASK);
-    expect(await createHandles([current]).open(made, SCOPE)).toBeUndefined();
-    expect(await createHandles([{ ...current, kid: 'old' }]).open(made, SCOPE)).toBeUndefined();
+    const made = await createHandles([old], systemTime.clock).seal(TASK, SCOPE, 60);
+    expect(await createHandles([current, old], systemTime.clock).open(made, SCOPE)).toMatchObject(TASK);
+    expect(await createHandles([current], systemTime.clock).open(made, SCOPE)).toBeUndefined();
+    expect(await createHandles([{ ...current, kid: 'old' }], systemTime.clock).open(made, SCOPE)).toBeUndefined();
   });
 
   it('is none when it is late, was altered, or is too long to be one of ours', async () => {
-    const handles = createHandles([current]);
+    const handles = createHandles([current], systemTime.clock);
     const made = await handles.seal(TASK, SCOPE, 60);
     const at = made.length - 40;
     const altered = `${made.slice(0, at)}${made[at] === 'A' ? 'B' : 'A'}${made.slice(at + 1)}`;
@@ -81,7 +82,7 @@ describe('a handle', () => {
   });
 
   it('can be opened with the longest content that an upstream may put into it', async () => {
-    const handles = createHandles([current]);
+    const handles = createHandles([current], systemTime.clock);
     const longest: HandleContent = { kind: 'relayed_round', state: '\u0000'.repeat(16_384) };
     expect(await handles.open(await handles.seal(longest, SCOPE, 60), SCOPE)).toMatchObject(longest);
   });

@@ -71,7 +71,7 @@ describe('the binding token', () => {
     const sign = await createBindingTokenSigner({ key, issuer, audience });
     const denial = bindDenial(
       { request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
-      600,
+      { ttlSeconds: 600, now: Date.now() },
     );
     const { payload, protectedHeader } = await jwtVerify(
       await sign(denial),
@@ -100,7 +100,10 @@ describe('the binding token', () => {
     const sign = await createBindingTokenSigner({ key: await anEs256Key('pdp-1'), issuer, audience });
     const request = aTransfer({ arguments: { content: 'x'.repeat(100_000) } });
     const token = await sign(
-      bindDenial({ request, requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' }, 600),
+      bindDenial(
+        { request, requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
+        { ttlSeconds: 600, now: Date.now() },
+      ),
     );
     expect(token.length).toBeLessThan(2_000);
     expect(decodeJwt(token)).toMatchObject({ binding_hash: bindingHash(request, bindingMembers(request)) });
@@ -109,7 +112,10 @@ describe('the binding token', () => {
 
   it('never repeats an identifier [ARAP-EID-03]', () => {
     const denials = Array.from({ length: 50 }, () =>
-      bindDenial({ request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' }, 600),
+      bindDenial(
+        { request: aTransfer(), requester: 'mcp-gateway', offer: OFFER, policyVersion: 'sha-256:00' },
+        { ttlSeconds: 600, now: Date.now() },
+      ),
     );
     expect(new Set(denials.map((denial) => denial.evaluationId)).size).toBe(50);
     expect(new Set(denials.map((denial) => denial.tokenId)).size).toBe(50);

@@ -26,6 +26,3 @@ export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idem
 
 /** What is to be sent, before it is recorded. */
 export type NewSubmission = Omit<TakenSubmission, 'generation'>;
-
-/** How long that right lasts. Longer than one attempt can take, so that a right that ran out means its holder died. */
-export const SUBMISSION_LEASE_MS = 30_000;

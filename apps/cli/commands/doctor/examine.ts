@@ -29,7 +29,7 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
     ];
   }
   const { config, file, notes } = read;
-  const stack = await findStack(config.stateDir);
+  const stack = await findStack(config);
   // What runs is what counts, wherever the file points by now.
   const running = stack ? { ...config, urls: stack.urls, authority: authorityOf(config, stack) } : config;
   const leftAside = notes.map((note) => warn('configuration', formatProblem(note), 'remove it, or leave it so'));
@@ -49,7 +49,7 @@ async function checkStanding(io: Io, config: Config, stack: Stack | undefined): 
   const databaseUrl = environment.databaseUrl ?? (await runningPostgres(config.stateDir));
   const address = config.temporal.address ?? stack?.temporalAddress;
   const [database, temporal] = await Promise.all([
-    databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl, config.mode),
+    databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl, config),
     address === undefined ? checkTemporalPrograms(environment) : checkTemporal(config, address),
   ]);
   return [...database, temporal];
@@ -61,8 +61,8 @@ async function checkServing(io: Io, config: Config): Promise<Finding[]> {
     checkIssuer(config),
     checkPdp(config, await pdpToken(io, config)),
     checkAccessRequests(config),
-    checkHealth('gateway', urls.gateway),
-    checkHealth('audit', urls.audit),
+    checkHealth('gateway', urls.gateway, config),
+    checkHealth('audit', urls.audit, config),
   ]);
   return found.flat();
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { examineAuthority } from '../../../gateway/main.ts';
+import { systemClock } from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { attempt, fail, ok, warn, type Finding } from './check.ts';
 import { checkHealth } from './services.ts';
@@ -19,7 +20,8 @@ export async function checkPdp(config: Config, token: string | undefined): Promi
 export function checkAccessRequests(config: Config): Promise<Finding> {
   const name = 'approvals';
   const { urls, authority } = config;
-  if (authority.accessRequests.url?.startsWith(urls.approvals) === true) return checkHealth(name, urls.approvals);
+  if (authority.accessRequests.url?.startsWith(urls.approvals) === true)
+    return checkHealth(name, urls.approvals, config);
   return attempt(name, 'start the access request service, or mend accessRequests.url', async () => {
     await authorityOf(config, '').accessRequests();
     return ok(name, `${authority.accessRequests.url ?? 'the service that the PDP names'} answers`);
@@ -27,4 +29,4 @@ export function checkAccessRequests(config: Config): Promise<Finding> {
 }
 
 const authorityOf = (config: Config, pdpToken: string) =>
-  examineAuthority(config, { pdpToken }, pino({ level: 'silent' }));
+  examineAuthority(config, { pdpToken }, { clock: systemClock, log: pino({ level: 'silent' }) });

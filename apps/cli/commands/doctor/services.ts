@@ -4,22 +4,25 @@ import * as z from 'zod';
 import { AFTER_A_RESTORE, FINDINGS, type FenceState } from '../../../../workflows/domain/gated-call/fence.ts';
 import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../shared/clock-offset.ts';
 import { metadataOf } from '../../../shared/auth/access-token.ts';
+import { systemClock, type Clock } from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { packagePath } from '../../../shared/config/package-root.ts';
 import { unfitness } from '../../../shared/database/fitness.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
+import { limitsOf, type Limits } from '../../../shared/limits.ts';
 import { missingNamespace } from '../../../shared/temporal/namespace.ts';
 import { isHealthy } from '../../stack.ts';
 import { attempt, fail, ok, warn, type Finding } from './check.ts';
 
 const OLDEST_POSTGRES = 15;
-const PATIENCE_MS = 5_000;
 
 /** Whether the database answers, is new enough, is one to work on, has the time of this machine and all migrations. */
-export function checkDatabase(url: string, mode: Config['mode']): Promise<Finding[]> {
+export function checkDatabase(url: string, config: Pick<Config, 'mode' | 'timeLimitFactor'>): Promise<Finding[]> {
+  const { mode } = config;
+  const look = (check: (client: Client) => Promise<Finding>) => onDatabase(url, limitsOf(config), check);
   const advice = 'start PostgreSQL, or mend DATABASE_URL';
   const server = attempt('database', advice, () =>
-    onDatabase(url, async (client) => {
+    look(async (client) => {
       const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
       const version = rows[0]?.server_version ?? 'unknown';
       if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
@@ -31,7 +34,7 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
       return (isOnlyLossy ? warn : fail)('database', problem, remedy ?? '');
     }),
   );
-  const clock = attempt('database clock', 'mend the database first', () => onDatabase(url, checkClock));
+  const clock = attempt('database clock', 'mend the database first', () => look((client) => checkClock(client)));
   const migrations = attempt('migrations', 'mend the database first', async () => {
     const { missing, edited, failed, unknown, applied, lacksRights } = await migrationStatus(
       url,
@@ -47,12 +50,12 @@ export function checkDatabase(url: string, mode: Config['mode']): Promise<Findin
       return warn('migrations', `made by a newer version: ${unknown.join(', ')}`, 'update Countersign');
     return ok('migrations', `${applied.length} applied`);
   });
-  const fence = attempt('restore', 'mend the database first', () => onDatabase(url, checkFence));
+  const fence = attempt('restore', 'mend the database first', () => look(checkFence));
   return Promise.all([server, clock, migrations, fence]);
 }
 
-async function onDatabase(url: string, look: (client: Client) => Promise<Finding>): Promise<Finding> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: PATIENCE_MS });
+async function onDatabase(url: string, limits: Limits, look: (client: Client) => Promise<Finding>): Promise<Finding> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: limits.examinationMs });
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -85,12 +88,15 @@ async function checkFence(database: Pick<Client, 'query'>): Promise<Finding> {
 }
 
 /** Whether the database's clock and that of this machine agree. Workers claim nothing while theirs and it do not. */
-export async function checkClock(database: Pick<Client, 'query'>, now = Date.now): Promise<Finding> {
+export async function checkClock(
+  database: Pick<Client, 'query'>,
+  clock: Pick<Clock, 'now'> = systemClock,
+): Promise<Finding> {
   const name = 'database clock';
   const aheadMs = await clockOffset(async () => {
     const { rows } = await database.query<{ at: Date }>('SELECT clock_timestamp() AS at');
     return rows[0]?.at.getTime();
-  }, now);
+  }, clock);
   if (aheadMs === undefined) return warn(name, 'the answer took too long to tell the time by it', 'run it again');
   const message = `${(Math.abs(aheadMs) / 1_000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
   const advice = 'set both clocks by a time server; a worker claims nothing while its clock is more than 30 s away';
@@ -99,11 +105,15 @@ export async function checkClock(database: Pick<Client, 'query'>, now = Date.now
 }
 
 /** Whether Temporal answers and has the namespace. */
-export function checkTemporal({ temporal }: Pick<Config, 'temporal'>, address: string): Promise<Finding> {
+export function checkTemporal(
+  { temporal, ...config }: Pick<Config, 'temporal' | 'timeLimitFactor'>,
+  address: string,
+): Promise<Finding> {
+  const { examinationMs } = limitsOf(config);
   return attempt('temporal', 'start Temporal, or mend TEMPORAL_ADDRESS', async () => {
-    const connection = await Connection.connect({ address, tls: temporal.tls, connectTimeout: PATIENCE_MS });
+    const connection = await Connection.connect({ address, tls: temporal.tls, connectTimeout: examinationMs });
     try {
-      const missing = await connection.withDeadline(Date.now() + PATIENCE_MS, () =>
+      const missing = await connection.withDeadline(systemClock.now() + examinationMs, () =>
         missingNamespace(connection, { ...temporal, address }),
       );
       if (missing !== undefined) return fail('temporal', missing.what, missing.nextStep);
@@ -118,28 +128,34 @@ const issuerSchema = z.looseObject({ issuer: z.string(), jwks_uri: z.string() })
 const keysSchema = z.looseObject({ keys: z.array(z.looseObject({})) });
 
 /** Whether the issuer describes itself and publishes keys. */
-export function checkIssuer({ urls }: Config): Promise<Finding> {
+export function checkIssuer(config: Config): Promise<Finding> {
+  const { urls } = config;
+  const limits = limitsOf(config);
   const name = 'identity';
   return attempt(name, 'start the identity provider, or mend identity.issuer', async () => {
-    const metadata = issuerSchema.parse(await getJson(metadataOf(urls.issuer)));
+    const metadata = issuerSchema.parse(await getJson(metadataOf(urls.issuer), limits));
     if (metadata.issuer !== urls.issuer) {
       return fail(name, `the issuer calls itself ${metadata.issuer}`, `set identity.issuer to ${metadata.issuer}`);
     }
-    const { keys } = keysSchema.parse(await getJson(metadata.jwks_uri));
+    const { keys } = keysSchema.parse(await getJson(metadata.jwks_uri, limits));
     if (keys.length > 0) return ok(name, `${urls.issuer}, ${keys.length} keys`);
     return fail(name, 'the issuer publishes no keys', 'tokens cannot be checked; look at the identity provider');
   });
 }
 
 /** Whether one of our own services says that it is alive. */
-export async function checkHealth(name: string, url: string): Promise<Finding> {
-  if (await isHealthy(url)) return ok(name, url);
+export async function checkHealth(
+  name: string,
+  url: string,
+  config: Pick<Config, 'timeLimitFactor'>,
+): Promise<Finding> {
+  if (await isHealthy(url, config)) return ok(name, url);
   return fail(name, `nothing healthy answers at ${url}`, 'start it, or look at its log');
 }
 
 /** JSON of a document that has to be there. */
-export async function getJson(url: string, init: RequestInit = {}): Promise<unknown> {
-  const response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
+async function getJson(url: string, { examinationMs }: Limits): Promise<unknown> {
+  const response = await fetch(url, { redirect: 'error', signal: systemClock.signalAfter(examinationMs) });
   if (!response.ok) throw new Error(`${url} answered with status ${response.status}`);
   return response.json();
 }

@@ -1,4 +1,5 @@
 import { examineUpstreams } from '../../../gateway/main.ts';
+import { systemClock } from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import type { Logger } from '../../../shared/logger.ts';
 import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
@@ -6,7 +7,7 @@ import { fail, ok, reason, warn, type Finding } from './check.ts';
 
 /** Whether each upstream can be connected, from where this command runs, and lists its tools. */
 export async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
-  const states = await examineUpstreams(config, log);
+  const states = await examineUpstreams(config, { clock: systemClock, log });
   return states.map((state) => {
     const { upstream } = state;
     const name = `upstream ${upstream}`;

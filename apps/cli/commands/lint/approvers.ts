@@ -3,6 +3,7 @@ import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import { templateProblems } from '../../../shared/approvers/template-problems.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { formatPath } from '../../../shared/config/problems.ts';
+import { systemClock } from '../../../shared/clock.ts';
 import { openDirectory } from '../../../shared/directory/source.ts';
 import type { Finding } from './finding.ts';
 
@@ -10,7 +11,7 @@ import type { Finding } from './finding.ts';
 export function lintApprovers({ approvals, directory }: Pick<Config, 'approvals' | 'directory'>): Finding[] {
   const wrong = (about: string, message: string): Finding => ({ severity: 'error', rule: 'approvers', about, message });
   try {
-    const people = openDirectory(directory, pino({ enabled: false }));
+    const people = openDirectory(directory, { clock: systemClock, log: pino({ enabled: false }) });
     return templateProblems(approvals, people()).map(({ path, message }) => wrong(formatPath(path), message));
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { claimIdOf } from '../../../../workflows/domain/gated-call/claim-id.ts';
 import type { GatedCallState } from '../../../../workflows/domain/gated-call/gated-call.ts';
 import { logTransitions } from '../../../shared/database/transitions.ts';
+import type { Timing } from '../../../shared/limits.ts';
 import { sha256 } from '../../../shared/sha256.ts';
 import { createEngineMemory } from '../../../shared/temporal/fence-mark.ts';
 import { askWitness, type Witness } from '../../../shared/temporal/witness.ts';
@@ -33,7 +34,7 @@ const OPEN = `
   FROM gateway.gated_call g LEFT JOIN gateway.invocation i ON i.gated_call_id = g.id
   WHERE g.ended_at IS NULL ORDER BY g.created_at, g.id`;
 
-export interface ReconcileOptions {
+export interface ReconcileOptions extends Timing {
   readonly databaseUrl: string;
   /** Temporal, whose histories go on to where everything stopped. Undefined: they were lost too. */
   readonly engine: Engine | undefined;
@@ -55,7 +56,8 @@ export async function reconcileAfterRestore(options: ReconcileOptions): Promise<
   await database.connect();
   try {
     let epoch = await freeze(database, 0);
-    if (engine !== undefined) epoch = await freeze(database, await epochIn(database, engine, epoch));
+    if (engine !== undefined)
+      epoch = await freeze(database, await epochIn(database, { engine, known: epoch }, options));
     const { rows: open } = await database.query<OpenCall>(OPEN);
     const end = (text: string, values: unknown[]) => logTransitions(database, log, () => database.query(text, values));
     const counts = { settled: 0, ended: 0, withoutWitness: 0 };
@@ -73,7 +75,7 @@ export async function reconcileAfterRestore(options: ReconcileOptions): Promise<
       }
       onProgress(index + 1, open.length);
     }
-    if (engine !== undefined) await tell(engine, database);
+    if (engine !== undefined) await tell(engine, database, options);
     await liftFence(database);
     return { epoch, open: open.length, ...counts };
   } finally {
@@ -104,10 +106,14 @@ async function freeze(database: Client, known: number): Promise<number> {
  * The epoch that the engine knows. One that was restored or emptied as well remembers no more than the database, and would
  * let calls run again: it is refused where that shows.
  */
-async function epochIn(database: Client, engine: Engine, epoch: number): Promise<number> {
+async function epochIn(
+  database: Client,
+  { engine, known }: { readonly engine: Engine; readonly known: number },
+  time: Timing,
+): Promise<number> {
   const { rows } = await database.query<{ installation: string }>('SELECT installation FROM gateway.epoch');
-  const mark = await createEngineMemory(engine).readMark(rows[0]?.installation ?? '');
-  if (mark !== undefined && mark.epoch >= epoch - 1) return mark.epoch;
+  const mark = await createEngineMemory(engine, time).readMark(rows[0]?.installation ?? '');
+  if (mark !== undefined && mark.epoch >= known - 1) return mark.epoch;
   const found =
     mark === undefined
       ? 'Temporal has no mark of this installation: it was emptied, replaced, or is another one'
@@ -116,13 +122,14 @@ async function epochIn(database: Client, engine: Engine, epoch: number): Promise
 }
 
 /** Tells the engine of the epoch, so that it is as good a witness as before when this is run again, with no worker in between. */
-async function tell(engine: Engine, database: Client): Promise<void> {
+async function tell(engine: Engine, database: Client, time: Timing): Promise<void> {
   const { rows } = await database.query<{ installation: string; epoch: number; claims: number }>(
     // Of a database that is frozen this only answers the mark as it is to be.
     `SELECT e.installation, mark.epoch, mark.claims::float8 AS claims
      FROM gateway.epoch e, gateway.hold_against(NULL, NULL) AS mark`,
   );
-  for (const { installation, ...mark } of rows) await createEngineMemory(engine).writeMark(installation, mark);
+  const memory = createEngineMemory(engine, time);
+  for (const { installation, ...mark } of rows) await memory.writeMark(installation, mark);
 }
 
 /** Writes the two rows of the fence in transactions that are no neighbours, as it has to be, and allows executions. */

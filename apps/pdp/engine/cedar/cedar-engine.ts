@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Cancel, Clock } from '../../../shared/clock.ts';
 import { shortVersion, type PolicyEngine, type PolicyVersion } from '../policy-engine.ts';
 import { fingerprint, readPolicyTexts, type PolicyPlaces } from './policy-folder.ts';
 import { describeProblem } from './problems.ts';
@@ -23,16 +24,17 @@ interface InForce {
  */
 export async function openCedarEngine(
   places: PolicyPlaces,
-  { log, checkEveryMs = CHECK_EVERY_MS }: { log: Logger; checkEveryMs?: number },
+  { log, clock, checkEveryMs = CHECK_EVERY_MS }: { log: Logger; clock: Clock; checkEveryMs?: number },
 ): Promise<CedarEngine> {
   const seen = await fingerprint(places);
   const texts = await readPolicyTexts(places);
   const first = await loadVersion(texts, places);
-  return new CedarEngine({ places, log, checkEveryMs }, { first, seen });
+  return new CedarEngine({ places, clock, log, checkEveryMs }, { first, seen });
 }
 
 interface Watched {
   readonly places: PolicyPlaces;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly checkEveryMs: number;
 }
@@ -48,7 +50,7 @@ export class CedarEngine implements PolicyEngine {
   #read: string;
   #seen: string;
   #checks = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: Cancel | undefined;
   /** One check or reload after the other. */
   #queue: Promise<void> = Promise.resolve();
   #closed = false;
@@ -94,14 +96,18 @@ export class CedarEngine implements PolicyEngine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     await this.#queue;
+  }
+
+  #now(): Date {
+    return new Date(this.#of.clock.now());
   }
 
   #schedule(): void {
     if (this.#closed) return;
     const check = () => void this.#enqueue(() => this.#check()).finally(() => this.#schedule());
-    this.#timer = setTimeout(check, this.#of.checkEveryMs).unref();
+    this.#cancel = this.#of.clock.once(this.#of.checkEveryMs, check);
   }
 
   #enqueue(work: () => Promise<void>): Promise<void> {
@@ -161,7 +167,7 @@ export class CedarEngine implements PolicyEngine {
     // As loud as the alarm that it ends: operators have been waiting for it.
     if (isCorrection) log.warn(facts, `the corrected policies are in force (version ${facts.policyVersion})`);
     else log.info(facts, 'these policies are in force');
-    return { version, since: new Date(), users: 0 };
+    return { version, since: this.#now(), users: 0 };
   }
 
   /** An edit was undone: the files are again what is in force. */
@@ -179,7 +185,7 @@ export class CedarEngine implements PolicyEngine {
     const { places, log } = this.#of;
     if (this.#rejected?.id === id) return;
     const problems = problemsOf(error, places);
-    this.#rejected = { id, since: this.#rejected?.since ?? new Date() };
+    this.#rejected = { id, since: this.#rejected?.since ?? this.#now() };
     const policyVersion = shortVersion(this.#current.version.id);
     const described = problems?.map(describeProblem);
     log.error(

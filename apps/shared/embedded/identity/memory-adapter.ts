@@ -1,4 +1,5 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider';
+import { systemClock } from '../../clock.ts';
 
 interface Entry {
   readonly payload: AdapterPayload;
@@ -13,7 +14,7 @@ export function createMemoryAdapter(): AdapterFactory {
   const entries = new Map<string, Entry>();
   const find = (key: string) => {
     const entry = entries.get(key);
-    if (entry !== undefined && entry.expiresAt > Date.now()) return entry.payload;
+    if (entry !== undefined && entry.expiresAt > systemClock.now()) return entry.payload;
     entries.delete(key);
     return undefined;
   };
@@ -26,8 +27,8 @@ export function createMemoryAdapter(): AdapterFactory {
   };
   return (model): Adapter => ({
     async upsert(id, payload, expiresIn) {
-      removeAll((entry) => entry.expiresAt <= Date.now());
-      const expiresAt = expiresIn === undefined ? Infinity : Date.now() + expiresIn * 1_000;
+      removeAll((entry) => entry.expiresAt <= systemClock.now());
+      const expiresAt = expiresIn === undefined ? Infinity : systemClock.now() + expiresIn * 1_000;
       entries.set(`${model}:${id}`, { payload, expiresAt });
     },
     find: async (id) => find(`${model}:${id}`),
@@ -35,7 +36,7 @@ export function createMemoryAdapter(): AdapterFactory {
     findByUserCode: async (userCode) => findBy(model, (payload) => payload.userCode === userCode),
     async consume(id) {
       const payload = find(`${model}:${id}`);
-      if (payload !== undefined) payload.consumed = Math.floor(Date.now() / 1_000);
+      if (payload !== undefined) payload.consumed = Math.floor(systemClock.now() / 1_000);
     },
     async destroy(id) {
       entries.delete(`${model}:${id}`);

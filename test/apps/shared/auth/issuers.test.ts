@@ -9,6 +9,7 @@ import { checkIssuer } from '../../../../apps/cli/commands/doctor/services.ts';
 import { parseConfig } from '../../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { serve } from '../../../support/serve.ts';
+import { systemTime } from '../../../support/time.ts';
 
 const AUDIENCE = 'https://gateway.test/mcp';
 const DAY = 86_400;
@@ -62,7 +63,14 @@ function verifierFor(of: { issuer?: string; rolesClaim?: string } = {}) {
     { write: (line: string) => void reasons.push((JSON.parse(line) as { reason?: string }).reason) },
   );
   const { issuer = issuerAt('/'), rolesClaim = 'roles' } = of;
-  const verify = createAccessTokenVerifier({ issuer, audience: AUDIENCE, rolesClaim, maxLifetimeSeconds: DAY, log });
+  const verify = createAccessTokenVerifier({
+    ...systemTime,
+    issuer,
+    audience: AUDIENCE,
+    rolesClaim,
+    maxLifetimeSeconds: DAY,
+    log,
+  });
   return { verify, reasons };
 }
 
@@ -83,6 +91,7 @@ describe.each(Object.entries(ISSUERS))('an issuer %s', (_how, path) => {
     const raw = { approvals: { url: 'http://inbox.test' }, identity: { issuer: issuer() } };
     const pool = new Pool();
     const { handlers, close } = createSignIn({
+      ...systemTime,
       config: parseConfig(raw, { baseDir: '/', stateDir: '/' }),
       site: { name: 'approvals', cookieName: 'session' },
       secrets: { sessionSecret: 'a secret of sessions', oidcClientSecret: 'secret' },

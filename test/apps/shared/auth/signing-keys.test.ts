@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { serve } from '../../../support/serve.ts';
+import { systemTime } from '../../../support/time.ts';
 
 const AUDIENCE = 'https://gateway.test/mcp';
 /** After this long the keys are read anew for a key that is not among them. */
@@ -28,6 +29,7 @@ afterEach(async () => {
 
 const verifier = () =>
   createAccessTokenVerifier({
+    ...systemTime,
     issuer: issuer.url,
     audience: AUDIENCE,
     rolesClaim: 'roles',

@@ -11,6 +11,7 @@ import { freePort } from '../../../../apps/shared/embedded/process-tools.ts';
 import { SEALING_SECRETS } from '../../../support/gated-calls.ts';
 import { OwnPostgres } from '../../../support/own-postgres.ts';
 import { patiently } from '../../../support/wait-for.ts';
+import { IN_DEVELOPMENT, ORDINARY_LIMITS, systemTime } from '../../../support/time.ts';
 
 const FOLDER = packagePath('prisma', 'migrations');
 const DEPLOYABLES = Object.keys(ROLES) as (keyof typeof ROLES)[];
@@ -43,7 +44,7 @@ async function run(database: string, ...statements: string[]): Promise<void> {
 const problems = (url: string) =>
   Promise.all(
     DEPLOYABLES.map((name) =>
-      refuseUnfitDatabase(url, { durable: false, role: ROLES[name] }).then(
+      refuseUnfitDatabase(url, { ...systemTime, durable: false, role: ROLES[name] }).then(
         () => 'none',
         (error: Error) => error.message,
       ),
@@ -56,10 +57,10 @@ describe('an owner without the rights of a superuser', () => {
   it('that may not create roles is told what an administrator has to run, and goes on after it', async () => {
     await run('postgres', `CREATE ROLE plain LOGIN PASSWORD 'plain'`, 'CREATE DATABASE plain OWNER plain');
     const wanted = /the login plain may not create roles.*CREATE ROLE countersign_pdp NOLOGIN;.*Then migrate again/;
-    await expect(migrate(addressOf('plain', 'plain'), FOLDER)).rejects.toThrow(wanted);
+    await expect(migrate(addressOf('plain', 'plain'), FOLDER, ORDINARY_LIMITS)).rejects.toThrow(wanted);
     const roles = [...new Set(Object.values(ROLES))];
     await run('postgres', ...roles.map((role) => `CREATE ROLE ${role} NOLOGIN`));
-    await migrate(addressOf('plain', 'plain'), FOLDER);
+    await migrate(addressOf('plain', 'plain'), FOLDER, ORDINARY_LIMITS);
     // The owner is no member of them. A login of its own for each deployable is.
     expect(await problems(addressOf('plain', 'plain'))).toEqual(everywhere(/grant the login the role/));
     await run('postgres', `CREATE ROLE member LOGIN PASSWORD 'member' IN ROLE ${roles.join(', ')}`);
@@ -69,7 +70,7 @@ describe('an owner without the rights of a superuser', () => {
 
   it('that may create roles, as managed servers have it, migrates and serves every deployable', async () => {
     await run('postgres', `CREATE ROLE cloud LOGIN CREATEROLE PASSWORD 'cloud'`, 'CREATE DATABASE cloud OWNER cloud');
-    await migrate(addressOf('cloud', 'cloud'), FOLDER);
+    await migrate(addressOf('cloud', 'cloud'), FOLDER, ORDINARY_LIMITS);
     expect(await problems(addressOf('cloud', 'cloud'))).toEqual(NONE);
   });
 });
@@ -77,7 +78,7 @@ describe('an owner without the rights of a superuser', () => {
 describe('a database that is not fit', () => {
   beforeAll(() => run('postgres', 'CREATE DATABASE fit', 'CREATE DATABASE empty'));
   beforeAll(async () => {
-    await migrate(addressOf('fit'), FOLDER);
+    await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS);
   });
 
   it.each([
@@ -119,11 +120,21 @@ describe('a database that is not fit', () => {
       everywhere(/role of this process is missing.*countersign migrate/),
     );
     expect(await migrationStatus(addressOf('fit'), FOLDER)).toMatchObject({ missing: [], lacksRights: true });
-    const migrations = (await checkDatabase(addressOf('fit'), 'development')).find(({ name }) => name === 'migrations');
+    const migrations = (await checkDatabase(addressOf('fit'), IN_DEVELOPMENT)).find(
+      ({ name }) => name === 'migrations',
+    );
     expect(migrations).toMatchObject({ status: 'fail', advice: 'run `countersign migrate`' });
-    expect(await migrate(addressOf('fit'), FOLDER)).toEqual({ applied: [], unknown: [], renewedRights: true });
+    expect(await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS)).toEqual({
+      applied: [],
+      unknown: [],
+      renewedRights: true,
+    });
     expect(await problems(addressOf('fit'))).toEqual(NONE);
-    expect(await migrate(addressOf('fit'), FOLDER)).toEqual({ applied: [], unknown: [], renewedRights: false });
+    expect(await migrate(addressOf('fit'), FOLDER, ORDINARY_LIMITS)).toEqual({
+      applied: [],
+      unknown: [],
+      renewedRights: false,
+    });
   });
 });
 
@@ -132,7 +143,7 @@ it('a process says on /readyz and /healthz why it cannot work, and on /livez tha
   const config = parseConfig({ audit: { port: await freePort() } }, { baseDir: '/', stateDir: '/' });
   const secrets = { sessionSecret: 'a-secret-of-some-length', oidcClientSecret: 'another-secret', ...SEALING_SECRETS };
   const log = pino({ level: 'silent' });
-  const audit = await startAudit(config, secrets, { log, databaseUrl: addressOf('served') });
+  const audit = await startAudit(config, secrets, { ...systemTime, log, databaseUrl: addressOf('served') });
   const probe = async (path: string) => {
     const response = await fetch(`${config.urls.audit}${path}`);
     return [response.status, await response.json()];
@@ -142,7 +153,7 @@ it('a process says on /readyz and /healthz why it cannot work, and on /livez tha
   try {
     expect(await probe('/livez')).toEqual([200, { status: 'ok' }]);
     for (const path of ['/readyz', '/healthz']) expect(await probe(path)).toEqual(unavailable(/no tables.*migrate/));
-    await migrate(addressOf('served'), FOLDER);
+    await migrate(addressOf('served'), FOLDER, ORDINARY_LIMITS);
     await patiently(isReady);
     await postgres.crash();
     await patiently(async () => ((await probe('/healthz'))[0] === 503 ? true : undefined));

@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import { createPool } from '../../../../apps/shared/database/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { gatedCallFixture } from '../../../support/gated-calls.ts';
+import { systemTime } from '../../../support/time.ts';
 
 let db: TestDatabase;
 let pool: Pool;
@@ -11,7 +12,7 @@ let lines: Record<string, unknown>[] = [];
 beforeAll(async () => {
   db = await createTestDatabase();
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
-  pool = createPool(db.url, { applicationName: 'reporting', log });
+  pool = createPool(db.url, { ...systemTime, applicationName: 'reporting', log });
 });
 afterAll(async () => {
   await pool.end();

@@ -18,6 +18,7 @@ import { startIdentityProvider } from '../../../../apps/shared/embedded/identity
 import type { Running } from '../../../../apps/shared/lifecycle.ts';
 import { testConfig } from '../../../support/config.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { systemTime } from '../../../support/time.ts';
 
 const log = pino({ level: 'silent' });
 let stateDir: string;
@@ -86,19 +87,25 @@ describe('tokens for programs', () => {
       clientSecret: clientSecretOf(secrets.identity, 'alice'),
       resource: resourcesOf(config).mcp,
     };
-    await expect(requestToken({ ...asked, clientSecret: 'guess' })).rejects.toMatchObject({
+    await expect(requestToken({ ...systemTime, ...asked, clientSecret: 'guess' })).rejects.toMatchObject({
       code: 'ERR_TOKEN_INVALID',
     });
-    await expect(requestToken({ ...asked, clientId: 'mallory' })).rejects.toMatchObject({ code: 'ERR_TOKEN_INVALID' });
+    await expect(requestToken({ ...systemTime, ...asked, clientId: 'mallory' })).rejects.toMatchObject({
+      code: 'ERR_TOKEN_INVALID',
+    });
     const resource = { audience: 'https://elsewhere.example', scope: 'mcp' };
-    await expect(requestToken({ ...asked, resource })).rejects.toMatchObject({ code: 'ERR_TOKEN_INVALID' });
+    await expect(requestToken({ ...systemTime, ...asked, resource })).rejects.toMatchObject({
+      code: 'ERR_TOKEN_INVALID',
+    });
   });
 });
 
 describe('verification', () => {
   it('tells whose token it is', async () => {
     const { accessToken } = await tokenFor('olivia', 'audit');
-    expect(await createTokenVerifier(config, config.urls.audit, log).verify(accessToken)).toMatchObject({
+    expect(
+      await createTokenVerifier(config, config.urls.audit, { log, ...systemTime }).verify(accessToken),
+    ).toMatchObject({
       principal: { issuer: config.urls.issuer, subject: 'olivia', clientId: 'olivia' },
       roles: ['auditor'],
       scopes: ['audit'],
@@ -108,17 +115,21 @@ describe('verification', () => {
   it('refuses a token for another service, and one that was changed', async () => {
     const { accessToken } = await tokenFor('olivia', 'audit');
     const refused = { code: 'ERR_TOKEN_INVALID' };
-    await expect(createTokenVerifier(config, config.urls.mcp, log).verify(accessToken)).rejects.toMatchObject(refused);
+    await expect(
+      createTokenVerifier(config, config.urls.mcp, { log, ...systemTime }).verify(accessToken),
+    ).rejects.toMatchObject(refused);
     const [head, , signature] = accessToken.split('.');
     const body = Buffer.from(JSON.stringify({ ...decodeJwt(accessToken), sub: 'alice' })).toString('base64url');
     const forged = [head, body, signature].join('.');
-    await expect(createTokenVerifier(config, config.urls.audit, log).verify(forged)).rejects.toMatchObject(refused);
+    await expect(
+      createTokenVerifier(config, config.urls.audit, { log, ...systemTime }).verify(forged),
+    ).rejects.toMatchObject(refused);
   });
 
   it('still accepts a token after the provider was started again', async () => {
     const { accessToken } = await tokenFor('agent');
     await restart();
-    const verifier = createTokenVerifier(config, config.urls.mcp, log);
+    const verifier = createTokenVerifier(config, config.urls.mcp, { log, ...systemTime });
     // A connection from before may still look open to the client.
     const verified = await waitFor(() => verifier.verify(accessToken).catch(() => undefined));
     expect(verified.principal.subject).toBe('agent');
@@ -127,7 +138,9 @@ describe('verification', () => {
   it('says that it cannot know when the provider is away', async () => {
     const { accessToken } = await tokenFor('agent');
     const away = await testConfig({ baseDir: stateDir, stateDir });
-    await expect(createTokenVerifier(away, away.urls.mcp, log).verify(accessToken)).rejects.toMatchObject({
+    await expect(
+      createTokenVerifier(away, away.urls.mcp, { log, ...systemTime }).verify(accessToken),
+    ).rejects.toMatchObject({
       code: 'ERR_IDENTITY_PROVIDER_UNAVAILABLE',
     });
   });
@@ -161,7 +174,9 @@ describe('startIdentityProvider', () => {
     );
     others.push(await startIdentityProvider(other, secrets, log));
     const { accessToken } = await requestPersonToken(other, secrets, { name: 'olivia', audience: 'audit' });
-    expect((await createTokenVerifier(other, other.urls.audit, log).verify(accessToken)).roles).toEqual(['auditor']);
+    expect(
+      (await createTokenVerifier(other, other.urls.audit, { log, ...systemTime }).verify(accessToken)).roles,
+    ).toEqual(['auditor']);
   });
 });
 

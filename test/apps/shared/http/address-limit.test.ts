@@ -10,6 +10,7 @@ import { bearerAmong } from '../../../../apps/shared/http/bearer.ts';
 import { listen, type HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { GatewayUnderTest } from '../../../support/gateway.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { systemTime } from '../../../support/time.ts';
 
 const servers: HttpServer[] = [];
 afterEach(async () => {
@@ -35,7 +36,7 @@ async function start(maxUnknownPerSecond: number, trustedProxies: readonly strin
     { baseDir: '/', stateDir: '/' },
   );
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  const server = await listen(app, { host, port: 0, admit: limitByAddress(addresses, log) });
+  const server = await listen(app, { ...systemTime, host, port: 0, admit: limitByAddress(addresses, log) });
   servers.push(server);
   const ask = (token: string, from?: string, path = '/') =>
     new Promise<{ status: number; headers: IncomingHttpHeaders }>((resolve, reject) => {

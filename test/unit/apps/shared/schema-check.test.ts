@@ -3,8 +3,9 @@ import { createArgumentCheck } from '../../../../apps/shared/schemas/schema-chec
 import type { Json, JsonObject } from '../../../../workflows/domain/canonical-json.ts';
 import { inTime } from '../../../support/in-time.ts';
 import { serve } from '../../../support/serve.ts';
+import { ORDINARY_LIMITS } from '../../../support/time.ts';
 
-const faultOf = createArgumentCheck();
+const faultOf = createArgumentCheck(ORDINARY_LIMITS);
 const check = (...call: Parameters<typeof faultOf>) => {
   const fault = faultOf(...call);
   return fault !== undefined && 'problem' in fault ? fault.problem : fault;

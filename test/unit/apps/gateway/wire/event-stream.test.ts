@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { openEventStream } from '../../../../../apps/gateway/wire/event-stream.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+import { systemTime } from '../../../../support/time.ts';
 
 const readerOf = ({ response }: ReturnType<typeof openEventStream>) => {
   if (response.body === null) throw new Error('no body');
@@ -9,7 +11,7 @@ const readerOf = ({ response }: ReturnType<typeof openEventStream>) => {
 
 describe('an event stream', () => {
   it('sends each message as one event, and ends with the last', async () => {
-    const stream = openEventStream();
+    const stream = openEventStream(systemTime.clock);
     const reader = readerOf(stream);
     void stream.send({ a: 'line\nbreak' });
     stream.end({ b: 2 });
@@ -22,14 +24,19 @@ describe('an event stream', () => {
   });
 
   it('says now and then that it is alive [LISTEN-009, ASSOC-004]', async () => {
-    const stream = openEventStream({ keepAliveMs: 1 });
+    const clock = new ManualClock();
+    const stream = openEventStream(clock);
     const reader = readerOf(stream);
-    for (let times = 0; times < 3; times += 1) expect(await reader.next()).toBe(': keep-alive\n\n');
+    for (let times = 0; times < 3; times += 1) {
+      const next = reader.next();
+      await clock.advance(15_000);
+      expect(await next).toBe(': keep-alive\n\n');
+    }
     stream.end();
   });
 
   it('takes no more than a client reads', async () => {
-    const stream = openEventStream({ keepAliveMs: 1 });
+    const stream = openEventStream(systemTime.clock);
     const taken: number[] = [];
     const sending = (async () => {
       for (let n = 0; n < 100; n += 1) {
@@ -45,7 +52,7 @@ describe('an event stream', () => {
   });
 
   it('is over when the client has gone', async () => {
-    const stream = openEventStream();
+    const stream = openEventStream(systemTime.clock);
     await readerOf(stream).cancel();
     await stream.closed;
     expect(stream.over.aborted).toBe(true);

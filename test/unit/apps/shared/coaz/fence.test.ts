@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileMapping } from '../../../../../apps/shared/coaz/mapping.ts';
-import { resolveMapping } from '../../../../../apps/shared/coaz/resolve.ts';
+import { resolveMapping, type MappingTime } from '../../../../../apps/shared/coaz/resolve.ts';
 import { createSlowMappings, type SlowMappings } from '../../../../../apps/shared/coaz/slow-mappings.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
-import { inTime } from '../../../../support/in-time.ts';
+import { mappingTime } from '../../../../support/mapping-time.ts';
+import { ORDINARY_LIMITS } from '../../../../support/time.ts';
 
 /**
  * Of the processor, because the machine may stand still: far more than a mapping may take, and far less than what these would
@@ -20,11 +21,11 @@ const mappingOf = (context: Json): Json => ({
   evaluation: { action: { name: 'a' }, resource: { type: 't', id: 'i' }, context },
 });
 const run = (expression: string, args: JsonObject) =>
-  resolveMapping(compileMapping(mappingOf({ leaf: `$${expression}` })), {
-    params: { name: 't', arguments: args },
-    token: TOKEN,
-    identity: 'alice',
-  })[0].context['leaf'];
+  resolveMapping(
+    compileMapping(mappingOf({ leaf: `$${expression}` })),
+    { params: { name: 't', arguments: args }, token: TOKEN, identity: 'alice' },
+    mappingTime(ORDINARY_LIMITS),
+  )[0].context['leaf'];
 
 const A = 'a'.repeat(500_000);
 const NUMBERS = Array.from({ length: 10_000 }, (_, index) => index);
@@ -85,7 +86,7 @@ describe('a hostile mapping', () => {
   });
 
   it('that ran out of time rests, with all that did, and no other one [PRJ-34]', () => {
-    const slow = createSlowMappings();
+    const slow = createSlowMappings(ORDINARY_LIMITS.mappingMs);
     /** At an instant of the test's own: while the machine stands still, a rest ends. */
     const at = (nowMs: number): SlowMappings => ({
       rests: (mapping) => slow.rests(mapping, nowMs),
@@ -93,15 +94,16 @@ describe('a hostile mapping', () => {
     });
     const costly = () =>
       compileMapping(mappingOf({ leaf: '$params.arguments.l.all(x, params.arguments.l.exists(y, x == y))' }));
-    const ask = (mapping: ReturnType<typeof costly>, l: readonly number[], pace: SlowMappings = at(0)) =>
-      resolveMapping(mapping, { params: { arguments: { l } }, token: TOKEN, identity: 'alice' }, pace)[0].context[
-        'leaf'
-      ];
+    const ask = (mapping: ReturnType<typeof costly>, l: readonly number[], time: Partial<MappingTime> = {}) => {
+      const resolving = { params: { arguments: { l } }, token: TOKEN, identity: 'alice' };
+      return resolveMapping(mapping, resolving, { ...mappingTime(), slow: at(0), ...time })[0].context['leaf'];
+    };
+    const limits = ORDINARY_LIMITS;
     const [hostile, accomplice] = [costly(), costly()];
-    for (const one of [hostile, accomplice]) expect(() => ask(one, NUMBERS)).toThrow('takes too long');
+    for (const one of [hostile, accomplice]) expect(() => ask(one, NUMBERS, { limits })).toThrow('takes too long');
     for (const one of [hostile, accomplice]) expect(() => ask(one, [1, 2, 3])).toThrow('lately');
-    expect(inTime(() => ask(costly(), [1, 2, 3]))).toBe(true);
-    expect(ask(hostile, [1, 2, 3], at(3_600_000))).toBe(true);
+    expect(ask(costly(), [1, 2, 3])).toBe(true);
+    expect(ask(hostile, [1, 2, 3], { slow: at(3_600_000) })).toBe(true);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { compileMapping } from '../../../../../apps/shared/coaz/mapping.ts';
 import { resolveMapping } from '../../../../../apps/shared/coaz/resolve.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
-import { inTime } from '../../../../support/in-time.ts';
+import { mappingTime } from '../../../../support/mapping-time.ts';
 import { WIRE_TRANSFER } from '../../../../support/mapped-tools.ts';
 
 const TOKEN = {
@@ -17,12 +17,10 @@ const CALL = { to: 'acct-991', amount: 50_000 };
 const IDENTITY = { type: 'identity', id: 'alice@example.com' };
 
 const resolveAll = (mapping: Json, args: JsonObject = CALL, token: JsonObject = TOKEN) =>
-  inTime(() =>
-    resolveMapping(compileMapping(mapping), {
-      params: { name: 'bank__wire_transfer', arguments: args },
-      token,
-      identity: TOKEN.sub,
-    }),
+  resolveMapping(
+    compileMapping(mapping),
+    { params: { name: 'bank__wire_transfer', arguments: args }, token, identity: TOKEN.sub },
+    mappingTime(),
   );
 const resolve = (mapping: Json, args?: JsonObject, token?: JsonObject) => resolveAll(mapping, args, token)[0];
 /** What a leaf of the context comes to. */

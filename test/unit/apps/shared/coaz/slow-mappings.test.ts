@@ -3,7 +3,7 @@ import { createSlowMappings } from '../../../../../apps/shared/coaz/slow-mapping
 
 /** How long the gateway is held in a minute by so many mappings, each of which is tried all the time. */
 function heldMs({ mappings, eachMs }: { mappings: number; eachMs: number }): number {
-  const slow = createSlowMappings();
+  const slow = createSlowMappings(250);
   const all = Array.from({ length: mappings }, () => ({}));
   let held = 0;
   for (let nowMs = 0; nowMs < 60_000; nowMs += 1) {
@@ -34,7 +34,7 @@ describe('mappings that are slow', () => {
   );
 
   it('do not wait for having been slow once on a busy machine, nor for what others did [PRJ-34]', () => {
-    const slow = createSlowMappings();
+    const slow = createSlowMappings(250);
     const [unlucky, hostile, honest] = [{}, {}, {}];
     slow.took(unlucky, 60, 0);
     expect(slow.rests(unlucky, 0)).toBe(false);

@@ -2,10 +2,11 @@ import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http
 import { describe, expect, it } from '@jest/globals';
 import express from 'express';
 import { listen } from '../../../../../apps/shared/http/listen.ts';
+import { systemTime } from '../../../../support/time.ts';
 
 /** What `app` answers to one request. */
 async function answerOf(app: RequestListener) {
-  const { url, close } = await listen(app, { host: '127.0.0.1', port: 0 });
+  const { url, close } = await listen(app, { ...systemTime, host: '127.0.0.1', port: 0 });
   try {
     return await (await fetch(`${url}/a?b=c`, { headers: { 'x-sent': 'yes' } })).json();
   } finally {
@@ -17,7 +18,7 @@ describe('a server', () => {
   it('makes requests and responses whose prototypes express has no cause to change', async () => {
     const app = express();
     const made: (readonly [object, object])[] = [];
-    const { server, url, close } = await listen(app, { host: '127.0.0.1', port: 0 });
+    const { server, url, close } = await listen(app, { ...systemTime, host: '127.0.0.1', port: 0 });
     server.prependListener('request', (request, response) => {
       made.push([Object.getPrototypeOf(request) as object, Object.getPrototypeOf(response) as object]);
     });

@@ -4,6 +4,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { listen, type HttpServer } from '../../../../../apps/shared/http/listen.ts';
+import { ManualClock } from '../../../../support/manual-clock.ts';
+import { ORDINARY_LIMITS } from '../../../../support/time.ts';
 
 let opened: HttpServer[] = [];
 const agent = new Agent({ keepAlive: true });
@@ -13,8 +15,9 @@ afterEach(async () => {
   opened = [];
 });
 
-async function serve(app: RequestListener, options: { port?: number; graceMs?: number } = {}): Promise<HttpServer> {
-  const http = await listen(app, { host: '127.0.0.1', port: 0, ...options });
+/** By default its clock stands still, so that nothing is cut. */
+async function serve(app: RequestListener, { port = 0, clock = new ManualClock() } = {}): Promise<HttpServer> {
+  const http = await listen(app, { host: '127.0.0.1', port, clock, limits: ORDINARY_LIMITS });
   opened.push(http);
   return http;
 }
@@ -52,7 +55,7 @@ describe('listen', () => {
   });
 
   it('closes at once although clients keep idle connections open', async () => {
-    const http = await serve((_request, response) => response.end(), { graceMs: 60_000 });
+    const http = await serve((_request, response) => response.end());
     (await request(http.url)).resume();
     const silent = connect(Number(new URL(http.url).port), '127.0.0.1');
     await once(silent, 'connect');
@@ -62,7 +65,7 @@ describe('listen', () => {
 
   it('lets a request in flight finish, and then ends its connection without waiting for the client', async () => {
     const { app, arrived } = heldApp();
-    const http = await serve(app, { graceMs: 60_000 });
+    const http = await serve(app);
     const answer = request(http.url);
     const response = await arrived;
     const closed = http.close();
@@ -75,7 +78,7 @@ describe('listen', () => {
 
   it('ends the connection of an answer that had begun before closing', async () => {
     const { app, arrived } = heldApp();
-    const http = await serve(app, { graceMs: 60_000 });
+    const http = await serve(app);
     const answer = request(http.url);
     const response = await arrived;
     response.write('begun ');
@@ -88,12 +91,15 @@ describe('listen', () => {
 
   it('cuts what does not end within the grace period', async () => {
     const { app, arrived } = heldApp();
-    const http = await serve(app, { graceMs: 20 });
+    const clock = new ManualClock();
+    const http = await serve(app, { clock });
     const answer = request(http.url);
     const response = await arrived;
     response.write('endless');
     const received = await answer;
-    await http.close();
+    const closed = http.close();
+    await clock.advance(ORDINARY_LIMITS.serverCloseMs);
+    await closed;
     await expect(text(received)).rejects.toThrow();
   });
 });

@@ -4,12 +4,13 @@ import express from 'express';
 import { packagePath } from '../../../../../apps/shared/config/package-root.ts';
 import { listen, type HttpServer } from '../../../../../apps/shared/http/listen.ts';
 import { assetsRouter } from '../../../../../apps/shared/pages/assets.ts';
+import { systemTime } from '../../../../support/time.ts';
 
 const PARTS = packagePath('apps', 'shared', 'pages', 'style');
 
 let site: HttpServer;
 beforeAll(async () => {
-  site = await listen(express().use(assetsRouter()), { host: '127.0.0.1', port: 0 });
+  site = await listen(express().use(assetsRouter()), { ...systemTime, host: '127.0.0.1', port: 0 });
 });
 afterAll(() => site.close());
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { sourceFiles } from '../support/source-files.ts';
-import { statementsOf, VICTIMS } from './steps.ts';
+import { statementsOf, VICTIMS } from '../crash/steps.ts';
 
 const sources = sourceFiles(['apps', 'activities'])
   .map((file) => readFileSync(packagePath(file), 'utf8'))

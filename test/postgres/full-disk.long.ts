@@ -11,6 +11,7 @@ import { withOperator } from '../support/postgres-faults.ts';
 import { times } from '../support/regime.ts';
 import { SmallDiskPostgres, whyNoSmallDisks } from '../support/small-disk-postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const obstacle = whyNoSmallDisks();
 /** Where it cannot be tried it is skipped, and its name says why. */
@@ -23,8 +24,8 @@ beforeAll(async () => {
   if (obstacle !== undefined) return;
   postgres = new SmallDiskPostgres();
   await postgres.start();
-  pool = createPool(postgres.url, { applicationName: 'calls', durable: true });
-  checks = createPool(withPatience(postgres.url), { applicationName: 'checks' });
+  pool = createPool(postgres.url, { ...systemTime, applicationName: 'calls', durable: true });
+  checks = createPool(withPatience(postgres.url), { ...systemTime, applicationName: 'checks' });
 });
 afterAll(async () => {
   await pool?.end();

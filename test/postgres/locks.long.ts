@@ -11,9 +11,9 @@ import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gate
 import { lives, repeated } from '../support/lives.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
-
 let db: TestDatabase;
 let fixture: ReturnType<typeof gatedCallFixture>;
 /** The same for who gives up as soon as the product does. */
@@ -22,7 +22,7 @@ let hastyPool: Pool;
 beforeAll(async () => {
   db = await createTestDatabase({ max: 20 });
   fixture = gatedCallFixture(db.pool, { maxOpenPerCaller: 100_000 });
-  hastyPool = createPool(withProductLimits(db), { applicationName: 'hasty' });
+  hastyPool = createPool(withProductLimits(db), { ...systemTime, applicationName: 'hasty' });
   hasty = gatedCallFixture(hastyPool);
 });
 afterAll(async () => {

@@ -11,6 +11,7 @@ import { OwnPostgres } from '../support/own-postgres.ts';
 import { everySoOften, setting, unreliable, withOperator } from '../support/postgres-faults.ts';
 import { inParallel, times } from '../support/regime.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
+import { systemTime } from '../support/time.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 const AT_ONCE = 20;
@@ -23,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.stop());
 beforeEach(() => {
-  pool = createPool(url, { applicationName: 'calls', durable: true });
+  pool = createPool(url, { ...systemTime, applicationName: 'calls', durable: true });
 });
 afterEach(() => pool.end());
 
@@ -37,7 +38,7 @@ async function everyCallRunsOnce(count: number, calm: () => Promise<unknown>, ov
     await world.drive(call);
   }).finally(calm);
   for (const { path } of held) expect(world.ledger.get(path)).toBe(1);
-  const checks = createPool(withPatience(url), { applicationName: 'checks' });
+  const checks = createPool(withPatience(url), { ...systemTime, applicationName: 'checks' });
   try {
     const { rows } = await checks.query('SELECT DISTINCT state FROM gateway.gated_call WHERE id = ANY ($1)', [
       held.map(({ gatedCallId }) => gatedCallId),
@@ -130,7 +131,7 @@ describe('a server without a connection left', () => {
     const { open, view } = lives(pool);
     const { taskId } = await open();
     const taken: Client[] = [];
-    const fresh = createPool(url, { applicationName: 'too late' });
+    const fresh = createPool(url, { ...systemTime, applicationName: 'too late' });
     try {
       for (;;) {
         const client = new Client({ connectionString: url });
@@ -164,7 +165,7 @@ describe('a server without a connection left', () => {
   });
 
   it('more callers than connections wait for their turn, and none of them for ever', async () => {
-    const narrow = createPool(url, { applicationName: 'narrow', max: 2 });
+    const narrow = createPool(url, { ...systemTime, applicationName: 'narrow', max: 2 });
     try {
       const { open, view } = lives(narrow);
       const { taskId } = await open();
@@ -184,7 +185,7 @@ describe('a network', () => {
   const proxy = new NetProxy();
   let behind: Pool;
   beforeAll(async () => {
-    behind = createPool(await proxy.listen(url), { applicationName: 'behind the proxy' });
+    behind = createPool(await proxy.listen(url), { ...systemTime, applicationName: 'behind the proxy' });
   });
   afterAll(async () => {
     await behind.end();

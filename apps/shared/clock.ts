@@ -1,0 +1,52 @@
+/** Ends a timer before it fires. Does nothing when it has fired or was ended. */
+export type Cancel = () => void;
+
+/**
+ * Time, as the product knows it. A process gets its clock from its `main.ts` and hands it on; nothing else reads the time or sets a
+ * timer, so a test can move time by itself. All durations are in milliseconds; what takes longer than a timer can run (24.8 days)
+ * ends after that.
+ */
+export interface Clock {
+  /** Milliseconds since 1970, by the clock on the wall. An operator may set that clock, also back: no duration is measured by it. */
+  now(): number;
+  /** Milliseconds since an instant of no meaning. Never goes back: durations are differences of it. */
+  monotonicMs(): number;
+  /** Resolves after this long, or as soon as the signal fires; at once when it has fired. Never rejects. Keeps the process running. */
+  after(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `act` once, after this long. A process that has nothing else to do ends before. */
+  once(ms: number, act: () => void): Cancel;
+  /** Calls `act` again and again, each time after this long. A process that has nothing else to do ends all the same. */
+  every(ms: number, act: () => void): Cancel;
+  /** Fires after this long, with a `TimeoutError`. A process that has nothing else to do ends before. */
+  signalAfter(ms: number): AbortSignal;
+}
+
+/** The longest that a timer of Node runs. One for longer would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+const timerMs = (ms: number) => Math.min(Math.max(Math.floor(ms), 0), LONGEST_MS);
+
+/** The time of this machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, timerMs(ms));
+      signal?.addEventListener('abort', end, { once: true });
+    }),
+  once(ms, act) {
+    const timer = setTimeout(act, timerMs(ms)).unref();
+    return () => clearTimeout(timer);
+  },
+  every(ms, act) {
+    const timer = setInterval(act, timerMs(ms)).unref();
+    return () => clearInterval(timer);
+  },
+  signalAfter: (ms) => AbortSignal.timeout(timerMs(ms)),
+};

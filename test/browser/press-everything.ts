@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import type { Browser } from 'playwright-core';
+import { startAudit } from '../../apps/audit/main.ts';
+import type { Running } from '../../apps/shared/lifecycle.ts';
+import { ApprovalsUnderTest } from '../support/approvals.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { controlSources, markSources } from '../support/control-sources.ts';
+import { ControlsUnderTest, type Pressed, type Situation } from '../support/situations.ts';
+import { SEALING_SECRETS } from '../support/gated-calls.ts';
+import { approvalsSituations, settings } from './approvals-situations.ts';
+import { auditSituations } from './audit-situations.ts';
+import { systemTime } from '../support/time.ts';
+
+/** Of fields that do not take any text. */
+const texts = { delegate: 'dora', from: '2020-01-01T00:00:00Z', callDigest: `hmac-sha-256:${'0'.repeat(64)}` };
+const PAGES = ['apps/approvals/inbox', 'apps/audit/pages', 'apps/shared/pages', 'apps/shared/embedded/identity'];
+
+/** Tests that press each control of each page in each of its situations, once all sources of controls are covered. */
+export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnabled: boolean }): void {
+  const service = new ApprovalsUnderTest();
+  const pressed: Pressed[] = [];
+  let audit: Running;
+  let browser: Browser;
+  beforeAll(async () => {
+    markSources();
+    await service.start(settings);
+    const secrets = { ...service.secrets, ...SEALING_SECRETS };
+    const deps = { ...systemTime, log: pino({ level: 'silent' }), databaseUrl: service.database.url };
+    audit = await startAudit(service.config, secrets, deps);
+    browser = await launchBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await audit.stop();
+    await service.stop();
+  });
+
+  const sites = [
+    { site: 'the inbox', url: () => service.config.urls.approvals, situations: approvalsSituations(service) },
+    { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
+  ];
+
+  describe.each(sites)('in $site', ({ url, situations }) => {
+    let controls: ControlsUnderTest;
+    beforeAll(() => {
+      controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, javaScriptEnabled });
+    });
+
+    it.each(situations)('each control does something: $name', async (situation: Situation) => {
+      const found = await controls.pressAll(situation);
+      expect(found.length).toBeGreaterThan(0);
+      pressed.push(...found);
+    });
+  });
+
+  it('presses every control that the sources of the pages have', () => {
+    const covered = new Set(pressed.map(({ source }) => source));
+    const all = controlSources(PAGES);
+    expect(all.length).toBeGreaterThan(40);
+    expect(all.filter((source) => !covered.has(source))).toEqual([]);
+  });
+}

@@ -1,0 +1,2 @@
+/** jest requires this file, and Node's hooks see what is imported only. */
+export default async () => (await import('./global-teardown.ts')).default();

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { systemClock } from '../../apps/shared/clock.ts';
+import { limitsOf } from '../../apps/shared/limits.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { ORDINARY_LIMITS } from '../support/time.ts';
+
+describe('the manual clock', () => {
+  it('does what is due in its order, at its instant, and what follows from it', async () => {
+    const clock = new ManualClock(1_000);
+    const done: [what: string, at: number][] = [];
+    const note = (what: string) => void done.push([what, clock.now()]);
+    clock.once(30, () => note('once'));
+    const stop = clock.every(20, () => note('every'));
+    void clock.after(5).then(async () => {
+      note('first');
+      await clock.after(7);
+      note('second');
+    });
+    await clock.advance(40);
+    stop();
+    await clock.advance(1_000);
+    expect(done).toEqual([
+      ['first', 1_005],
+      ['second', 1_012],
+      ['every', 1_020],
+      ['once', 1_030],
+      ['every', 1_040],
+    ]);
+    expect([clock.now(), clock.monotonicMs(), clock.waiting]).toEqual([2_040, 1_040, 0]);
+  });
+
+  it('fires signals, and lets a wait end with one', async () => {
+    const clock = new ManualClock();
+    const signal = clock.signalAfter(10);
+    const waited = clock.after(60_000, signal);
+    await clock.advance(9);
+    expect(signal.aborted).toBe(false);
+    await clock.advance(1);
+    await waited;
+    expect(signal.reason).toMatchObject({ name: 'TimeoutError' });
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('is set without any timer firing', async () => {
+    const clock = new ManualClock();
+    let isDone = false;
+    clock.once(10, () => (isDone = true));
+    clock.set(clock.now() + 3_600_000);
+    await clock.advance(9);
+    expect(isDone).toBe(false);
+  });
+});
+
+describe('the clock of the machine', () => {
+  it('ends a wait with its signal, also one that has fired before', async () => {
+    const over = new AbortController();
+    const waited = systemClock.after(60_000, over.signal);
+    over.abort();
+    await waited;
+    await systemClock.after(60_000, over.signal);
+  });
+
+  it('calls nothing after its timer was ended', async () => {
+    let calls = 0;
+    systemClock.once(1, () => (calls += 1))();
+    systemClock.every(1, () => (calls += 1))();
+    await systemClock.after(20);
+    expect(calls).toBe(0);
+  });
+
+  it('does not take a time that is longer than a timer runs for none', () => {
+    expect(systemClock.signalAfter(2 ** 40).aborted).toBe(false);
+    const cancel = systemClock.once(2 ** 40, () => undefined);
+    cancel();
+  });
+});
+
+describe('the limits', () => {
+  it('are all multiplied for a slow machine, and still fit a timer and a setting of the database', () => {
+    const slow = limitsOf({ timeLimitFactor: 1_000 });
+    for (const name of Object.keys(slow) as (keyof typeof slow)[]) {
+      expect(slow[name]).toBe(ORDINARY_LIMITS[name] * 1_000);
+      expect(slow[name]).toBeLessThan(2 ** 31);
+    }
+  });
+
+  it('keep the order that one has to another', () => {
+    const limits = ORDINARY_LIMITS;
+    expect(limits.accessRequestServiceMs + limits.handleRecordingMs).toBeLessThan(limits.submissionLeaseMs);
+    expect(limits.databaseStatementMs).toBeLessThan(limits.databaseAnswerMs);
+    expect(limits.foreignPdpAnswerMs).toBeLessThan(limits.pdpAnswerMs);
+    expect(limits.revocationsMs + limits.approvalKeysMs).toBeLessThan(limits.pdpAnswerMs);
+    expect(limits.signInMs).toBeLessThan(limits.databaseStatementMs);
+    expect(limits.serverCloseMs).toBeLessThan(limits.stopMs);
+  });
+});
