@@ -14,7 +14,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { openDecisionLog, type Decided, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
 import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { recordingLog } from '../../support/pdp.ts';
-import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
+import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
@@ -157,6 +157,28 @@ describe('the decision log', () => {
       ]);
       expect(readFileSync(file, 'utf8')).not.toContain('a.b.c');
       expect(Object.values(answer.context ?? {})).toContain(read()[0]?.policy_version);
+    } finally {
+      await engine?.close();
+      policies.clear();
+    }
+  });
+
+  it('has the denial of a permit that the enforcement point could not use', async () => {
+    const policies = new PolicyFolder({
+      'a.cedar': permitting('a').replace('\n', '\n@obligation("tell")\n'),
+      'tell.obligation.json': '{"type":"notification","properties":{"to":"x","body":"y"}}',
+    });
+    let engine: CedarEngine | undefined;
+    try {
+      engine = await openCedarEngine(
+        { folder: policies.path, directory: { subjectAttribute: 'userName' } },
+        { ...systemTime, log },
+      );
+      const decide = decidingBy(engine, { decisionLog: open() });
+      const request = { ...aCall('a'), context: { supported_obligations: [] } };
+      expect((await decide((now) => now(request, 'pep'))).decision).toBe(false);
+      await close();
+      expect(read()).toMatchObject([{ decision: false, outcome: 'deny', reason: 'obligation_not_supported' }]);
     } finally {
       await engine?.close();
       policies.clear();

@@ -99,6 +99,12 @@ describe('the limits of a decision point', () => {
     expect((await post(small(), { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200);
   });
 
+  it('count each entry of a batch [AZ-TR-15]', async () => {
+    const { post } = await start({ limits: { maxEvaluationsPerSecond: 250 } });
+    // A second may pass within a request. No second has room for 250 requests of 256 entries.
+    await waitFor(async () => (await post(batchOf(256), EVALUATIONS)).status === 429);
+  });
+
   it('refuse requests above those that are worked on, before their bodies are read, and take them again afterwards [AZ-TR-15]', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));

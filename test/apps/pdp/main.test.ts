@@ -19,6 +19,7 @@ const restsOn = (...policies: string[]) => ({
   [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
   [POLICIES_MEMBER]: policies,
 });
+const AT_ROOT = { baseDir: '/', stateDir: '/' };
 const CHANGE = restsOn('files-change');
 
 let database: TestDatabase;
@@ -47,7 +48,7 @@ beforeAll(async () => {
   );
   config = parseConfig(
     { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
-    { baseDir: '/', stateDir: '/' },
+    AT_ROOT,
   );
   secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
   pdp = await startPdp(config, secrets, { ...systemTime, log: recordingLog().log, databaseUrl: database.url });
@@ -225,6 +226,14 @@ describe('starting the decision point', () => {
       { ...systemTime, log: recordingLog().log, databaseUrl: database.url },
     );
 
+  it('offers no search if another decision point decides [AZ-MD-07, AZ-MD-11]', async () => {
+    const port = await freePort();
+    const { engine } = parseConfig({ pdp: { engine: { authzen: { url: keyServer.url } } } }, AT_ROOT).pdp;
+    const front = await start({ pdp: { ...config.pdp, port, engine } });
+    const metadata = await fetch(`http://127.0.0.1:${port}/.well-known/authzen-configuration`);
+    await front.stop();
+    expect(Object.keys((await metadata.json()) as object).filter((name) => name.startsWith('search'))).toEqual([]);
+  });
   it('fails with EADDRINUSE when the port is taken', async () => {
     await expect(start({})).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
