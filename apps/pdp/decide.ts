@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
+import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Clock } from '../shared/clock.ts';
-import { bindDenial, type SignBindingToken } from './binding-token.ts';
-import type { ApprovalVerdict, VerifyApproval } from './cedar/facts.ts';
-import type { PolicyAnswer, Requestable } from './cedar/requestable.ts';
+import type { ApprovalVerdict, VerifyApproval } from './approval/verify-approval.ts';
+import type { DecisionLog } from './decision-log.ts';
+import { shortVersion, type PolicyAnswer, type PolicyVersion, type Requestable } from './engine/policy-engine.ts';
 import { withinSupport, withObligations } from './obligations.ts';
-import type { PolicyEngine } from './policy-engine.ts';
+import { bindDenial, displayOf, type SignBindingToken } from './offer/binding-token.ts';
 import type { EvaluationStore } from './stores/evaluation.store.ts';
 
 /** Body of an access evaluation response. */
@@ -15,110 +17,83 @@ export interface DecisionBody {
   readonly context?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers one access evaluation. Never throws for want of a signature or a database, it then denies; but when nothing decides. */
-export type Decide = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
-
-/** How one request was answered, for whoever keeps a log of it. */
-export interface Decided {
-  /** Without `context.approval`, which is a credential. */
-  readonly request: EvaluationRequest;
-  readonly requester: string;
-  readonly answer: PolicyAnswer;
-  /** Template of the approval that was presented and verified. */
-  readonly approvedFor: string | undefined;
-}
+/**
+ * Decides one request by one version of the policies. Denies if it cannot sign or record what the answer needs. Throws only
+ * if the policy engine cannot answer.
+ *
+ * @param requester Name of the enforcement point, as the PDP authenticated it.
+ */
+export type Decide = (policies: PolicyVersion, request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
 
 export interface DecideWith {
-  readonly engine: PolicyEngine;
-  /** Id of the version that the engine is of. */
-  readonly policyVersion: string;
   readonly verifyApproval: VerifyApproval;
   readonly signBindingToken: SignBindingToken;
   readonly evaluations: Pick<EvaluationStore, 'record'>;
+  /** Address of the PDP. */
+  readonly url: string;
   /** Submission URL of the access request service. */
   readonly accessRequests: string;
-  /** Where it says what a request of this template needs beside the call; undefined when it needs nothing. */
-  readonly requestSchemaUrl: (template: string) => string | undefined;
-  /** Where it says from which catalogs values are chosen; undefined when none are. Of no use without the schema. */
+  /** Address of the catalogs from which values are chosen. Undefined if none are. Of no use without a request schema. */
   readonly requestCatalogsUrl: (template: string, evaluationId: string) => string | undefined;
   readonly denialTtlSeconds: number;
+  readonly decisionLog?: Pick<DecisionLog, 'note'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Adds what an answer rests on. */
-  readonly stamp?: (body: DecisionBody, of: Pick<Decided, 'answer' | 'requester'>) => DecisionBody;
-  /** Told of every evaluation, before it is answered; may neither throw nor wait. */
-  readonly note?: (decided: Decided) => void;
 }
 
-/** What a PEP is told to wait while something that the answer needs is away. */
+/** How long an enforcement point is told to wait while something that the answer needs is unavailable. */
 const RETRY_AFTER_SECONDS = 5;
-/** Reason of a denial that an access request could cure, and that cannot be put on record now. */
+/** Reason of a denial that an access request could cure, but that cannot be recorded now. */
 const UNAVAILABLE = 'access_request_unavailable';
 
-export function createDecide(deps: DecideWith): Decide {
-  const { stamp = (body) => body } = deps;
-  return async (request, requester) => {
-    // What the enforcement point can do is nothing that is decided on, and binds nothing: it may be another by the time of an approval.
-    const { approval, [SUPPORTED_MEMBER]: declared, ...context } = request.context;
-    const bare = { ...request, context };
-    const asked = { request: bare, requester, supported: (declared ?? undefined) as readonly string[] | undefined };
-    // A member that is null counts as left out (AZ-TR-14).
-    if (approval === undefined || approval === null) {
-      const answer = await ask(deps, asked);
-      return stamp(withObligations(await answerFirst(deps, answer, asked), answer), { answer, requester });
-    }
-    const visible = deps.engine.contextOf(request.action.name);
-    const verdict = await deps.verifyApproval({ approval, request: bare, requester, visible });
-    const answer = await ask(deps, asked, verdict);
-    return stamp(withObligations(await answerAgain(deps, { answer, verdict }, asked), answer), { answer, requester });
-  };
-}
-
 interface Asked {
+  readonly policies: PolicyVersion;
+  /** Without `context.approval`, which is a credential. */
   readonly request: EvaluationRequest;
   readonly requester: string;
-  /** Types of obligations that the enforcement point says it can comply with; undefined when it says nothing. */
+  /** Types of obligations that the enforcement point says it can comply with. Undefined if it says nothing. */
   readonly supported: readonly string[] | undefined;
 }
 
-async function ask(
-  deps: DecideWith,
-  { request, requester, supported }: Asked,
-  verdict?: ApprovalVerdict,
-): Promise<PolicyAnswer> {
-  const { engine, log, note } = deps;
+export function createDecide(deps: DecideWith): Decide {
+  return async (policies, request, requester) => {
+    // Policies do not see what the enforcement point can do, and a denial does not bind it: another one may present the approval.
+    const { approval, [SUPPORTED_MEMBER]: declared, ...context } = request.context;
+    const supported = (declared ?? undefined) as readonly string[] | undefined;
+    const asked = { policies, request: { ...request, context }, requester, supported };
+    // A member that is null counts as left out (AZ-TR-14).
+    if (approval === undefined || approval === null) {
+      const answer = await answerOf(deps, asked);
+      return stamped(await answerFirst(deps, answer, asked), answer, asked);
+    }
+    const visible = policies.contextOf(request.action.name);
+    const verdict = await deps.verifyApproval({ approval, request: asked.request, requester, visible });
+    const answer = await answerOf(deps, asked, verdict);
+    return stamped(await answerAgain(deps, { answer, verdict }, asked), answer, asked);
+  };
+}
+
+async function answerOf(deps: DecideWith, asked: Asked, verdict?: ApprovalVerdict): Promise<PolicyAnswer> {
+  const { policies, request, requester, supported } = asked;
   const approval = verdict?.kind === 'verified' ? verdict : undefined;
-  const answer = withinSupport(await engine.answer(request, approval), supported);
-  note?.({ request, requester, answer, approvedFor: approval?.facts.template });
-  logAnswer(log, { request, answer, isAgain: verdict !== undefined });
-  if (answer.kind === 'failed') {
-    const { action, resource } = request;
-    log.error(
-      {
-        alarm: 'evaluation_failed',
-        cause: answer.cause,
-        action: action.name,
-        resourceType: resource.type,
-        resource: resource.id,
-      },
-      'denied, because the request could not be evaluated: correct the policy, the schema or the caller',
-    );
-  }
+  const answer = withinSupport(await policies.answer(request, approval), supported);
+  deps.decisionLog?.note(policies.id, { request, requester, answer, approvedFor: approval?.facts.template });
+  logAnswer(deps.log, asked, { answer, isAgain: verdict !== undefined });
   return answer;
 }
 
+const versionOf = ({ policies }: Asked) => ({ policyVersion: shortVersion(policies.id) });
+
 /**
- * One line for each answer. What holds a call, and what is asked again with an approval, is told at the level that operators see;
- * everything else at `debug`, since allowed calls are many.
+ * One line for each answer. Operators see what holds a call, and what is evaluated again with an approval. Everything else is
+ * at `debug`, since allowed calls are many. A failed evaluation is an alarm as well.
  */
-function logAnswer(
-  log: Logger,
-  { request, answer, isAgain }: { request: EvaluationRequest; answer: PolicyAnswer; isAgain: boolean },
-): void {
-  const { subject, resource, context } = request;
-  // A mapping may put an argument where the tool stands otherwise.
+function logAnswer(log: Logger, asked: Asked, { answer, isAgain }: { answer: PolicyAnswer; isAgain: boolean }): void {
+  const { subject, action, resource, context } = asked.request;
+  // A mapping may put an argument where the tool is by default.
   const tool = resource.type === 'tool' ? resource.id : context['tool'];
   const facts = {
+    ...versionOf(asked),
     event: 'decision',
     outcome: answer.kind,
     ...(answer.kind !== 'permit' && { reason: answer.reason }),
@@ -126,9 +101,15 @@ function logAnswer(
     ...(typeof tool === 'string' && { tool }),
     subject: subject.id,
   };
-  const words = `decision: ${answer.kind}`;
-  if (isAgain || answer.kind === 'requestable') log.info(facts, words);
-  else log.debug(facts, words);
+  const message = `decision: ${answer.kind}`;
+  if (isAgain || answer.kind === 'requestable') log.info(facts, message);
+  else log.debug(facts, message);
+  if (answer.kind !== 'failed') return;
+  const request = { action: action.name, resourceType: resource.type, resource: resource.id };
+  log.error(
+    { ...versionOf(asked), alarm: 'evaluation_failed', cause: answer.cause, ...request },
+    'denied, because the request could not be evaluated: correct the policy, the schema or the caller',
+  );
 }
 
 async function answerFirst(deps: DecideWith, answer: PolicyAnswer, asked: Asked): Promise<DecisionBody> {
@@ -138,7 +119,7 @@ async function answerFirst(deps: DecideWith, answer: PolicyAnswer, asked: Asked)
   return offer ? deny(answer.reason, offer) : deny(UNAVAILABLE);
 }
 
-/** An approval was presented: a denial then says what can be done next. @see ARAP, outcome of a denied re-evaluation */
+/** The request came with an approval, so a denial says what can be done next. @see ARAP, outcome of a denied re-evaluation */
 async function answerAgain(
   deps: DecideWith,
   { answer, verdict }: { answer: PolicyAnswer; verdict: ApprovalVerdict },
@@ -151,41 +132,39 @@ async function answerAgain(
   const stop = (reason: string) => deny(reason, { next_action: 'none' });
   if (answer.kind === 'failed') return stop(answer.reason);
   if (verdict.kind === 'unverifiable') {
-    deps.log.warn({ resource: asked.request.resource.id }, 'an approval was presented that cannot be verified');
+    const facts = { ...versionOf(asked), resource: asked.request.resource.id };
+    deps.log.warn(facts, 'an approval was presented that cannot be verified');
     return stop('approval_unverifiable');
   }
   if (answer.kind === 'deny') return stop('policy_denied');
   if (verdict.kind === 'undecided') {
     deps.log.error(
-      { alarm: 'keys_unavailable' },
+      { ...versionOf(asked), alarm: 'keys_unavailable' },
       'keys or revocations of the access request service cannot be fetched; is it running?',
     );
     return deny('grant_pending', { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
   }
-  // What is left is curable by another approval: this one is over, is for something else, or has another template.
+  // Another approval can cure this: the presented one is over, is for another request, or has another template.
   const reason = verdict.kind === 'expired' ? 'approval_expired' : 'out_of_scope';
   const offer = await makeOffer(deps, answer, asked);
   if (offer) return deny(reason, { next_action: 'request', ...offer });
-  // Not the last word: who read `none` here would end what can go on as soon as the denial can be put on record.
+  // Not `none`: the caller would then give up, although it can go on as soon as the denial can be recorded.
   return deny(UNAVAILABLE, { next_action: 'retry', retry_after: RETRY_AFTER_SECONDS });
 }
 
-/** Signs and records what makes a denial requestable; without either it is a plain denial (ARAP-DEN-08). */
+/** Signs and records what makes a denial requestable. Undefined if either fails: then it is a plain denial (ARAP-DEN-08). */
 async function makeOffer(
   deps: DecideWith,
   answer: Requestable,
   asked: Asked,
 ): Promise<Record<string, unknown> | undefined> {
   try {
-    const { policyVersion, denialTtlSeconds: ttlSeconds, clock } = deps;
-    const denial = bindDenial({ ...asked, offer: answer, policyVersion }, { ttlSeconds, now: clock.now() });
+    const { policies, request, requester } = asked;
+    const denied = { request, requester, offer: answer, policyVersion: policies.id };
+    const denial = bindDenial(denied, { ttlSeconds: deps.denialTtlSeconds, now: deps.clock.now() });
     const [bindingToken] = await Promise.all([deps.signBindingToken(denial), deps.evaluations.record(denial)]);
-    const display = {
-      ...(answer.title && { title: answer.title }),
-      ...(answer.description && { description: answer.description }),
-    };
-    const schemaUrl = deps.requestSchemaUrl(answer.template);
-    const catalogsUrl = schemaUrl && deps.requestCatalogsUrl(answer.template, denial.evaluationId);
+    const schemaPath = policies.requestSchemaPath(answer.template);
+    const catalogsUrl = schemaPath && deps.requestCatalogsUrl(answer.template, denial.evaluationId);
     return {
       evaluation_id: denial.evaluationId,
       evaluated_at: denial.evaluatedAt.toISOString(),
@@ -194,17 +173,29 @@ async function makeOffer(
         template: answer.template,
         expires_at: denial.expiresAt.toISOString(),
         binding_token: bindingToken,
-        ...(schemaUrl !== undefined && { request_schema_url: schemaUrl }),
+        ...(schemaPath !== undefined && { request_schema_url: deps.url.replace(/\/+$/, '') + schemaPath }),
         ...(catalogsUrl !== undefined && { request_catalogs_url: catalogsUrl }),
-        ...(Object.keys(display).length > 0 && { display }),
+        ...displayOf(answer),
       },
     };
-  } catch (error) {
-    deps.log.error({ alarm: 'denial_not_recorded', err: error }, 'a requestable denial was answered as a plain one');
+  } catch (err) {
+    const facts = { ...versionOf(asked), alarm: 'denial_not_recorded', err };
+    deps.log.error(facts, 'a requestable denial was answered as a plain one');
     return undefined;
   }
 }
 
 function deny(reason: string, more: Record<string, unknown> = {}): DecisionBody {
   return { decision: false, context: { reason, ...more } };
+}
+
+/**
+ * The decision with its obligations and the version of the policies. Our own gateway and worker put decisions on record, so the
+ * PDP tells them which policies determined this one. Ids of policies are no concern of other enforcement points (ARAP-DEN-19).
+ */
+function stamped(body: DecisionBody, answer: PolicyAnswer, { requester, policies }: Asked): DecisionBody {
+  const determining = answer.kind === 'failed' || requester !== PEP_CLIENT_ID ? [] : answer.policies;
+  const named = determining.length > 0 && { [POLICIES_MEMBER]: determining };
+  const { context, ...decision } = withObligations(body, answer);
+  return { ...decision, context: { ...context, ...named, [POLICY_VERSION_MEMBER]: policies.id } };
 }

@@ -1,29 +1,41 @@
 import { closeSync, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { destination, type Logger } from 'pino';
 import * as z from 'zod';
+import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Clock } from '../shared/clock.ts';
-import type { Decided } from './decide.ts';
+import type { PolicyAnswer } from './engine/policy-engine.ts';
+
+/** One decision. */
+export interface Decided {
+  /** Without `context.approval`, which is a credential. */
+  readonly request: EvaluationRequest;
+  /** The enforcement point, as the PDP authenticated it. */
+  readonly requester: string;
+  readonly answer: PolicyAnswer;
+  /** Template of the approval that was presented and verified. */
+  readonly approvedFor: string | undefined;
+}
 
 /** A file that gets one line of JSON for every decision, so that changed policies can be tried on real calls. */
 export interface DecisionLog {
-  /** Writes soon; what cannot be written is left out. Neither throws nor waits: a log is no reason to answer late or otherwise. */
+  /** Writes soon. Leaves out what cannot be written. Neither throws nor waits, so that the log never affects an answer. */
   note(policyVersion: string, decided: Decided): void;
-  /** Goes on in a new file of the same name, after the old one was moved away. */
+  /** Continues in a new file of the same name, after the old one was moved away. */
   reopen(): void;
   close(): Promise<void>;
 }
 
-/** One line. Its request may hold arguments of calls, so the file is readable for its owner alone. */
+/** One line. Its request may have arguments of calls, so only the owner can read the file. */
 export const decisionLine = z.object({
   time: z.iso.datetime(),
   policy_version: z.string(),
   requester: z.string(),
   request: z.record(z.string(), z.unknown()),
-  /** What a verified approval that came with the request was for. */
+  /** The verified approval that came with the request. */
   approval: z.object({ template: z.string() }).optional(),
   decision: z.boolean(),
-  /** What policy said: `deny` is final, `requestable` can be cured by an approval, `failed` could not be evaluated. */
+  /** What the policies said: `deny` is final, `requestable` can be cured by an approval, `failed` could not be evaluated. */
   outcome: z.enum(['permit', 'deny', 'requestable', 'failed']),
   reason: z.string().optional(),
   template: z.string().optional(),
@@ -36,10 +48,10 @@ export type DecisionLine = z.infer<typeof decisionLine>;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const OWNER_ONLY = 0o600;
 
-/** Throws `ERR_CONFIG_INVALID` when the file cannot be written at the start. */
+/** Throws `ERR_CONFIG_INVALID` if the file cannot be written at the start. */
 export function openDecisionLog(file: string, { clock, log }: { clock: Clock; log: Logger }): DecisionLog {
   claim(file);
-  // With `minLength` 0 nothing that waits would ever be written again once so much waits that all else is left out.
+  // With `minLength` 0, the stream would never write again once `maxLength` is reached.
   const stream = destination({ dest: file, sync: false, mode: OWNER_ONLY, minLength: 1, maxLength: MAX_WAITING_BYTES });
   let lost = 0;
   const tell = (err?: unknown) => {
@@ -91,12 +103,12 @@ function lineOf(policyVersion: string, { request, requester, answer, approvedFor
   };
 }
 
-/** Makes the file, and takes it from whoever could read it before. */
+/** Makes the file, and makes an existing file readable for its owner alone. */
 function claim(file: string): void {
   try {
     const descriptor = openSync(file, 'a', OWNER_ONLY);
     try {
-      // A pipe or a device belongs to somebody else.
+      // A pipe or a device keeps its mode.
       if (fstatSync(descriptor).isFile()) fchmodSync(descriptor, OWNER_ONLY);
     } finally {
       closeSync(descriptor);

@@ -12,45 +12,42 @@ import { listen } from '../shared/http/listen.ts';
 import { startForgetting } from '../shared/maintenance/forgetting.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
-import { createBindingTokenSigner } from './binding-token.ts';
-import { createApprovalVerifier } from './cedar/facts.ts';
+import { createApprovalVerifier, createRevokedApprovals } from './approval/verify-approval.ts';
+import { createDecide } from './decide.ts';
 import { openDecisionLog } from './decision-log.ts';
-import { enforcementPoints } from './enforcement-points.ts';
-import { foreignSource, ownPolicies, type Deciding } from './foreign/source.ts';
-import { createPdpApp } from './http.ts';
-import { createLimits } from './limits.ts';
-import { pdpMetadata, publicKey, publishedKeys, withSignature } from './metadata.ts';
-import { recordedDenialsRouter } from './recorded-denials.ts';
-import { requestCatalogs } from './request-catalogs.ts';
-import { createRevokedApprovals } from './revocations.ts';
-import { createPageTokens } from './search/page-token.ts';
+import { openCedarEngine } from './engine/cedar/cedar-engine.ts';
+import { foreignEngine } from './engine/foreign.ts';
+import type { PolicyEngine } from './engine/policy-engine.ts';
+import { createPdpApp } from './http/app.ts';
+import { createLimits, enforcementPoints } from './http/enforcement-points.ts';
+import { pdpMetadata, publicKey, publishedKeys, withSignature } from './http/metadata.ts';
+import { createBindingTokenSigner } from './offer/binding-token.ts';
+import { requestCatalogs } from './offer/request-documents.ts';
+import { createSearch } from './search.ts';
 import { createEvaluationStore } from './stores/evaluation.store.ts';
-import { openPolicies } from './versions/source.ts';
 
-export { testPolicies, type PolicyTest } from './cases/test-policies.ts';
-export { describeProblem, type Problem } from './cedar/problems.ts';
+export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
+export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
+export { shortVersion } from './engine/policy-engine.ts';
 export { checkPolicies, type PolicyCheck } from './tools/check.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
-export { surveyTools, type ToolSurvey } from './tools/survey.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
-export { shortVersion, type PolicyPlaces } from './versions/version.ts';
+export { surveyTools, type ToolSurvey } from './tools/survey.ts';
+export { testPolicies, type PolicyTest } from './tools/test-policies.ts';
 
 /** Room for the rest of an evaluation beside the largest arguments that the gateway accepts. */
 const ENVELOPE_BYTES = 256 * 1024;
-/** All that this part may know: neither side's other keys and tokens. */
+/** Everything secret that this part may know: no other key or token of either side. */
 const SECRETS = ['pdpToken', 'pdpSigningKey'] as const;
 
-/** As long as the access request service says that its keys may be kept. */
-const KEYS_KEPT_MS = 300_000;
+/** As long as the access request service allows to cache its keys. */
+const KEYS_CACHED_MS = 300_000;
 
-/** The keys that approvals are signed with. For one that is unknown they are read anew, at most twice a minute (ARAP-DIS-09). */
+/** The keys that sign approvals. An unknown key makes the PDP fetch them anew, at most twice a minute (ARAP-DIS-09). */
 const approvalKeys = ({ approvals }: Config['keyUrls'], { approvalKeysMs }: Timing['limits']) =>
-  createRemoteJWKSet(new URL(approvals), {
-    timeoutDuration: approvalKeysMs,
-    cacheMaxAge: KEYS_KEPT_MS,
-  });
+  createRemoteJWKSet(new URL(approvals), { timeoutDuration: approvalKeysMs, cacheMaxAge: KEYS_CACHED_MS });
 
-/** How approvals are believed: signed by the access request service, and not taken back by it since. */
+/** An approval counts if the access request service has signed it and has not revoked it. */
 function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey, time: Timing) {
   const issuer = urls.accessRequests;
   const revoked = createRevokedApprovals({ url: `${urls.approvals}/access/v1/revocations`, issuer, keys, ...time });
@@ -62,20 +59,9 @@ function approvalVerifier({ urls, pdp }: Config, keys: JWTVerifyGetKey, time: Ti
   });
 }
 
-const bindingTokenSigner = ({ urls }: Config, key: Secrets['pdpSigningKey']) =>
-  createBindingTokenSigner({ key, issuer: urls.pdp, audience: urls.accessRequests });
-
-const ownPool = ({ mode }: Config, databaseUrl: string, limits: Timing['limits']) =>
-  createPool(databaseUrl, {
-    applicationName: 'countersign pdp',
-    role: ROLES.pdp,
-    durable: mode === 'production',
-    limits,
-  });
-
-/** The decision point, and what reads everything anew that can change while it runs. */
+/** The decision point, and a way to read again everything that can change while it runs. */
 export interface RunningPdp extends Running {
-  /** Reads policies and directory now, and goes on in a new decision log when the old one was moved away. */
+  /** Reads policies and directory now, and continues in a new decision log if the old one was moved away. */
   reload(): Promise<void>;
 }
 
@@ -90,35 +76,36 @@ async function createApp(config: Config, secrets: PdpSecrets, { parts, log, ...t
   const { clock } = time;
   const { urls, pdp } = config;
   const { pdpSigningKey: key, pdpToken } = secrets;
-  const { source, decisionLog, evaluations } = parts;
+  const { engine, decisionLog, evaluations } = parts;
   const ownKeys = [publicKey(key), ...pdp.publishedKeys.map(publicKey)];
-  const signBindingToken = await bindingTokenSigner(config, key);
+  const signed = { issuer: urls.pdp, audience: urls.accessRequests };
+  const signBindingToken = await createBindingTokenSigner({ key, ...signed });
   const remoteKeys = approvalKeys(config.keyUrls, time.limits);
   const reader = { issuer: urls.accessRequests, keys: remoteKeys, clock };
   const rates = createLimits(pdp);
   const catalogs = requestCatalogs(config.approvals.catalogs, urls);
-  const metadata = pdpMetadata(urls, { canSearch: source.canSearch });
+  const metadata = pdpMetadata(urls, { canSearch: engine.canSearch });
+  const decide = createDecide({
+    verifyApproval: approvalVerifier(config, remoteKeys, time),
+    signBindingToken,
+    evaluations,
+    url: urls.pdp,
+    accessRequests: urls.accessRequests,
+    requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
+    denialTtlSeconds: pdp.denialTtlSeconds,
+    clock,
+    decisionLog,
+    log,
+  });
   return createPdpApp({
-    withPolicies: source.inForce({
-      verifyApproval: approvalVerifier(config, remoteKeys, time),
-      signBindingToken,
-      evaluations,
-      accessRequests: urls.accessRequests,
-      requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
-      denialTtlSeconds: pdp.denialTtlSeconds,
-      clock,
-      url: urls.pdp,
-      decisionLog,
-      searching: { tokens: createPageTokens(key.d), charge: rates.charge },
-      log,
-    }),
-    status: () => source.status(),
+    engine,
+    decide,
+    search: createSearch({ secret: key.d, charge: rates.charge }),
     problems: parts.problems,
     metadata: pdp.signMetadata ? await withSignature(metadata, key, clock) : metadata,
     keys: () => publishedKeys(ownKeys, remoteKeys),
-    requestSchemas: { find: (name) => source.findRequestSchema(name) },
     requestCatalogs: catalogs,
-    recordedDenials: recordedDenialsRouter({ evaluations, signBindingToken, reader, url: urls.pdp }),
+    recordedDenials: { evaluations, signBindingToken, reader },
     url: urls.pdp,
     enforcementPoints: await enforcementPoints(config, pdpToken),
     rates,
@@ -136,8 +123,8 @@ export interface PdpDeps {
 }
 
 /**
- * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` when the policies
- * do not fit together, and the listen error when the port is taken.
+ * Starts the policy decision point on `config.host` and `config.pdp.port`. Throws `ERR_CONFIG_INVALID` if the policies
+ * cannot be used, and the listen error if the port is taken.
  */
 export async function startPdp(
   config: Config,
@@ -154,7 +141,7 @@ export async function startPdp(
     log.info({ url: config.urls.pdp }, 'the policy decision point is listening');
     const reload = async () => {
       parts.decisionLog?.reopen();
-      await parts.source.reload();
+      await parts.engine.reload();
     };
     return { name: 'pdp', reload, stop: () => server.close().finally(() => parts.close()) };
   } catch (error) {
@@ -165,44 +152,42 @@ export async function startPdp(
 
 type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** What decides: our own policies, or a PDP of somebody else's. Throws `ERR_CONFIG_INVALID` when the policies do not fit together. */
-async function openDeciding(
-  { pdp, directory, approvals }: Config,
-  own: Timing & { readonly log: Logger },
-): Promise<Deciding> {
+/** The embedded Cedar, or another PDP if one is configured. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
+async function openEngine({ pdp, directory, approvals }: Config, own: Timing & { log: Logger }): Promise<PolicyEngine> {
   const { policies: folder, engine } = pdp;
   const { catalogs } = approvals;
-  if (engine === undefined) return ownPolicies(await openPolicies({ folder, directory, catalogs }, own));
+  if (engine === undefined) return await openCedarEngine({ folder, directory, catalogs }, own);
   const { authzen } = engine;
   own.log.info({ url: authzen.url }, 'another policy decision point decides');
-  return foreignSource({ ...authzen, ask: connectForeignPdp(authzen, own) });
+  return foreignEngine({ ...authzen, ask: connectForeignPdp(authzen, own) });
 }
 
 /** What has to be closed again. */
 async function openParts(config: Config, { databaseUrl, ...own }: PdpDeps & Timing) {
-  const { clock, log } = own;
+  const { clock, limits, log } = own;
   const { decisionLog: file } = config.pdp;
   const decisionLog = file === undefined ? undefined : openDecisionLog(file, { clock, log });
-  const source = await openDeciding(config, own).catch(async (error: unknown) => {
+  const engine = await openEngine(config, own).catch(async (error: unknown) => {
     await decisionLog?.close();
     throw error;
   });
-  const pool = ownPool(config, databaseUrl, own.limits);
+  const durable = config.mode === 'production';
+  const pool = createPool(databaseUrl, { applicationName: 'countersign pdp', role: ROLES.pdp, durable, limits });
   const evaluations = createEvaluationStore(pool);
   const keepMs = config.pdp.retentionSeconds * 1_000;
   const forget = (limit: number) => evaluations.forget(keepMs, limit);
   const forgetting = startForgetting({ of: 'denials on record', forget, clock, log });
   const close = async () => {
     await forgetting.stop();
-    await Promise.all([source.close(), decisionLog?.close(), pool.end()]);
+    await Promise.all([engine.close(), decisionLog?.close(), pool.end()]);
   };
-  return { source, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
+  return { engine, decisionLog, evaluations, problems: () => databaseProblems(pool), close };
 }
 
 if (isEntryScript(import.meta.url)) {
   await runDeployable('pdp', SECRETS, systemClock, async ({ config, secrets, ...deps }) => {
     const pdp = await startPdp(config, secrets, deps);
-    // Only in a process of its own: elsewhere this signal says that the terminal was closed.
+    // Only in a process of its own: elsewhere this signal means that the terminal was closed.
     process.on('SIGHUP', () => void pdp.reload());
     return pdp;
   });

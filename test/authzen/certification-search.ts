@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SearchKind } from '../../apps/pdp/search/search-requests.ts';
+import type { SearchKind } from '../../apps/pdp/search.ts';
 import { action, CONTEXT, record, refuses, succeeded, user, type Check } from './checks.ts';
 import type { Target } from './target.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Endpoint } from '../../apps/pdp/cases/case-set.ts';
+import type { Endpoint } from '../../apps/pdp/tools/cases.ts';
 import type { Answer, Target } from './target.ts';
 
 /** One thing that a PDP has to do; `run` throws when it does not. */

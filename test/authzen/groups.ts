@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
-import { readCaseSet } from '../../apps/pdp/cases/case-set.ts';
-import { runCases, type Ask } from '../../apps/pdp/cases/run-cases.ts';
+import { type Ask, readCaseSet, runCases } from '../../apps/pdp/tools/cases.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { BASIC, FIXTURE } from './certification-basic.ts';
 import { BATCH } from './certification-batch.ts';

@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readCaseSet } from '../../apps/pdp/cases/case-set.ts';
+import { readCaseSet } from '../../apps/pdp/tools/cases.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { withOwnServers } from '../support/own-servers.ts';

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../apps/pdp/cases/case-set.ts';
+import type { Endpoint } from '../../apps/pdp/tools/cases.ts';
 
 /** The PDP under test, as whoever asks it sees it. */
 export interface Target {

@@ -14,9 +14,9 @@ import { waitFor } from '../support/wait-for.ts';
 import type { Load, Target, Work } from './load.ts';
 
 const PATIENCE = { timeoutMs: 120_000, everyMs: 100 };
-/** At its own default Cerbos writes a line for each request, and ours does not: at this one neither does. */
+/** At its default level, Cerbos logs each request and ours does not. At this level neither does. */
 const LOG_LEVEL = 'warn';
-/** What is measured is how fast it can be, not where it is told to stop. */
+/** The benchmark measures how fast it is, not its rate limit. */
 const NO_LIMIT = 1_000_000_000;
 
 /** A policy decision point in a process of its own. */
@@ -24,9 +24,9 @@ export interface Contender extends Target {
   stop(): Promise<void>;
 }
 
-/** Asks contenders, from a process of its own. */
+/** Sends requests to contenders, from a process of its own. */
 export interface Loader {
-  /** Throws when a question is not answered. */
+  /** Throws if a request has no answer. */
   load(target: Target, work: Work): Promise<Load>;
   stop(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function startLoader(): Loader {
   };
 }
 
-/** Ours, as in production: its deployable, over a real Postgres. */
+/** Ours, as in production: its deployable, with a real Postgres. */
 export async function startOurs(of: { folder: string; policies: string; databaseUrl: string }): Promise<Contender> {
   const state = join(of.folder, 'state');
   mkdirSync(state, { recursive: true });
@@ -66,7 +66,7 @@ export async function startOurs(of: { folder: string; policies: string; database
   return contender(child, urls.pdp, { authorization: `Bearer ${secrets.pdpToken}` });
 }
 
-/** Cerbos, as its package has it: its own AuthZEN endpoint over a folder of policies. It is not asked for credentials. */
+/** Cerbos, as its package has it: its own AuthZEN endpoint, with a folder of policies. It checks no credentials. */
 export async function startCerbos(of: { policies: string }): Promise<Contender> {
   const { platform, arch } = process;
   const ownRequire = createRequire(createRequire(import.meta.url).resolve('cerbos'));

@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 
-/** Policies about each action: what grows with their number is how much is governed, not how much is said of one thing. */
+/** Policies about each action. More policies mean more actions, not more policies about one action. */
 const PER_ACTION = 10;
 const CEDAR_FILES = 20;
-/** The action that no permit is for without an approval; Cerbos has nothing like it. */
-const ASKING = 'ask';
+/** The action that needs an approval. Cerbos has nothing like it. */
+const NEEDS_APPROVAL = 'ask';
 
-/** One rule, which both are told in their own language. */
+/** One rule, which is written in the language of each. */
 interface Rule {
   readonly id: string;
   readonly action: string;
   readonly effect: 'permit' | 'forbid';
   readonly department: string;
-  /** Of the resource: at most so much for a permit, more than that for a forbid. */
+  /** Level of the resource: at most this for a permit, above this for a forbid. */
   readonly level: number;
 }
 
@@ -60,12 +60,12 @@ entity Resource = { type: String, id: String, properties: { level: Long } };
 action ${actionsOf(rules)
   .map((action) => `"${action}"`)
   .join(', ')} appliesTo { principal: Subject, resource: Resource, context: {} };
-action "${ASKING}" appliesTo { principal: Subject, resource: Resource, context: { approval?: Approval } };
+action "${NEEDS_APPROVAL}" appliesTo { principal: Subject, resource: Resource, context: { approval?: Approval } };
 `;
 
 const ASK = `
 @id("ask") @requestable("operator_approval") @reason("approval_required")
-permit (principal, action == Action::"${ASKING}", resource)
+permit (principal, action == Action::"${NEEDS_APPROVAL}", resource)
 when { context has approval && context.approval.verified && context.approval.template == "operator_approval" };
 `;
 
@@ -92,22 +92,19 @@ const inCerbos = (action: string, rules: readonly Rule[]) => ({
   },
 });
 
-/**
- * How questions differ: in what the policies look at, each from all others; or, as calls of the same people to the same tools do, in
- * who asks for what, while what the policies look at comes again.
- */
+/** `new`: each request differs from all others in what the policies look at. `recurring`: whole requests come again. */
 export const KINDS = ['new', 'recurring'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** The nth question: over all actions and departments, about half of them permitted. */
-export function questionOf(nth: number, count: number, kind: Kind): EvaluationRequest {
+/** Different requests of the kind `recurring`. */
+const RECURRING = 2_000;
+
+/** The nth evaluation request: over all actions and departments, about half of them permitted. */
+export function requestOf(nth: number, count: number, kind: Kind): EvaluationRequest {
+  if (kind === 'recurring') return requestOf(nth % RECURRING, count, 'new');
   const action = `act-${(nth * 7_919) % Math.ceil(count / PER_ACTION)}`;
-  const turn = Math.floor(nth / PER_ACTION);
-  const level = {
-    // Below every limit, or above all of them.
-    new: (turn % 2 === 0 ? -1 : 1) * (PER_ACTION + nth),
-    recurring: (nth * 31 + turn) % PER_ACTION,
-  };
+  // Below every limit, or above all of them.
+  const sign = Math.floor(nth / PER_ACTION) % 2 === 0 ? -1 : 1;
   return {
     subject: {
       type: 'identity',
@@ -115,14 +112,18 @@ export function questionOf(nth: number, count: number, kind: Kind): EvaluationRe
       properties: { department: `department-${nth % PER_ACTION}` },
     },
     action: { name: action },
-    resource: { type: `thing-of-${action}`, id: `thing-${nth % 997}`, properties: { level: level[kind] } },
+    resource: {
+      type: `thing-of-${action}`,
+      id: `thing-${nth % 997}`,
+      properties: { level: sign * (PER_ACTION + nth) },
+    },
     context: {},
   };
 }
 
-/** A question that an approval would help. */
-export const askingQuestion = (nth: number): EvaluationRequest => ({
-  ...questionOf(nth, PER_ACTION, 'new'),
-  action: { name: ASKING },
+/** The nth request that an approval would cure. */
+export const curableRequestOf = (nth: number): EvaluationRequest => ({
+  ...requestOf(nth, PER_ACTION, 'new'),
+  action: { name: NEEDS_APPROVAL },
   context: { agent: 'agent-7', call_digest: `sha-256:${String(nth).padStart(64, '0')}` },
 });

@@ -1,16 +1,16 @@
 import { Pool } from 'undici';
 import { measure, type Sample } from '../bench/stats.ts';
-import { askingQuestion, questionOf, type Kind } from './data.ts';
+import { curableRequestOf, requestOf, type Kind } from './data.ts';
 
-/** Where to ask: an origin, and what is sent along with each question. */
+/** Where requests go, and the headers of each. */
 export interface Target {
   readonly origin: string;
   readonly credentials: Readonly<Record<string, string>>;
 }
 
-/** So many questions, from one on, by callers of whom each asks the next as soon as it has its answer. */
+/** `count` requests, from the one with number `from` on. Each caller sends the next as soon as it has its answer. */
 export interface Work {
-  readonly kind: Kind | 'asking';
+  readonly kind: Kind | 'curable';
   readonly policies: number;
   readonly from: number;
   readonly count: number;
@@ -34,10 +34,10 @@ function poolOf(origin: string): Pool {
 
 async function load({ origin, credentials }: Target, { kind, policies, from, count, callers }: Work): Promise<Load> {
   const headers = { 'content-type': 'application/json', ...credentials };
-  const question = (nth: number) => (kind === 'asking' ? askingQuestion(nth) : questionOf(nth, policies, kind));
+  const wanted = (nth: number) => (kind === 'curable' ? curableRequestOf(nth) : requestOf(nth, policies, kind));
   let permitted = 0;
   const ask = async (index: number) => {
-    const body = JSON.stringify(question(from + index));
+    const body = JSON.stringify(wanted(from + index));
     const answer = await poolOf(origin).request({ method: 'POST', path: '/access/v1/evaluation', headers, body });
     const text = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`${origin} answered ${answer.statusCode}: ${text}`);
@@ -47,7 +47,7 @@ async function load({ origin, credentials }: Target, { kind, policies, from, cou
   return { sample, permitted };
 }
 
-// In a process of its own, whose collections of garbage and compilations are nobody's measurement but its own.
+// In a process of its own, so that its garbage collection and compilation are not measured as the contenders'.
 process.on('message', ({ target, work }: { target: Target; work: Work }) => {
   load(target, work).then(
     (done) => process.send?.({ done }),

@@ -3,29 +3,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { createEngineMeanwhile } from '../../apps/pdp/cedar/engine.ts';
-import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
-import { answerByPolicy } from '../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator } from '../../apps/pdp/engine/cedar/evaluator.ts';
+import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
+import { answerByPolicy } from '../../apps/pdp/offer/requestable.ts';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
 import { printReport, type Figure } from '../bench/report.ts';
 import { measure, middleOf, type Sample } from '../bench/stats.ts';
 import { startCerbos, startLoader, startOurs, type Contender, type Loader } from './contenders.ts';
-import { KINDS, questionOf, writePolicies, type Kind } from './data.ts';
+import { KINDS, requestOf, writePolicies, type Kind } from './data.ts';
 import { ORDINARY_LIMITS } from '../support/time.ts';
 
-const HELP = `Measures the policy decision point beside Cerbos, on policies and questions that are the same, in turns and in one run, and prints the
-ratios: in process, and over HTTP on loopback with connections that are kept open. The questions come from a process of their own, to one of
-the two at a time. Neither writes a line of log for a question, ours checks a bearer token and limits nothing. Before anything is measured
-both have to decide a sample alike, and in every round they have to permit as many.
+const HELP = `Measures the policy decision point and Cerbos with the same policies and the same requests, in turns and in one run, and prints the
+ratios: in process, and over HTTP on loopback with connections that stay open. A process of its own sends the requests, to one of the
+two at a time. Neither logs a request. Ours checks a bearer token and has no rate limit. First, both have to decide a sample alike. In
+every round they have to permit the same number of requests.
 
-"New" questions differ in what the policies look at, so each has to be evaluated; in "recurring" ones it comes again, with other people and
-things, and ours knows the answer.
+"New" requests differ in what the policies look at, so each is evaluated. "Recurring" requests come again as they are, so our decision
+cache has their answers.
 
   npm run bench:pdp                             10, 100, 1,000 and 10,000 policies, about eight minutes
   npm run bench:pdp -- --policies 100           with so many; several with commas
-  npm run bench:pdp -- --quick                  fewer questions, for a first look
+  npm run bench:pdp -- --quick                  fewer requests, for a first look
   npm run bench:pdp -- --json                   figures as JSON on stdout
 `;
 
@@ -44,9 +44,9 @@ const ROUNDS = 7;
 const SAMPLE = 300;
 const CALLERS = [1, 16] as const;
 type Callers = (typeof CALLERS)[number];
-/** Fewer would be the compilers' time rather than that of the work. */
+/** With fewer, the time of the compilers would dominate. */
 const WARM_UP = 8_000;
-/** Behind those that both were warmed up with, and of one caller. */
+/** Numbers of the first requests: after those of the warm-up and of one caller. */
 const FIRST = { 1: 10_000, 16: 100_000 } as const;
 const scale = quick === true ? 0.2 : 1;
 const scaled = (count: number) => Math.round(count * scale);
@@ -61,27 +61,27 @@ interface Beside {
   readonly cerbos: Contender;
 }
 
-/** Throws when the two do not decide alike: then they were not told the same, and there is nothing to compare. */
+/** Throws if the two do not decide alike: then their policies differ, and there is nothing to compare. */
 async function mustAgree({ policies, loader, ours, cerbos }: Beside, kind: Kind): Promise<void> {
   let permitted = 0;
   for (let from = 0; from < SAMPLE; from += 1) {
     const work = { kind, policies, from, count: 1, callers: 1 };
     const [one, other] = [await loader.load(ours, work), await loader.load(cerbos, work)];
     if (one.permitted !== other.permitted) {
-      const question = JSON.stringify(questionOf(from, policies, kind));
-      throw new Error(`ours permits ${one.permitted} and Cerbos ${other.permitted} of ${question}`);
+      const request = JSON.stringify(requestOf(from, policies, kind));
+      throw new Error(`ours permits ${one.permitted} and Cerbos ${other.permitted} of ${request}`);
     }
     permitted += one.permitted;
   }
   if (permitted === 0 || permitted === SAMPLE) throw new Error(`${permitted} of ${SAMPLE} permitted shows nothing`);
-  say(`both decide ${SAMPLE} ${kind} questions alike, ${permitted} permitted`);
+  say(`both decide ${SAMPLE} ${kind} requests alike, ${permitted} permitted`);
 }
 
 async function roundsOf({ policies, loader, ours, cerbos }: Beside, kind: Kind, callers: Callers): Promise<Round[]> {
   const count = scaled(callers === 1 ? 800 : 3_000);
   const rounds: Round[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    // No question is asked twice, and whoever is first in one round is second in the next.
+    // Rounds have different new requests, and the first contender of one round is the second of the next.
     const work = { kind, policies, from: FIRST[callers] + round * count, count, callers };
     const isOursFirst = round % 2 === 0;
     const first = await loader.load(isOursFirst ? ours : cerbos, work);
@@ -120,14 +120,14 @@ async function inProcess(folder: string, policies: number): Promise<Figure[]> {
   const pauses = monitorEventLoopDelay({ resolution: 1 });
   pauses.enable();
   const began = performance.now();
-  const engine = await createEngineMeanwhile(files);
+  const evaluator = await createEvaluator(files);
   const seconds = (performance.now() - began) / 1_000;
   pauses.disable();
   const ask = (from: number) => async (nth: number) =>
-    void answerByPolicy(engine, questionOf(from + nth, policies, 'new'));
+    void answerByPolicy(evaluator, requestOf(from + nth, policies, 'new'));
   await measure({ count: WARM_UP, callers: 1 }, ask(0));
   const { p50, p99, perSecond } = await measure({ count: scaled(10_000), callers: 1 }, ask(WARM_UP));
-  engine.release();
+  evaluator.release();
   const detail = `p99 ${ms(p99)}, ${perSecond.toFixed(0)}/s`;
   const loading = `loaded in ${seconds.toFixed(1)} s, between requests`;
   return [
@@ -142,10 +142,10 @@ async function warmUp({ policies, loader, ours, cerbos }: Beside, kind: Kind): P
   await loader.load(cerbos, work);
 }
 
-/** A denial that can be cured: signed, and on record, before it is answered. */
+/** A requestable denial is signed and recorded before it is answered. */
 async function denialFigures({ loader, ours, policies }: Beside): Promise<Figure[]> {
   const figures: Figure[] = [];
-  const work = { kind: 'asking', policies, from: 0, count: scaled(2_000) } as const;
+  const work = { kind: 'curable', policies, from: 0, count: scaled(2_000) } as const;
   await loader.load(ours, { ...work, callers: 16 });
   for (const callers of CALLERS) {
     const { p50, p99, perSecond } = (await loader.load(ours, { ...work, callers })).sample;

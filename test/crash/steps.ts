@@ -33,7 +33,7 @@ export interface Step {
  */
 export const STEPS = {
   C0: opening('gateway', 'PolicyDecisionPoint.evaluate', 'the first decision'),
-  A1: opening('pdp', 'statement pdp-record-evaluations', 'a requestable denial is put on record'),
+  A1: opening('pdp', 'statement pdp-record-evaluation', 'a requestable denial is put on record'),
   C1: opening('gateway', 'statement open-gated-call', 'call, binding and submission intent are committed'),
   C6: opening('gateway', 'statement take-submission', 'whoever joins asks for the right to submit'),
   C2: opening('gateway', 'AccessRequestService.submit', 'the access request is opened'),

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ANNOTATIONS } from '../../apps/pdp/cedar/policies.ts';
+import { ANNOTATIONS } from '../../apps/pdp/engine/cedar/policies.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
 const documents = ['.', 'policies', 'test'].flatMap((folder) =>

@@ -77,7 +77,7 @@ const ALLOWED: readonly (readonly [from: string, to: string, typeOnly?: 'type'])
   ['apps/shared/temporal/connection.ts', '@temporalio/client'],
   ['apps/worker/main.ts', 'activities/stores/gated-calls.ts'],
   ['apps/worker/worker.ts', '@temporalio/worker'],
-  ['apps/pdp/http.ts', 'express'],
+  ['apps/pdp/http/app.ts', 'express'],
   ['apps/pdp/engine.ts', 'apps/shared/logger.ts'],
   ['apps/audit/main.ts', 'apps/audit/stores/outcome-records.ts'],
   ['apps/audit/stores/outcome-records.ts', 'prisma/generated/client.ts'],

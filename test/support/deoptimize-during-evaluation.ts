@@ -1,15 +1,15 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import { statefulIsAuthorized, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
-import { DEFAULT_POLICIES, loadEngine } from './pdp.ts';
+import { DEFAULT_POLICIES, loadEvaluator } from './pdp.ts';
 
-// Makes V8 throw away an optimized function while Cedar runs inside it, in a process with a policy engine, and prints Cedar's answer. Cedar
-// is asked directly: the engine asks nothing that it knows the answer to, and which of its functions V8 inlines is V8's affair.
+// Makes V8 throw away an optimized function while Cedar runs inside it, in a process with a policy engine, and prints Cedar's answer. The
+// program calls Cedar directly: the engine caches answers, and which of its functions get inlined is up to V8.
 setFlagsFromString('--allow-natives-syntax');
 const optimizeNext = runInThisContext('(f) => %OptimizeFunctionOnNextCall(f)') as (f: () => unknown) => void;
 
-const engine = await loadEngine(DEFAULT_POLICIES);
-const prepared = engine.prepare({
+const evaluator = await loadEvaluator(DEFAULT_POLICIES);
+const prepared = evaluator.prepare({
   subject: { type: 'identity', id: 'agent' },
   action: { name: 'tools/call' },
   resource: { type: 'tool', id: 'files__read_file' },

@@ -1,29 +1,21 @@
-import { randomUUID } from 'node:crypto';
-import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type JWK, type JWTVerifyGetKey } from 'jose';
+import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, type JWTVerifyGetKey } from 'jose';
 import { pino } from 'pino';
-import {
-  bindingHash,
-  bindingMembers,
-  createBindingTokenSigner,
-  type BoundDenial,
-} from '../../apps/pdp/binding-token.ts';
-import { createEngine, type Engine } from '../../apps/pdp/cedar/engine.ts';
-import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/cedar/facts.ts';
-import { cedarPolicies } from '../../apps/pdp/cedar/policy-engine.ts';
-import { readPolicyFiles } from '../../apps/pdp/cedar/policy-files.ts';
-import { isPermitted } from '../../apps/pdp/cedar/requestable.ts';
-import { createDecide, type DecideWith } from '../../apps/pdp/decide.ts';
-import type { EnforcementPoint } from '../../apps/pdp/enforcement-points.ts';
-import { createPdpApp } from '../../apps/pdp/http.ts';
-import { createLimits } from '../../apps/pdp/limits.ts';
-import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/metadata.ts';
-import { requestCatalogs } from '../../apps/pdp/request-catalogs.ts';
-import { readRequestSchemas, schemaUrls } from '../../apps/pdp/request-schemas.ts';
-import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
-import { createSearch } from '../../apps/pdp/search/search.ts';
+import { createBindingTokenSigner, type BoundDenial } from '../../apps/pdp/offer/binding-token.ts';
+import { createEvaluator, type Evaluator } from '../../apps/pdp/engine/cedar/evaluator.ts';
+import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/approval/verify-approval.ts';
+import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
+import { createDecide, type Decide, type DecideWith } from '../../apps/pdp/decide.ts';
+import { createLimits, type EnforcementPoint } from '../../apps/pdp/http/enforcement-points.ts';
+import { createPdpApp } from '../../apps/pdp/http/app.ts';
+import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/http/metadata.ts';
+import { readRequestSchemas, requestCatalogs, type RequestSchemas } from '../../apps/pdp/offer/request-documents.ts';
+import { policyVersion } from '../../apps/pdp/engine/cedar/version.ts';
+import type { PolicyEngine, PolicyVersion } from '../../apps/pdp/engine/policy-engine.ts';
+import { createSearch } from '../../apps/pdp/search.ts';
 import type { CatalogSettings } from '../../apps/shared/config/catalog-settings.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
 import { serve } from './serve.ts';
 import { systemTime } from './time.ts';
 
@@ -53,8 +45,8 @@ export async function anEs256Key(kid: string): Promise<JWK & { kty: string; kid:
   return { ...jwk, kty: 'EC', kid, d };
 }
 
-export async function loadEngine(folder: string): Promise<Engine> {
-  return createEngine(await readPolicyFiles(folder));
+export async function loadEvaluator(folder: string): Promise<Evaluator> {
+  return await createEvaluator(await readPolicyFiles(folder));
 }
 
 /** A transfer of the fixture policies; 50 000 is above the limit that needs an approval. */
@@ -78,11 +70,31 @@ export interface Answer {
   };
 }
 
+type UsedEngine = Pick<PolicyEngine, 'use' | 'findRequestSchema' | 'status'>;
+
+/** An engine with one version of the policies, which never changes. */
+const fixedEngine = (version: PolicyVersion, schemas: Pick<RequestSchemas, 'find'>): UsedEngine => ({
+  use: (work) => work(version),
+  findRequestSchema: (name) => schemas.find(name),
+  status: () => ({ policy_version: version.id }),
+});
+
+/** Decides as `decide` does, without the two members that only our own gateway and worker need. Tests of versions cover those. */
+const withoutOwnMembers =
+  (decide: Decide): Decide =>
+  async (...of) => {
+    const { decision, context = {} } = await decide(...of);
+    const { [POLICIES_MEMBER]: _policies, [POLICY_VERSION_MEMBER]: _version, ...others } = context;
+    return { decision, ...(Object.keys(others).length > 0 && { context: others }) };
+  };
+
 /** The PDP over HTTP with fixture policies, keys of its own and a store in memory. `stop` it after the tests. */
 export async function startTestPdp(
   of: {
     policies?: string;
     url?: string;
+    /** What decides. Default: the policies. */
+    engine?: UsedEngine;
     decide?: Partial<DecideWith>;
     /** How approvals are believed, where it is not as usual. */
     approvals?: Partial<ApprovalTrust>;
@@ -95,9 +107,9 @@ export async function startTestPdp(
     maxBodyBytes?: number;
   } = {},
 ) {
-  const engine = await loadEngine(of.policies ?? FIXTURE_POLICIES);
+  const evaluator = await loadEvaluator(of.policies ?? FIXTURE_POLICIES);
   const url = of.url ?? PDP_URL;
-  const schemas = readRequestSchemas(of.requestSchemas ?? [], engine.policies);
+  const schemas = readRequestSchemas(of.requestSchemas ?? [], evaluator.policies);
   const catalogs = requestCatalogs(of.catalogs ?? {}, { pdp: url, accessRequests: ACCESS_REQUESTS });
   const [pdpKey, arsKey] = await Promise.all([anEs256Key('pdp-1'), anEs256Key('ars-1')]);
   const { lines, log } = recordingLog();
@@ -105,8 +117,6 @@ export async function startTestPdp(
   const keys = of.keys ?? createLocalJWKSet({ keys: [publicKey(arsKey)] });
   const decide = createDecide({
     ...systemTime,
-    engine: cedarPolicies(engine),
-    policyVersion: 'sha-256:00',
     verifyApproval: createApprovalVerifier({
       ...systemTime,
       issuers: new Map([[ACCESS_REQUESTS, keys]]),
@@ -116,8 +126,8 @@ export async function startTestPdp(
     }),
     signBindingToken: await createBindingTokenSigner({ key: pdpKey, issuer: url, audience: ACCESS_REQUESTS }),
     evaluations: { record: async (denial) => void recorded.push(await Promise.resolve(denial)) },
+    url,
     accessRequests: ACCESS_REQUESTS,
-    requestSchemaUrl: schemaUrls(schemas, url),
     requestCatalogsUrl: (template, evaluationId) => catalogs.urlFor(template, evaluationId),
     denialTtlSeconds: 600,
     log,
@@ -125,18 +135,13 @@ export async function startTestPdp(
   });
   const rates = createLimits({ maxEvaluationsPerSecond: 100_000, maxConcurrentRequests: 1_000, ...of.limits });
   const metadata = pdpMetadata({ pdp: url, accessRequests: ACCESS_REQUESTS });
-  const search = createSearch({
-    candidates: engine.candidates,
-    permits: (request) => isPermitted(engine, request),
-    tokens: createPageTokens(pdpKey.d),
-    charge: rates.charge,
-  });
   const app = createPdpApp({
     ...systemTime,
-    withPolicies: (work) => work({ decide, search }),
+    engine: of.engine ?? fixedEngine(policyVersion('sha-256:00', evaluator, schemas), schemas),
+    decide: withoutOwnMembers(decide),
+    search: createSearch({ secret: pdpKey.d, charge: rates.charge }),
     metadata: of.signMetadata ? await withSignature(metadata, pdpKey, systemTime.clock) : metadata,
     keys: () => Promise.resolve({ keys: [publicKey(pdpKey), publicKey(arsKey)] }),
-    requestSchemas: schemas,
     requestCatalogs: catalogs,
     url,
     enforcementPoints: [{ name: REQUESTER, token: PDP_TOKEN }, ...(of.enforcementPoints ?? [])],
@@ -185,59 +190,4 @@ export async function post(
     text,
     body: isJson ? (JSON.parse(text) as Answer['body']) : {},
   };
-}
-
-/** An approval as the access request service would sign it for this request; `claims` replace those it would have. */
-export async function anApprovalFor(
-  request: EvaluationRequest,
-  of: { key: JWK; claims?: Record<string, unknown>; header?: Record<string, unknown>; expiresInSeconds?: number },
-) {
-  const id = `apr_${randomUUID()}`;
-  const members = bindingMembers(request);
-  const now = Math.floor(Date.now() / 1_000);
-  const exp = now + (of.expiresInSeconds ?? 3_600);
-  const claims = {
-    iss: ACCESS_REQUESTS,
-    aud: PDP_URL,
-    iat: now,
-    exp,
-    jti: randomUUID(),
-    approval_id: id,
-    task_id: 'arq_1',
-    evaluation_id: 'eval_1',
-    template: 'treasury_approval',
-    requester: REQUESTER,
-    scope: 'exact',
-    binding_context_members: members,
-    binding_hash: bindingHash(request, members),
-    ...of.claims,
-  };
-  const state = await new SignJWT(claims)
-    .setProtectedHeader({ alg: 'ES256', kid: of.key.kid ?? '', ...of.header })
-    .sign(of.key);
-  return {
-    id,
-    approved_at: new Date(now * 1_000).toISOString(),
-    approved_until: new Date(exp * 1_000).toISOString(),
-    state,
-  };
-}
-
-/** The same request again, with an approval. */
-export function presenting(request: EvaluationRequest, approval: unknown): EvaluationRequest {
-  return { ...request, context: { ...request.context, approval } as EvaluationRequest['context'] };
-}
-
-/** The list of revocations as the access request service signs it; `claims` and `typ` replace what it would say. */
-export async function aRevocationList(of: {
-  key: JWK;
-  issuer: string;
-  revoked: readonly string[];
-  claims?: Record<string, unknown>;
-  typ?: string;
-}): Promise<string> {
-  const now = Math.floor(Date.now() / 1_000);
-  return new SignJWT({ iss: of.issuer, iat: now, exp: now + 30, revoked: of.revoked, ...of.claims })
-    .setProtectedHeader({ alg: 'ES256', typ: of.typ ?? 'revocations+jwt', kid: of.key.kid ?? '' })
-    .sign(of.key);
 }

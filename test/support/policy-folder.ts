@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
-import { createPageTokens } from '../../apps/pdp/search/page-token.ts';
-import { decideInForce, type Standing } from '../../apps/pdp/decide-in-force.ts';
-import type { PolicySource } from '../../apps/pdp/versions/source.ts';
+import { createDecide, type DecideWith, type DecisionBody } from '../../apps/pdp/decide.ts';
+import type { PolicyEngine } from '../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { ACCESS_REQUESTS, PDP_URL } from './pdp.ts';
@@ -81,9 +80,11 @@ export const aCall = (tool: string, subject = 'agent', properties: JsonObject = 
   context: {},
 });
 
-/** Decisions of the policies in force, without keys and without a database. */
-export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standing> & { log?: Logger } = {}) {
-  return decideInForce(source, {
+type DecideNow = (request: EvaluationRequest, requester: string) => Promise<DecisionBody>;
+
+/** Decides by the version in force, without keys and without a database. All requests of one `work` get the same version. */
+export function decidingBy(engine: Pick<PolicyEngine, 'use'>, of: Partial<DecideWith> & { log?: Logger } = {}) {
+  const decide = createDecide({
     ...systemTime,
     verifyApproval: () => Promise.resolve({ kind: 'unverifiable' }),
     signBindingToken: () => Promise.resolve('unsigned'),
@@ -92,9 +93,9 @@ export function decidingBy(source: Pick<PolicySource, 'use'>, of: Partial<Standi
     requestCatalogsUrl: () => undefined,
     denialTtlSeconds: 600,
     url: PDP_URL,
-    decisionLog: undefined,
-    searching: { tokens: createPageTokens('a-key-of-the-tests'), charge: () => Promise.resolve() },
     log: pino({ enabled: false }),
     ...of,
   });
+  return <T>(work: (decide: DecideNow) => Promise<T>): Promise<T> =>
+    engine.use((policies) => work((request, requester) => decide(policies, request, requester)));
 }

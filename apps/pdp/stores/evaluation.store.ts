@@ -1,18 +1,16 @@
 import type { Pool } from 'pg';
-import { errorCode } from '../../shared/error-code.ts';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
-import type { BoundDenial, SignedDenial } from '../binding-token.ts';
-import { together } from './together.ts';
+import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 
-/** Where requestable denials are put on record before they are answered. */
+/** The records of requestable denials, which are written before the answers. */
 export interface EvaluationStore {
-  /** Throws when the row is not durable; the denial may then not be offered for a request (ARAP-DEN-08). */
+  /** Throws if the row is not durable. The denial may then not offer an access request (ARAP-DEN-08). */
   record(denial: BoundDenial): Promise<void>;
-  /** The denial of this evaluation; undefined when there is none. Throws `ERR_DATABASE_UNAVAILABLE` for trouble that passes. */
+  /** The denial of this evaluation, if there is one. Throws `ERR_DATABASE_UNAVAILABLE` if a later attempt may succeed. */
   find(evaluationId: string): Promise<SignedDenial | undefined>;
-  /** Forgets denials older than `keepMs`, at most so many at a time, and none that can still be answered. Answers how many. */
+  /** Deletes denials older than `keepMs`, at most `limit`, and none that can still be used. Returns how many. */
   forget(keepMs: number, limit: number): Promise<number>;
 }
 
@@ -36,26 +34,16 @@ const SELECT = `
 const INSERT = `
   INSERT INTO pdp.evaluation (evaluation_id, token_id, requester, subject, action, resource,
     binding_context_members, binding_hash, template, reason, policies, policy_version, evaluated_at, expires_at)
-  SELECT * FROM json_to_recordset($1) AS denial (evaluation_id text, token_id uuid, requester text, subject jsonb, action jsonb,
-    resource jsonb, binding_context_members text[], binding_hash text, template text, reason text, policies text[],
-    policy_version text, evaluated_at timestamptz, expires_at timestamptz)`;
-
-/** Errors of class 22 and 23 are those of data and of constraints: one of several may be at fault. */
-const TOGETHER = { atWork: 2, most: 32, isFaultOfOne: (error: unknown) => /^2[23]/.test(errorCode(error) ?? '') };
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
 export function createEvaluationStore(pool: Pool): EvaluationStore {
-  const insert = async (denials: readonly BoundDenial[]) => {
-    await pool.query({
-      name: 'pdp-record-evaluations',
-      text: INSERT,
-      values: [JSON.stringify(denials.map(rowOf))],
-    });
-  };
   return {
-    record: together(insert, TOGETHER),
+    async record(denial) {
+      await pool.query({ name: 'pdp-record-evaluation', text: INSERT, values: valuesOf(denial) });
+    },
 
     async find(evaluationId) {
-      // What comes out of an address may hold anything, even what no text column can.
+      // The id comes from an address, so it may have characters that no text column can store.
       if (!/^[\w-]{1,64}$/.test(evaluationId)) return undefined;
       const query = { name: 'pdp-find-evaluation', text: SELECT, values: [evaluationId] };
       const { rows } = await pool.query<EvaluationRow>(query).catch((error: unknown) => {
@@ -73,23 +61,23 @@ export function createEvaluationStore(pool: Pool): EvaluationStore {
   };
 }
 
-/** The names of the columns of `INSERT`. */
-const rowOf = ({ request, offer, ...denial }: BoundDenial) => ({
-  evaluation_id: denial.evaluationId,
-  token_id: denial.tokenId,
-  requester: denial.requester,
-  subject: request.subject,
-  action: request.action,
-  resource: request.resource,
-  binding_context_members: denial.members,
-  binding_hash: denial.bindingHash,
-  template: offer.template,
-  reason: offer.reason,
-  policies: offer.policies,
-  policy_version: denial.policyVersion,
-  evaluated_at: denial.evaluatedAt,
-  expires_at: denial.expiresAt,
-});
+/** In the order of the columns of `INSERT`. */
+const valuesOf = ({ request: { subject, action, resource }, offer, ...denial }: BoundDenial) => [
+  denial.evaluationId,
+  denial.tokenId,
+  denial.requester,
+  subject,
+  action,
+  resource,
+  denial.members,
+  denial.bindingHash,
+  offer.template,
+  offer.reason,
+  offer.policies,
+  denial.policyVersion,
+  denial.evaluatedAt,
+  denial.expiresAt,
+];
 
 function denialFrom(evaluationId: string, row: EvaluationRow): SignedDenial {
   const { template, reason, policies } = row;

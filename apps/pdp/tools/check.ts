@@ -1,12 +1,13 @@
-import type { Problem } from '../cedar/problems.ts';
-import { loadVersion, problemsOf, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
+import { readPolicyTexts, type PolicyPlaces } from '../engine/cedar/policy-folder.ts';
+import type { PolicyProblem } from '../engine/cedar/problems.ts';
+import { loadVersion, problemsOf } from '../engine/cedar/version.ts';
 
-/** What there is to say about a policy folder before it is put in force. */
+/** What `policy check` says about a policy folder. */
 export interface PolicyCheck {
-  /** Why it cannot be put in force; empty when it can. */
-  readonly errors: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  /** Absent when there are errors. */
+  /** Why it cannot be put in force. Empty if it can. */
+  readonly errors: readonly PolicyProblem[];
+  readonly warnings: readonly PolicyProblem[];
+  /** Absent if there are errors. */
   readonly found?: {
     readonly version: string;
     readonly files: number;
@@ -21,17 +22,17 @@ export interface PolicyCheck {
   };
 }
 
-/** Loads everything as the decision point would, and tells all that is wrong with it. Changes nothing. */
+/** Loads everything as the decision point does, and returns every error and warning. Changes nothing. */
 export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> {
   try {
     const texts = await readPolicyTexts(places);
-    const { id, engine, requestSchemas, warnings, people } = await loadVersion(texts, places);
-    const all = [...engine.policies.values()];
+    const { id, evaluator, requestSchemas, people } = await loadVersion(texts, places);
+    const all = [...evaluator.policies.values()];
     const asking = all.flatMap(({ template }) => template ?? []);
-    engine.release();
+    evaluator.release();
     return {
       errors: [],
-      warnings,
+      warnings: evaluator.warnings,
       found: {
         version: id,
         files: texts.files.policies.length,
@@ -39,7 +40,7 @@ export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> 
         requestable: asking.length,
         templates: [...new Set(asking)].sort(),
         requestSchemas: requestSchemas.texts.size,
-        obligations: [...engine.obligations.values()].map(({ id: name, type }) => ({ id: name, type })),
+        obligations: [...evaluator.obligations.values()].map(({ id: name, type }) => ({ id: name, type })),
         people,
       },
     };

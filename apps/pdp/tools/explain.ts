@@ -1,39 +1,83 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
 import { ownMember } from '../../../workflows/domain/own-member.ts';
-import type { Prepared } from '../cedar/engine.ts';
-import { isObject } from '../cedar/projection.ts';
-import { ACTION_MEMBER } from '../cedar/schema.ts';
-import { checkDepth, readEvaluation } from '../requests.ts';
-import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
-import { outcomeOf, type Outcome } from './outcome.ts';
+import type { Prepared } from '../engine/cedar/evaluator.ts';
+import type { Policy } from '../engine/cedar/policies.ts';
+import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
+import { ACTION_MEMBER, isObject } from '../engine/cedar/schema.ts';
+import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
+import { checkDepth, readEvaluation } from '../http/requests.ts';
+import { answerByPolicy } from '../offer/requestable.ts';
 import { permitsFor } from './survey.ts';
+
+/** The members of a determining policy that people see. */
+const SHOWN = ['id', 'effect', 'file', 'line', 'template', 'reason', 'title', 'description', 'obligations'] as const;
+/** A determining policy, with its place in the policy folder. */
+export type Determining = Pick<Policy, (typeof SHOWN)[number]>;
+
+/** What policies say about a request, for people. */
+export interface Outcome {
+  /** `deny` is final, an approval can cure `requestable`, and `failed` could not be evaluated and is denied. */
+  readonly outcome: 'permit' | 'deny' | 'requestable' | 'failed';
+  readonly reason?: string;
+  /** Template of the approval that would cure it: the same request with such an approval is permitted. */
+  readonly template?: string;
+  /** What could not be evaluated. Names places and policies, never values. */
+  readonly cause?: string;
+  /** What the answer demands of the enforcement point. Absent if it demands nothing. */
+  readonly obligations?: readonly Obligation[];
+  readonly policies: readonly Determining[];
+}
+
+/**
+ * @param request Its `context.approval` is ignored.
+ * @param approvedFor Template of an approval that is assumed to be verified.
+ */
+export function outcomeOf({ evaluator }: CedarVersion, request: EvaluationRequest, approvedFor?: string): Outcome {
+  const { approval: _presented, ...context } = request.context;
+  const facts = approvedFor === undefined ? undefined : ({ verified: true, template: approvedFor } as const);
+  const answer = answerByPolicy(evaluator, { ...request, context }, facts);
+  const ids = answer.kind === 'failed' ? [] : answer.policies;
+  return {
+    outcome: answer.kind,
+    ...(answer.kind !== 'permit' && { reason: answer.reason }),
+    ...(answer.kind === 'requestable' && { template: answer.template }),
+    ...(answer.kind === 'failed' && { cause: answer.cause }),
+    ...(answer.obligations && { obligations: answer.obligations }),
+    policies: ids.flatMap((id) => evaluator.policies.get(id) ?? []).map(determining),
+  };
+}
+
+const determining = (policy: Policy) =>
+  Object.fromEntries(SHOWN.map((member) => [member, policy[member]])) as Determining;
 
 /** Why a request is decided as it is. */
 export interface Explanation extends Outcome {
   readonly version: string;
-  /** Members of the request that policies could see, and those that no declaration in the schema lets them. */
+  /** Members of the request that policies could see, and those that the schema does not declare. */
   readonly seen: readonly string[];
   readonly leftAside: readonly string[];
-  /** Of a request that nothing permits: ids of the policies that permit such a one in another case. None: no policy is about it. */
+  /** If nothing permits the request: ids of the policies that could permit it in another case. Empty if no policy is about it. */
   readonly permitsElsewhere?: readonly string[];
 }
 
-/** Throws `ERR_CONFIG_INVALID` for policies that cannot be used, and `BadRequest` for what is no request. */
+/** Throws `ERR_CONFIG_INVALID` for policies that cannot be used, and `BadRequest` for a body that is no evaluation request. */
 export async function explainRequest(body: unknown, places: PolicyPlaces, approvedFor?: string): Promise<Explanation> {
   checkDepth(body);
   const request = readEvaluation(body);
-  const version = await loadVersion(await readPolicyTexts(places), places);
-  const prepared = version.engine.prepare(request);
+  const version = await loadCurrent(places);
+  const { evaluator } = version;
+  const prepared = evaluator.prepare(request);
   const outcome = outcomeOf(version, request, approvedFor);
   const permitsNothing = outcome.outcome === 'deny' && outcome.policies.length === 0;
-  const elsewhere = () => permitsFor(version.engine, request.action.name, request.resource).map(({ id }) => id);
+  const elsewhere = () => permitsFor(evaluator, request.action.name, request.resource).map(({ id }) => id);
   const explanation = {
     version: version.id,
     ...outcome,
     ...(permitsNothing && { permitsElsewhere: elsewhere() }),
     ...visibility(request, prepared),
   };
-  version.engine.release();
+  evaluator.release();
   return explanation;
 }
 
@@ -48,12 +92,12 @@ function visibility(request: EvaluationRequest, prepared: Prepared): Pick<Explan
   compare(request.action, call && { name: request.action.name, properties: action }, 'action', found);
   compare(request.resource, resource?.attrs, 'resource', found);
   compare(context, fromContext, 'context', found);
-  // Policies see facts about an approval only, after it was verified.
+  // Policies see the facts about an approval, and only after it was verified.
   if (presented !== undefined) found.leftAside.push('context.approval');
   return found;
 }
 
-/** Follows what was sent and what came of it side by side. */
+/** Compares what was sent with what Cedar gets, member by member. */
 function compare(sent: unknown, kept: unknown, path: string, found: { seen: string[]; leftAside: string[] }): void {
   const members: readonly (readonly [string, unknown, unknown])[] | undefined = Array.isArray(sent)
     ? sent.map((item, index) => [`${path}[${index}]`, item, Array.isArray(kept) ? kept[index] : undefined] as const)

@@ -1,9 +1,15 @@
+import { open } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { loadVersion, readPolicyTexts, type PolicyPlaces, type PolicyVersion } from '../versions/version.ts';
-import { outcomeOf, type Outcome } from './outcome.ts';
-import { recordedCalls, type RecordedCall } from './recorded-calls.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { decisionLine } from '../decision-log.ts';
+import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
+import { loadCurrent, type CedarVersion } from '../engine/cedar/version.ts';
+import { BadRequest, checkDepth, readBatch, readEvaluation } from '../http/requests.ts';
+import { readCaseSet } from './cases.ts';
+import { outcomeOf, type Outcome } from './explain.ts';
 
-/** A call that the candidate policies decide otherwise than the present ones. */
+/** A call that the candidate policies decide differently from the present ones. */
 export interface ChangedCall {
   readonly name: string;
   readonly subject: string;
@@ -16,9 +22,9 @@ export interface ChangedCall {
 export interface ReplayCounts {
   readonly calls: number;
   readonly changed: number;
-  /** How many calls went from one outcome to another, by `permit → deny`. */
+  /** How many calls changed from one outcome to another, by `permit → deny`. */
   readonly changes: Readonly<Record<string, number>>;
-  /** Places without a request that could be read, of which `firstUnreadable` says more. */
+  /** Places without a readable request. `firstUnreadable` describes the first. */
   readonly unreadable: number;
   readonly firstUnreadable: string | undefined;
   readonly present: string;
@@ -29,20 +35,20 @@ export interface Replay {
   readonly file: string;
   readonly present: PolicyPlaces;
   readonly candidate: PolicyPlaces;
-  /** Told of every changed call as soon as it is found. */
+  /** Called for every changed call as soon as it is found. */
   readonly onChange: (changed: ChangedCall) => void;
-  /** Told how many calls were replayed, now and then. */
+  /** Called now and then with the number of replayed calls. */
   readonly onProgress: (calls: number) => void;
 }
 
 const PROGRESS_EVERY = 10_000;
 
 /**
- * Puts recorded calls to two sets of policies. What counts is what a caller would notice: the outcome, its reason, the
- * approval that is asked for, and what is demanded of the enforcement point. Throws `ERR_CONFIG_INVALID` when policies or the file cannot be used.
+ * Decides recorded calls by two sets of policies. Compares what a caller would notice: the outcome, its reason, the approval that
+ * would cure it, and the obligations. Throws `ERR_CONFIG_INVALID` if the policies or the file cannot be used.
  */
 export async function replayCalls({ file, present, candidate, onChange, onProgress }: Replay): Promise<ReplayCounts> {
-  const [before, after] = [await load(present), await load(candidate)];
+  const [before, after] = [await loadCurrent(present), await loadCurrent(candidate)];
   const changes: Record<string, number> = {};
   let [calls, changed, unreadable] = [0, 0, 0];
   let firstUnreadable: string | undefined;
@@ -61,13 +67,11 @@ export async function replayCalls({ file, present, candidate, onChange, onProgre
     changes[kind] = (changes[kind] ?? 0) + 1;
     onChange(difference);
   }
-  for (const { engine } of [before, after]) engine.release();
+  for (const { evaluator } of [before, after]) evaluator.release();
   return { calls, changed, changes, unreadable, firstUnreadable, present: before.id, candidate: after.id };
 }
 
-const load = async (places: PolicyPlaces) => await loadVersion(await readPolicyTexts(places), places);
-
-function compare(call: RecordedCall, present: PolicyVersion, candidate: PolicyVersion): ChangedCall | undefined {
+function compare(call: RecordedCall, present: CedarVersion, candidate: CedarVersion): ChangedCall | undefined {
   const { name, request, approvedFor } = call;
   const [before, after] = [present, candidate].map((version) => outcomeOf(version, request, approvedFor));
   if (!before || !after || isSame(before, after)) return undefined;
@@ -87,3 +91,100 @@ const isSame = (a: Outcome, b: Outcome) =>
   a.reason === b.reason &&
   a.template === b.template &&
   isDeepStrictEqual(a.obligations, b.obligations);
+
+/** A request from a decision log or a file of cases. */
+interface RecordedCall {
+  /** Its place: `line 7`, or the name of a case. */
+  readonly name: string;
+  readonly request: EvaluationRequest;
+  /** Template of the verified approval that came with it. */
+  readonly approvedFor?: string | undefined;
+}
+
+/** A place without a readable request. */
+interface Unreadable {
+  readonly name: string;
+  readonly why: string;
+}
+
+/**
+ * Reads a decision log, or a file of cases for `policy test`, request by request, so that a log may be large. Throws
+ * `ERR_CONFIG_INVALID` if the file is neither.
+ */
+async function* recordedCalls(file: string): AsyncGenerator<RecordedCall | Unreadable> {
+  if (!(await isDecisionLog(file))) {
+    yield* casesOf(file);
+    return;
+  }
+  const handle = await openFile(file);
+  let number = 0;
+  try {
+    for await (const line of handle.readLines()) {
+      number += 1;
+      if (line.trim() !== '') yield* readable(`line ${number}`, () => [fromLine(line)]);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Whether the first line is a decision. No line of a file of cases is one. */
+async function isDecisionLog(file: string): Promise<boolean> {
+  const handle = await openFile(file);
+  try {
+    for await (const line of handle.readLines()) {
+      if (line.trim() !== '') return decisionLine.safeParse(parsed(line)).success;
+    }
+    return false;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openFile(file: string) {
+  return await open(file).catch((cause: unknown) => {
+    const message = `${file} cannot be read. Name a decision log (pdp.decisionLog) or a file of cases.`;
+    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
+  });
+}
+
+function fromLine(line: string): Omit<RecordedCall, 'name'> {
+  const decision = decisionLine.safeParse(parsed(line));
+  if (!decision.success) throw new BadRequest('it is no line of a decision log');
+  return { request: requestFrom(decision.data.request), approvedFor: decision.data.approval?.template };
+}
+
+async function* casesOf(file: string): AsyncGenerator<RecordedCall | Unreadable> {
+  const { cases } = await readCaseSet(file);
+  for (const { name, request, approval } of cases) {
+    const approvedFor = approval?.state === 'valid' ? approval.template : undefined;
+    yield* readable(name, () => {
+      const entries = readBatch(request)?.entries ?? [request];
+      return entries.map((entry) => ({ request: requestFrom(entry), approvedFor }));
+    });
+  }
+}
+
+function* readable(name: string, read: () => Omit<RecordedCall, 'name'>[]): Generator<RecordedCall | Unreadable> {
+  try {
+    const calls = read();
+    for (const [index, call] of calls.entries())
+      yield { ...call, name: calls.length === 1 ? name : `${name}, entry ${index + 1}` };
+  } catch (error) {
+    if (!(error instanceof BadRequest)) throw error;
+    yield { name, why: error.message };
+  }
+}
+
+function requestFrom(body: unknown): EvaluationRequest {
+  checkDepth(body);
+  return readEvaluation(body);
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

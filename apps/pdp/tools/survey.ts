@@ -1,41 +1,42 @@
 import { policyToJson, type PolicyJson } from '@cedar-policy/cedar-wasm/nodejs';
 import type { Resource } from '../../../workflows/domain/authzen/evaluation.ts';
-import type { Engine } from '../cedar/engine.ts';
-import { entityId, parseEntityId } from '../cedar/entity-id.ts';
-import type { Policy } from '../cedar/policies.ts';
-import { ANOTHER, couldApply, couldNotApply, type Known } from '../cedar/possible.ts';
-import { isObject } from '../cedar/projection.ts';
-import { loadVersion, readPolicyTexts, type PolicyPlaces } from '../versions/version.ts';
+import { ANOTHER, couldApply, couldNotApply, type KnownOfRequest } from '../engine/cedar/conditions.ts';
+import { entityId, parseEntityId } from '../engine/cedar/entities.ts';
+import type { Evaluator } from '../engine/cedar/evaluator.ts';
+import type { Policy } from '../engine/cedar/policies.ts';
+import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
+import { isObject } from '../engine/cedar/schema.ts';
+import { loadCurrent } from '../engine/cedar/version.ts';
 
 /** The action and the type of resource of a call of a tool without a mapping of its own. */
 const CALL = 'tools/call';
 const TOOL = 'tool';
 
-/** What policies say of tools, for any caller and with any approval. */
+/** What policies say about tools, for any caller and with any approval. */
 export interface ToolSurvey {
-  /** Those of the tools that no policy could ever permit, and that none forbids by name: they were forgotten. */
+  /** Tools that no policy could ever permit, and that no policy names. */
   readonly forgotten: readonly string[];
-  /** Every name by which a policy means a tool, with one such policy. */
+  /** Every tool that a policy names, with one such policy. */
   readonly named: readonly { readonly tool: string; readonly policy: Pick<Policy, 'id' | 'file' | 'line'> }[];
 }
 
-/** Holds tools against the policies of a folder. Throws `ERR_CONFIG_INVALID` when these cannot be used. */
+/** Compares tools with the policies of a folder. Throws `ERR_CONFIG_INVALID` if the policies cannot be used. */
 export async function surveyTools(places: PolicyPlaces, tools: readonly string[]): Promise<ToolSurvey> {
-  const { engine } = await loadVersion(await readPolicyTexts(places), places);
-  const named = namedBy(engine.policiesFor({ name: CALL }));
-  const couldBe = (tool: string) => named.has(tool) || permitsFor(engine, CALL, { type: TOOL, id: tool }).length > 0;
+  const { evaluator } = await loadCurrent(places);
+  const named = namedBy(evaluator.policiesFor({ name: CALL }));
+  const couldBe = (tool: string) => named.has(tool) || permitsFor(evaluator, CALL, { type: TOOL, id: tool }).length > 0;
   const forgotten = tools.filter((tool) => !couldBe(tool));
-  engine.release();
+  evaluator.release();
   return { forgotten, named: [...named].map(([tool, policy]) => ({ tool, policy })) };
 }
 
 /** The policies that would permit such a request in some case: for some caller, with some context, with some approval. */
 export const permitsFor = (
-  engine: Engine,
+  evaluator: Evaluator,
   action: string,
   resource: Pick<Resource, 'type' | 'id'>,
 ): readonly Policy[] =>
-  engine.policiesFor({ name: action }).filter((policy) => policy.effect === 'permit' && isFor(policy, resource));
+  evaluator.policiesFor({ name: action }).filter((policy) => policy.effect === 'permit' && isFor(policy, resource));
 
 /** Whether a policy could apply to a request about this resource. */
 function isFor(policy: Policy, resource: Pick<Resource, 'type' | 'id'>): boolean {
@@ -43,7 +44,7 @@ function isFor(policy: Policy, resource: Pick<Resource, 'type' | 'id'>): boolean
   return couldApply(parsed(policy)?.conditions ?? [], { approval: 'any', resource });
 }
 
-/** The tools that policies tell from others by name. A name that stands beside another type of resource is no tool's. */
+/** The tools that policies tell from others by name. A name beside another type of resource is not the name of a tool. */
 function namedBy(policies: readonly Policy[]): ReadonlyMap<string, Policy> {
   const named = new Map<string, Policy>();
   for (const policy of policies) {
@@ -59,11 +60,11 @@ function namedBy(policies: readonly Policy[]): ReadonlyMap<string, Policy> {
 const toolsOf = (entities: readonly string[]): string[] =>
   entities.map(parseEntityId).flatMap((entity) => (entity?.type === TOOL ? [entity.id] : []));
 
-/** Whether the policy can say something else of a call of this tool than of one that it does not name. */
+/** Whether the policy can decide a call of this tool differently from a call of a tool that it does not name. */
 function tellsByName({ resource, text }: Policy, tool: string): boolean {
   if (resource !== undefined) return resource === entityId({ type: TOOL, id: tool });
   const conditions = parsed({ text })?.conditions ?? [];
-  const of = (id: string | symbol): Known => ({ approval: 'any', resource: { type: TOOL, id } });
+  const of = (id: string | symbol): KnownOfRequest => ({ approval: 'any', resource: { type: TOOL, id } });
   const said = (id: string | symbol) => [couldApply(conditions, of(id)), couldNotApply(conditions, of(id))].join();
   return said(tool) !== said(ANOTHER);
 }
@@ -90,7 +91,7 @@ function comparedWith(
   });
 }
 
-/** The constant that an expression is, or those that stand in its set. */
+/** The constant that an expression is, or the constants in its set. */
 function constantsOf(expression: unknown): unknown[] {
   if (!isObject(expression)) return [];
   const { Set: items, Value: value } = expression;

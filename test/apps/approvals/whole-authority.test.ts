@@ -11,7 +11,8 @@ import type { EvaluationRequest } from '../../../workflows/domain/authzen/evalua
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import type { BundleItem } from '../../support/bundles.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import { anEs256Key, DEFAULT_POLICIES, post, presenting } from '../../support/pdp.ts';
+import { anEs256Key, DEFAULT_POLICIES, post } from '../../support/pdp.ts';
+import { presenting } from '../../support/signed-approvals.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { SHAPES } from '../../support/whole-answers.ts';
 import { systemTime } from '../../support/time.ts';

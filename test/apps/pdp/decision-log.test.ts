@@ -11,11 +11,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openDecisionLog, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
-import type { Decided } from '../../../apps/pdp/decide.ts';
-import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { openDecisionLog, type Decided, type DecisionLine, type DecisionLog } from '../../../apps/pdp/decision-log.ts';
+import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { recordingLog } from '../../support/pdp.ts';
-import { aCall, decidingBy, PolicyFolder } from '../../support/policy-folder.ts';
+import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
@@ -55,7 +54,7 @@ const MODE = 0o777;
 const alarms = () => lines.filter(({ alarm }) => alarm === 'decision_log_incomplete').length;
 
 describe('the decision log', () => {
-  it('has a line for every decision, in their order, that its owner alone can read', async () => {
+  it('has one line for each decision, in order, and only its owner can read it', async () => {
     writeFileSync(file, '');
     chmodSync(file, 0o644);
     const written = open();
@@ -81,7 +80,7 @@ describe('the decision log', () => {
     ]);
   });
 
-  it('changes and delays no decision when the disk is full, keeps little, and tells it once', async () => {
+  it('neither changes nor delays decisions when the disk is full, keeps little in memory, and logs one alarm', async () => {
     symlinkSync('/dev/full', file);
     const full = open();
     const mode = statSync('/dev/full').mode;
@@ -99,7 +98,7 @@ describe('the decision log', () => {
     await close();
   });
 
-  it('goes on when there is room again', async () => {
+  it('continues when the disk has room again', async () => {
     symlinkSync('/dev/full', file);
     const full = open();
     const text = 'x'.repeat(1_000_000);
@@ -118,7 +117,7 @@ describe('the decision log', () => {
     expect(alarms()).toBe(1);
   });
 
-  it('goes on in a new file when the old one was moved away', async () => {
+  it('continues in a new file after the old one was moved away', async () => {
     const written = open();
     written.note('sha-256:01', decided());
     await waitFor(() => read().length === 1);
@@ -131,15 +130,15 @@ describe('the decision log', () => {
     expect([read(`${file}.1`), read()].map(([line]) => line?.policy_version)).toEqual(['sha-256:01', 'sha-256:02']);
   });
 
-  it('is refused at the start where it cannot be written', () => {
+  it('stops the start if the file cannot be written', () => {
     expect(() => open(join(folder, 'missing', 'x'))).toThrow(/decision log .* cannot be written\. Make its folder/);
   });
 
-  it('holds what was decided on, without the approval that was presented', async () => {
+  it('has the request without the approval that came with it', async () => {
     const policies = new PolicyFolder();
-    let source: PolicySource | undefined;
+    let engine: CedarEngine | undefined;
     try {
-      source = await openPolicies(
+      engine = await openCedarEngine(
         { folder: policies.path, directory: { subjectAttribute: 'userName' } },
         { ...systemTime, log },
       );
@@ -149,9 +148,9 @@ describe('the decision log', () => {
         approvedUntil: 'y',
         facts: { verified: true, template: 't' },
       } as const;
-      const decide = decidingBy(source, { decisionLog: open(), verifyApproval: () => Promise.resolve(verdict) });
+      const decide = decidingBy(engine, { decisionLog: open(), verifyApproval: () => Promise.resolve(verdict) });
       const request = { ...aCall('a'), context: { path: '/a', approval: { id: 'x', state: 'a.b.c' } } };
-      const answer = await decide((by) => by.decide(request, 'pep'));
+      const answer = await decide((now) => now(request, 'pep'));
       await close();
       expect(read()).toMatchObject([
         { decision: true, approval: { template: 't' }, policies: ['permit-a'], request: { context: { path: '/a' } } },
@@ -159,7 +158,29 @@ describe('the decision log', () => {
       expect(readFileSync(file, 'utf8')).not.toContain('a.b.c');
       expect(Object.values(answer.context ?? {})).toContain(read()[0]?.policy_version);
     } finally {
-      await source?.close();
+      await engine?.close();
+      policies.clear();
+    }
+  });
+
+  it('has the denial of a permit that the enforcement point could not use', async () => {
+    const policies = new PolicyFolder({
+      'a.cedar': permitting('a').replace('\n', '\n@obligation("tell")\n'),
+      'tell.obligation.json': '{"type":"notification","properties":{"to":"x","body":"y"}}',
+    });
+    let engine: CedarEngine | undefined;
+    try {
+      engine = await openCedarEngine(
+        { folder: policies.path, directory: { subjectAttribute: 'userName' } },
+        { ...systemTime, log },
+      );
+      const decide = decidingBy(engine, { decisionLog: open() });
+      const request = { ...aCall('a'), context: { supported_obligations: [] } };
+      expect((await decide((now) => now(request, 'pep'))).decision).toBe(false);
+      await close();
+      expect(read()).toMatchObject([{ decision: false, outcome: 'deny', reason: 'obligation_not_supported' }]);
+    } finally {
+      await engine?.close();
       policies.clear();
     }
   });

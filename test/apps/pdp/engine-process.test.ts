@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstLine, startScript } from '../../support/child.ts';
 
 describe('the process of the policy engine', () => {
-  it('survives when V8 gives up an optimized function in the middle of an evaluation', async () => {
+  it('survives when V8 discards an optimized function during an evaluation', async () => {
     const child = startScript('deoptimize-during-evaluation.ts');
     const exited = once(child, 'exit');
     expect(await firstLine(child)).toBe('allow after');

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { fingerprint } from '../../../apps/pdp/versions/fingerprint.ts';
+import { fingerprint } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { permitting, PolicyFolder } from '../../support/policy-folder.ts';
 
 let folder: PolicyFolder;
@@ -17,7 +17,7 @@ it.each<[string, (people: string) => void]>([
   ['the folder goes', () => folder.pointTo('/does/not/exist')],
   ['the directory is written', () => void folder.beside('people.json', '[1]')],
   ['the directory goes', (people) => rmSync(people)],
-])('what identifies the state of all files is another when %s, and else the same', async (_what, change) => {
+])('the fingerprint changes when %s, and not otherwise', async (_what, change) => {
   const file = folder.beside('people.json', '[]');
   const places = { folder: folder.path, directory: { file, subjectAttribute: 'userName' } } as const;
   const before = await fingerprint(places);

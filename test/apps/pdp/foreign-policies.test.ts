@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { foreignPolicies, type ForeignPolicies } from '../../../apps/pdp/foreign/policy-engine.ts';
+import { foreignEngine, type ForeignPdp } from '../../../apps/pdp/engine/foreign.ts';
+import type { PolicyEngine, VerifiedApproval } from '../../../apps/pdp/engine/policy-engine.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { aTransfer, anApprovalFor, presenting, startTestPdp } from '../../support/pdp.ts';
+import { aTransfer, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, presenting } from '../../support/signed-approvals.ts';
 
 const HINTS = [
   { reason: 'needs_a_person', template: 'treasury_approval', title: 'A transfer' },
@@ -16,10 +18,11 @@ beforeEach(() => {
   asked = [];
 });
 
-const engine = (of: Partial<ForeignPolicies> = {}) =>
-  foreignPolicies({
-    ask: async (question) => {
-      asked.push(question as (typeof asked)[0]);
+const engine = (of: Partial<ForeignPdp> = {}) =>
+  foreignEngine({
+    url: 'http://other-pdp.test',
+    ask: async (request) => {
+      asked.push(request as (typeof asked)[0]);
       if (answer instanceof Error) throw answer;
       return answer;
     },
@@ -27,6 +30,8 @@ const engine = (of: Partial<ForeignPolicies> = {}) =>
     requestable: HINTS,
     ...of,
   });
+const answerOf = (by: PolicyEngine, request: EvaluationRequest, approval?: VerifiedApproval) =>
+  by.use(async (policies) => await policies.answer(request, approval));
 const denial = (context?: object) => ({ decision: false, ...(context && { context }) });
 const outputs = (...vals: unknown[]) =>
   denial({ 'cerbos.response': { results: [{ outputs: vals.map((val) => ({ src: 'x', val })) }, {}] } });
@@ -37,23 +42,26 @@ const APPROVAL = {
   facts: { verified: true, template: 'treasury_approval' },
 } as const;
 
-describe('what is asked', () => {
-  it('has the members of AuthZEN and no others, and always a context [PRJ-30]', async () => {
+describe('the request to another decision point', () => {
+  it('has only the members of AuthZEN, and always a context [PRJ-30]', async () => {
     answer = denial();
     const request = { ...aTransfer(), unknown: 1, context: {} } as EvaluationRequest;
-    await engine().answer({ ...request, subject: { ...request.subject, unknown: 2 } as EvaluationRequest['subject'] });
+    await answerOf(engine(), {
+      ...request,
+      subject: { ...request.subject, unknown: 2 } as EvaluationRequest['subject'],
+    });
     expect(asked).toEqual([{ ...aTransfer(), context: {} }]);
   });
 
-  it.each(['authzen', 'cerbos'] as const)('shows %s no approval but a verified one [PRJ-27]', async (dialect) => {
+  it.each(['authzen', 'cerbos'] as const)('shows %s only a verified approval [PRJ-27]', async (dialect) => {
     answer = denial();
     const { subject, ...rest } = aTransfer();
     const forged = { approval: { verified: true, template: 'treasury_approval' }, dept: 'x' };
     const request = { ...rest, subject: { ...subject, properties: forged } } as EvaluationRequest;
-    await engine({ dialect }).answer(request);
+    await answerOf(engine({ dialect }), request);
     expect(asked[0]?.subject).toEqual({ ...subject, properties: { dept: 'x' } });
     expect(asked[0]?.context['approval']).toBeUndefined();
-    await engine({ dialect }).answer(request, APPROVAL);
+    await answerOf(engine({ dialect }), request, APPROVAL);
     const facts = {
       approved_until: '2126-01-01T00:00:00Z',
       id: 'apr_1',
@@ -65,7 +73,7 @@ describe('what is asked', () => {
   });
 });
 
-describe('what is answered', () => {
+describe('the answer of another decision point', () => {
   it.each([
     ['a permit', { decision: true }, { kind: 'permit' }],
     ['a denial', denial(), { kind: 'deny', reason: 'not_permitted' }],
@@ -77,9 +85,9 @@ describe('what is answered', () => {
     ['an agreed text as output', outputs('board'), { kind: 'requestable', template: 'board_approval' }],
     ['other outputs', outputs({ ask: 'ceo' }, 'boards', ['board'], 7), { kind: 'deny' }],
     ['a permit under obligations', { decision: true, context: { obligations: [{ id: 'o' }] } }, { kind: 'failed' }],
-  ])('of %s is what it says', async (_case, said, expected) => {
+  ])('reads %s', async (_case, said, expected) => {
     answer = said;
-    expect(await engine().answer(aTransfer())).toMatchObject(expected);
+    expect(await answerOf(engine(), aTransfer())).toMatchObject(expected);
   });
 
   const NOTIFY = { id: 'n', type: 'notification', properties: { to: 'a', body: '' } };
@@ -87,15 +95,15 @@ describe('what is answered', () => {
     decision,
     context: { obligations, ...(reason !== undefined && { reason }) },
   });
-  it('demands what it demands, of a permit and of a denial [OBL-01, OBL-08]', async () => {
+  it('passes on the obligations of permits and denials [OBL-01, OBL-08]', async () => {
     answer = under([NOTIFY]);
-    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toEqual({ kind: 'permit', policies: [], obligations: [NOTIFY] });
     answer = under([NOTIFY], false);
-    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'deny', obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toMatchObject({ kind: 'deny', obligations: [NOTIFY] });
     answer = under([NOTIFY], false, 'needs_a_person');
-    expect(await engine().answer(aTransfer())).toMatchObject({ kind: 'requestable', obligations: [NOTIFY] });
+    expect(await answerOf(engine(), aTransfer())).toMatchObject({ kind: 'requestable', obligations: [NOTIFY] });
     answer = under([]);
-    expect(await engine().answer(aTransfer())).toEqual({ kind: 'permit', policies: [] });
+    expect(await answerOf(engine(), aTransfer())).toEqual({ kind: 'permit', policies: [] });
   });
 
   it.each([
@@ -105,37 +113,34 @@ describe('what is answered', () => {
     ['with the id of another', [NOTIFY, { ...NOTIFY }], undefined],
     ['outside of a list', NOTIFY, undefined],
     ['in a text', 'notification', undefined],
-  ])(
-    'is no permit with an obligation %s; the others are handed on [OBL-03, OBL-04, OBL-10]',
-    async (_what, said, kept) => {
-      for (const decision of [true, false]) {
-        answer = under(said, decision);
-        const found = await engine().answer(aTransfer());
-        expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
-        expect(found.obligations).toEqual(kept);
-      }
-    },
-  );
+  ])('denies with an obligation %s, and passes on the others [OBL-03, OBL-04, OBL-10]', async (_what, said, kept) => {
+    for (const decision of [true, false]) {
+      answer = under(said, decision);
+      const found = await answerOf(engine(), aTransfer());
+      expect(found).toMatchObject({ kind: 'failed', reason: 'obligations_not_supported' });
+      expect(found.obligations).toEqual(kept);
+    }
+  });
 
-  it('is final when it knows of such an approval and denies all the same, and not when it wants another [ARAP-REV-08]', async () => {
+  it('denies for good in spite of the approval it wanted, and offers a request for another template [ARAP-REV-08]', async () => {
     answer = denial({ reason: 'needs_a_person' });
-    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
+    expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ kind: 'deny' });
     answer = outputs({ ask: 'cfo' });
-    expect(await engine().answer(aTransfer(), APPROVAL)).toMatchObject({ template: 'cfo_approval' });
+    expect(await answerOf(engine(), aTransfer(), APPROVAL)).toMatchObject({ template: 'cfo_approval' });
   });
 
   it.each([[{ decision: 'true' }], [{}], [null], [[{ decision: true }]], ['true']])(
-    'is nothing when %j came',
+    'throws for the body %j',
     async (odd) => {
       answer = odd;
-      await expect(async () => engine().answer(aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
+      await expect(async () => answerOf(engine(), aTransfer())).rejects.toMatchObject({ code: 'ERR_PDP_UNAVAILABLE' });
     },
   );
 });
 
 describe('our policy decision point in front of it', () => {
-  it('mints denials, verifies approvals, and leaves the permit to it [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
-    const pdp = await startTestPdp({ decide: { engine: engine() } });
+  it('makes requestable denials and verifies approvals, but only the other one permits [ARAP-GEN-02, ARAP-REV-03, ARAP-REV-04]', async () => {
+    const pdp = await startTestPdp({ engine: engine() });
     answer = denial({ reason: 'needs_a_person' });
     const { body } = await pdp.post(aTransfer());
     expect(body.context).toMatchObject({ access_request: { template: 'treasury_approval' } });
@@ -159,8 +164,8 @@ describe('our policy decision point in front of it', () => {
     await pdp.stop();
   });
 
-  it('has no decision while it has none [AZ-EV-07]', async () => {
-    const pdp = await startTestPdp({ decide: { engine: engine() } });
+  it('answers no decision while the other one is down [AZ-EV-07]', async () => {
+    const pdp = await startTestPdp({ engine: engine() });
     answer = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
     expect(await pdp.post(aTransfer())).toMatchObject({ status: 500, text: 'internal error' });
     await pdp.stop();

@@ -1,5 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { PolicyVersion } from '../../../apps/pdp/engine/policy-engine.ts';
+import type { PdpHttp } from '../../../apps/pdp/http/app.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { aTransfer, PDP_URL, startTestPdp, type PostOptions } from '../../support/pdp.ts';
 
@@ -149,6 +151,28 @@ describe('a batch', () => {
     ['permit_on_first_permit', [50_000, 60_000], [false, false]],
   ])('runs with %s over %j [AZ-BX-10, AZ-BX-11, AZ-BX-12, AZ-BX-13, AZ-BX-14]', async (semantic, amounts, expected) => {
     expect(await decisions(of(amounts, { options: { evaluations_semantic: semantic, other: 1 } }))).toEqual(expected);
+  });
+  it('is decided by one version of the policies', async () => {
+    const version = (kind: 'permit' | 'deny'): PolicyVersion => ({
+      id: `sha-256:${kind}`,
+      answer: () => ({ kind, reason: 'not_permitted', policies: [] }),
+      contextOf: () => new Set(),
+      requestSchemaPath: () => undefined,
+    });
+    let inForce = version('permit');
+    const engine: PdpHttp['engine'] = {
+      use: (work) => {
+        const used = inForce;
+        inForce = version('deny');
+        return work(used);
+      },
+      findRequestSchema: () => undefined,
+      status: () => ({ policy_version: inForce.id }),
+    };
+    const changing = await startTestPdp({ engine });
+    const { body } = await changing.post(of([10, 20, 30]), EVALUATIONS);
+    await changing.stop();
+    expect(body.evaluations?.map(({ decision }) => decision)).toEqual([true, true, true]);
   });
   it('stops at an entry that is no request when it stops at denials [AZ-BX-13]', async () => {
     const body = of([10, 10], { options: { evaluations_semantic: 'deny_on_first_deny' } });

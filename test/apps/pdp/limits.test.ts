@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { enforcementPoints } from '../../../apps/pdp/enforcement-points.ts';
+import { enforcementPoints } from '../../../apps/pdp/http/enforcement-points.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { aTransfer, PDP_TOKEN, startTestPdp } from '../../support/pdp.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -17,7 +17,7 @@ const batchOf = (entries: number) => ({ ...small(), evaluations: Array.from({ le
 const EVALUATIONS = { path: '/access/v1/evaluations' } as const;
 
 describe('the request identifier', () => {
-  it('comes back as it was sent, with answers and with refusals [AZ-TR-10]', async () => {
+  it('comes back as it was sent, in answers and in refusals [AZ-TR-10]', async () => {
     const { post } = await start();
     const id = 'bfe9eb29-ab87-4ca3-be83-a1d5d8305716';
     for (const headers of [{}, { Authorization: null }, { 'Content-Type': 'text/plain' }]) {
@@ -26,7 +26,7 @@ describe('the request identifier', () => {
     }
   });
 
-  it('is made where there is none, another each time [AZ-TR-11]', async () => {
+  it('is generated for each request without one [AZ-TR-11]', async () => {
     const { post } = await start();
     const answers = [await post(small()), await post(small())];
     const ids = answers.map(({ status, headers }) => [status, headers.get('x-request-id')]);
@@ -41,7 +41,7 @@ describe('the request identifier', () => {
     ['a character that ends lines', 'a\rSet-Cookie: x=y', 400],
     ['a character that ends texts', 'a\0b', 400],
     ['more than a header may have', 'x'.repeat(100_000), 431],
-  ])('does no harm with %s [AZ-TR-10, AZ-TR-15]', async (_name, id, status) => {
+  ])('is safe with %s [AZ-TR-10, AZ-TR-15]', async (_name, id, status) => {
     const { origin, post } = await start();
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
     const body = JSON.stringify(small());
@@ -59,7 +59,7 @@ describe('the request identifier', () => {
   });
 });
 
-describe('a body that would not be read as it is written', () => {
+describe('a body that parsers read differently', () => {
   it.each([
     [
       'a member twice',
@@ -99,6 +99,12 @@ describe('the limits of a decision point', () => {
     expect((await post(small(), { headers: { Authorization: `Bearer ${other}` } })).status).toBe(200);
   });
 
+  it('count each entry of a batch [AZ-TR-15]', async () => {
+    const { post } = await start({ limits: { maxEvaluationsPerSecond: 250 } });
+    // A second may pass within a request. No second has room for 250 requests of 256 entries.
+    await waitFor(async () => (await post(batchOf(256), EVALUATIONS)).status === 429);
+  });
+
   it('refuse requests above those that are worked on, before their bodies are read, and take them again afterwards [AZ-TR-15]', async () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
@@ -117,7 +123,7 @@ describe('the limits of a decision point', () => {
     expect((await post(small())).status).toBe(200);
   });
 
-  it('let others have their turn during a long batch [AZ-TR-15]', async () => {
+  it('let other requests proceed during a long batch [AZ-TR-15]', async () => {
     const { post, origin } = await start();
     let isDone = false;
     const long = post(batchOf(256), EVALUATIONS).then((answer) => {
@@ -137,7 +143,7 @@ describe('the limits of a decision point', () => {
 describe('several enforcement points', () => {
   const TOKEN = 'a-token-of-the-billing-gateway';
 
-  it('are known by their own names, to which denials are bound [AZ-SE-02, AZ-SE-06]', async () => {
+  it('have names, to which denials are bound [AZ-SE-02, AZ-SE-06]', async () => {
     const { post, recorded } = await start({
       enforcementPoints: [{ name: 'billing-gateway', token: TOKEN }],
     });
@@ -146,7 +152,7 @@ describe('several enforcement points', () => {
     expect(recorded.map(({ requester }) => requester)).toEqual(['mcp-gateway', 'billing-gateway']);
   });
 
-  it('are named in the configuration, with their tokens or the files that hold them, and none of them is the gateway', async () => {
+  it('come from the configuration, with tokens or token files, and cannot take the name of the gateway', async () => {
     const parse = (points: object) =>
       parseConfig({ pdp: { enforcementPoints: points } }, { baseDir: '/etc/countersign', stateDir: '/' });
     const own = { name: 'mcp-gateway', token: PDP_TOKEN };

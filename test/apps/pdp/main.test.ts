@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
 import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
-import { publicKey } from '../../../apps/pdp/metadata.ts';
+import { publicKey } from '../../../apps/pdp/http/metadata.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
 import type { Secrets } from '../../../apps/shared/config/secrets.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
@@ -10,16 +10,8 @@ import { listen, type HttpServer } from '../../../apps/shared/http/listen.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
-import {
-  anApprovalFor,
-  anEs256Key,
-  aRevocationList,
-  DEFAULT_POLICIES,
-  PDP_TOKEN,
-  post,
-  presenting,
-  recordingLog,
-} from '../../support/pdp.ts';
+import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../../support/pdp.ts';
+import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';
 import { CUT_AT_ONCE, systemTime } from '../../support/time.ts';
 
 /** What a decision rests on. */
@@ -27,6 +19,7 @@ const restsOn = (...policies: string[]) => ({
   [POLICY_VERSION_MEMBER]: expect.stringMatching(/^sha-256:[0-9a-f]{64}$/),
   [POLICIES_MEMBER]: policies,
 });
+const AT_ROOT = { baseDir: '/', stateDir: '/' };
 const CHANGE = restsOn('files-change');
 
 let database: TestDatabase;
@@ -55,7 +48,7 @@ beforeAll(async () => {
   );
   config = parseConfig(
     { pdp: { port: await freePort(), policies: DEFAULT_POLICIES }, approvals: { url: keyServer.url } },
-    { baseDir: '/', stateDir: '/' },
+    AT_ROOT,
   );
   secrets = { pdpToken: PDP_TOKEN, pdpSigningKey: await anEs256Key('pdp-1') };
   pdp = await startPdp(config, secrets, { ...systemTime, log: recordingLog().log, databaseUrl: database.url });
@@ -233,6 +226,14 @@ describe('starting the decision point', () => {
       { ...systemTime, log: recordingLog().log, databaseUrl: database.url },
     );
 
+  it('offers no search if another decision point decides [AZ-MD-07, AZ-MD-11]', async () => {
+    const port = await freePort();
+    const { engine } = parseConfig({ pdp: { engine: { authzen: { url: keyServer.url } } } }, AT_ROOT).pdp;
+    const front = await start({ pdp: { ...config.pdp, port, engine } });
+    const metadata = await fetch(`http://127.0.0.1:${port}/.well-known/authzen-configuration`);
+    await front.stop();
+    expect(Object.keys((await metadata.json()) as object).filter((name) => name.startsWith('search'))).toEqual([]);
+  });
   it('fails with EADDRINUSE when the port is taken', async () => {
     await expect(start({})).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });

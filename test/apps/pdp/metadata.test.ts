@@ -10,7 +10,7 @@ const WELL_KNOWN = '/.well-known/authzen-configuration';
 const read = async (url: string) => (await (await fetch(url)).json()) as Record<string, unknown>;
 
 describe('the metadata', () => {
-  it('describe the decision point, with nothing in them that has no value [AZ-MD-01, AZ-MD-03, AZ-MD-11, AZ-MD-12, ARAP-DIS-01, ARAP-DIS-03, ARAP-DIS-05]', async () => {
+  it('describe the decision point, without empty members [AZ-MD-01, AZ-MD-03, AZ-MD-11, AZ-MD-12, ARAP-DIS-01, ARAP-DIS-03, ARAP-DIS-05]', async () => {
     const response = await fetch(pdp.origin + WELL_KNOWN);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toMatch(/^application\/json/);
@@ -28,13 +28,13 @@ describe('the metadata', () => {
     });
   });
 
-  it('may be kept for five minutes, and the keys too [AZ-MD-18]', async () => {
+  it('may be cached for five minutes, like the keys [AZ-MD-18]', async () => {
     for (const path of [WELL_KNOWN, '/access/v1/jwks']) {
       expect((await fetch(pdp.origin + path)).headers.get('cache-control')).toBe('public, max-age=300');
     }
   });
 
-  it('are below the well-known part, before the path of an identifier that has one [AZ-MD-02, AZ-MD-04, AZ-MD-05]', async () => {
+  it('have a well-known path that ends with the path of the identifier [AZ-MD-02, AZ-MD-04, AZ-MD-05]', async () => {
     const tenant = await startTestPdp({ url: 'https://gate.test/t1' });
     try {
       expect(await read(`${tenant.origin}${WELL_KNOWN}/t1`)).toMatchObject({
@@ -49,7 +49,7 @@ describe('the metadata', () => {
     }
   });
 
-  it('are signed where that is configured, with a key that is published and all that is said without it [AZ-MD-13, AZ-MD-16]', async () => {
+  it('are signed if configured, with a published key and with every plain member [AZ-MD-13, AZ-MD-16]', async () => {
     const signing = await startTestPdp({ signMetadata: true });
     try {
       const { signed_metadata: signed, ...plain } = await read(signing.origin + WELL_KNOWN);

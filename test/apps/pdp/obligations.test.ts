@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DecisionBody } from '../../../apps/pdp/decide.ts';
-import type { InvalidPolicies } from '../../../apps/pdp/cedar/problems.ts';
+import type { InvalidPolicies } from '../../../apps/pdp/engine/cedar/problems.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { anApprovalFor, loadEngine, presenting, startTestPdp } from '../../support/pdp.ts';
+import { loadEvaluator, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, presenting } from '../../support/signed-approvals.ts';
 import { aCall, PolicyFolder } from '../../support/policy-folder.ts';
 
 const NOTIFICATION = { type: 'notification', properties: { to: 'treasury-audit', body: 'a transfer' } };
@@ -51,7 +52,7 @@ const tell = { id: 'tell', ...NOTIFICATION };
 const signIn = { id: 'sign-in', ...STEP_UP };
 
 describe('a decision', () => {
-  it('has what the policies demand that it comes of, each once, with a name to refer to [OBL-01, OBL-02, OBL-03, OBL-04]', async () => {
+  it('has the obligations of its determining policies, each once, with an id to refer to [OBL-01, OBL-02, OBL-03, OBL-04]', async () => {
     expect(await ask('told')).toEqual({
       decision: true,
       context: { evaluation_id: expect.stringMatching(/^eval_/), obligations: [tell] },
@@ -61,7 +62,7 @@ describe('a decision', () => {
     expect(await ask('plain')).toEqual({ decision: true });
   });
 
-  it('that denies has what the forbidding ones demand, and nothing of those that would permit [OBL-01, OBL-17]', async () => {
+  it('that denies has the obligations of the forbidding policies only [OBL-01, OBL-17]', async () => {
     expect(await ask('forbidden')).toMatchObject({ decision: false, context: { reason: 'policy_denied' } });
     // Whose sessions is for the request to say.
     const ending = { id: 'end', type: 'session_termination', properties: { subject: 'agent' } };
@@ -69,7 +70,7 @@ describe('a decision', () => {
     expect(await ask('unknown')).toEqual({ decision: false, context: { reason: 'not_permitted' } });
   });
 
-  it('that can be requested demands what belongs to the denial, and the permit behind it what belongs to that', async () => {
+  it('that is requestable has the obligations of the denial, and the permit after an approval has its own', async () => {
     const denial = await ask('held');
     expect(denial.context).toMatchObject({ access_request: { template: 'boss' }, obligations: [{ id: 'attempt' }] });
     expect(pdp.recorded.at(-1)?.evaluationId).toBe(denial.context?.['evaluation_id']);
@@ -81,16 +82,16 @@ describe('a decision', () => {
 });
 
 describe('an enforcement point', () => {
-  it('that says nothing may get any, and so may one that says null [OBL-24]', async () => {
+  it('that declares nothing, or null, may get any obligation [OBL-24]', async () => {
     expect(await demanded('both', null)).toEqual([signIn, tell]);
   });
 
-  it('gets a permit when it can comply with all of it; what else it names plays no part [OBL-23]', async () => {
+  it('gets a permit if it declares every needed type, whatever else it declares [OBL-23]', async () => {
     expect(await demanded('both', ['step-up', 'dance', 'notification'])).toEqual([signIn, tell]);
     expect(await ask('plain', [])).toEqual({ decision: true });
   });
 
-  it('is denied what it could make no use of [OBL-13, OBL-32]', async () => {
+  it('gets a denial instead of a permit that it could not use [OBL-13, OBL-32]', async () => {
     const denied = { decision: false, context: { reason: 'obligation_not_supported' } };
     expect(await ask('both', ['notification', 'dance'])).toEqual(denied);
     expect(await ask('told', [])).toEqual(denied);
@@ -99,12 +100,12 @@ describe('an enforcement point', () => {
     expect(await ask('asked', ['step-up'])).toMatchObject({ context: { access_request: { template: 'boss' } } });
   });
 
-  it('gets obligations of denials whatever it says: it remains one', async () => {
+  it('gets the obligations of a denial, declared or not', async () => {
     expect(await demanded('forbidden', [])).toMatchObject([{ id: 'end' }]);
     expect(await demanded('held', [])).toMatchObject([{ id: 'attempt' }]);
   });
 
-  it('may say something else by the time of an approval: that binds nothing', async () => {
+  it('may declare other types when it presents the approval', async () => {
     const approval = await anApprovalFor(question('held'), { key: pdp.arsKey, claims: { template: 'boss' } });
     await ask('held', ['notification']);
     expect(pdp.recorded.at(-1)).toMatchObject({ members: [], request: { context: {} } });
@@ -112,24 +113,27 @@ describe('an enforcement point', () => {
     expect((await pdp.post(presenting(again, approval))).body).toMatchObject({ decision: true });
   });
 
-  it.each([['notification'], [{}], [[5]], [7]])('is told when what it says is no list of names: %j', async (odd) => {
-    const { status, text } = await pdp.post(question('told', odd));
-    expect(status).toBe(400);
-    expect(text).toContain('context.supported_obligations');
-  });
+  it.each([['notification'], [{}], [[5]], [7]])(
+    'gets 400 for a declaration that is no list of names: %j',
+    async (odd) => {
+      const { status, text } = await pdp.post(question('told', odd));
+      expect(status).toBe(400);
+      expect(text).toContain('context.supported_obligations');
+    },
+  );
 });
 
-it('the metadata name every type that may come [OBL-04, OBL-20]', async () => {
+it('finds every type of obligation in the metadata [OBL-04, OBL-20]', async () => {
   const metadata = (await (await fetch(`${pdp.origin}/.well-known/authzen-configuration`)).json()) as object;
   expect(metadata).toMatchObject({
     supported_obligations: ['notification', 'step-up', 'session_termination', 'custom'],
   });
 });
 
-describe('a folder cannot be used', () => {
+describe('a policy folder is refused', () => {
   const problemsOf = async (files: Record<string, string>) => {
     const other = new PolicyFolder({ ...FILES, ...files });
-    const error: unknown = await loadEngine(other.path).catch((thrown: unknown) => thrown);
+    const error: unknown = await loadEvaluator(other.path).catch((thrown: unknown) => thrown);
     other.clear();
     return (error as InvalidPolicies).problems;
   };
@@ -151,7 +155,7 @@ describe('a folder cannot be used', () => {
     ]);
   });
 
-  it('where a policy names none, or names one that is not there, or one is named by nobody', async () => {
+  it('with an empty @obligation, an obligation without a file, or a file that no policy names', async () => {
     const policies = `@id("x") @obligation("absent") permit (principal, action, resource);`;
     expect(await problemsOf({ 'p.cedar': `\n${policies}`, 'idle.obligation.json': file(NOTIFICATION) })).toMatchObject([
       { file: 'idle.obligation.json', message: expect.stringMatching(/no policy has @obligation\("idle"\)\. Rename/) },

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
 import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
-import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
-import { readPolicyTexts } from '../../../apps/pdp/versions/version.ts';
+import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
+import { readPolicyTexts } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
@@ -13,33 +12,32 @@ const NO_DIRECTORY = { subjectAttribute: 'userName' } as const;
 const OFTEN = 10;
 
 let folder: PolicyFolder;
-let source: PolicySource | undefined;
+let engine: CedarEngine | undefined;
 let { lines, log } = recordingLog();
 beforeEach(() => {
   folder = new PolicyFolder();
   ({ lines, log } = recordingLog());
 });
 afterEach(async () => {
-  await source?.close();
+  await engine?.close();
   folder.clear();
 });
 
-const open = async (directory: { file?: string } = {}, lookEveryMs = OFTEN) => {
+const open = async (directory: { file?: string } = {}, checkEveryMs = OFTEN) => {
   const places = { folder: folder.path, directory: { ...NO_DIRECTORY, ...directory } };
-  return (source = await openPolicies(places, { ...systemTime, log, lookEveryMs }));
+  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs }));
 };
-const versionNow = () => source?.status().policy_version;
-const decide = (tool: string, opened: PolicySource) =>
-  decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'));
+const versionNow = () => engine?.status().policy_version;
+const decide = (tool: string, opened: CedarEngine) => decidingBy(opened)((now) => now(aCall(tool), 'pep'));
 const alarms = () => lines.filter(({ alarm }) => alarm === 'policies_rejected');
 
-describe('policies that change while they are in force', () => {
+describe('policies that change', () => {
   it.each([
     ['is written in place', () => folder.write('a.cedar', permitting('b'))],
     ['is replaced, as editors do', () => folder.replace('a.cedar', permitting('b'))],
     ['is in another folder that the link now names', () => folder.pointTo(folder.make({ 'a.cedar': permitting('b') }))],
     ['is added', () => folder.write('b.cedar', permitting('b'))],
-  ])('are followed when a file %s', async (_how, change) => {
+  ])('are reloaded when a file %s', async (_how, change) => {
     const opened = await open();
     const before = await decide('b', opened);
     expect(before).toEqual({
@@ -55,7 +53,7 @@ describe('policies that change while they are in force', () => {
     expect(after.context?.[POLICY_VERSION_MEMBER]).toMatch(/^sha-256:[0-9a-f]{64}$/);
   });
 
-  it('have one name for the same texts, and another for each other text, of whichever file', async () => {
+  it('have an id that depends on the text of every file, and on nothing else', async () => {
     const directory = NO_DIRECTORY;
     const idOf = async (files: Record<string, string>, file?: string) =>
       (await readPolicyTexts({ folder: folder.make(files), directory: { ...directory, file } })).id;
@@ -73,7 +71,7 @@ describe('policies that change while they are in force', () => {
     expect(await idOf({})).toBe(ids[0]);
   });
 
-  it('stay in force when an edit is broken, which an alarm tells with the place and once', async () => {
+  it('stay in force after a broken edit, with one alarm that names the place', async () => {
     const opened = await open();
     const good = versionNow();
     folder.write(
@@ -100,7 +98,7 @@ describe('policies that change while they are in force', () => {
     expect(alarms()).toHaveLength(2);
   });
 
-  it('stay in force when the folder goes, and are no longer called broken when it is back as it was', async () => {
+  it('stay in force while the folder is gone, and are no longer reported when it is back', async () => {
     const opened = await open();
     const good = folder.make({});
     folder.pointTo('/does/not/exist');
@@ -111,7 +109,7 @@ describe('policies that change while they are in force', () => {
     expect(alarms()).toHaveLength(1);
   });
 
-  it('are not put in force by halves: policies wait for the schema that they need', async () => {
+  it('come into force only with the schema that they need', async () => {
     const opened = await open();
     const good = versionNow();
     const text = '@id("fly") permit (principal, action == Action::"fly", resource);';
@@ -126,7 +124,7 @@ describe('policies that change while they are in force', () => {
     await waitFor(() => versionNow() !== good && opened.status().policies_rejected_since === undefined);
   });
 
-  it('take the directory along, from which alone people get their groups', async () => {
+  it('include the directory, the only source of groups', async () => {
     const inGroup = '@id("a") permit (principal in Group::"g", action == Action::"tools/call", resource);';
     folder.write('a.cedar', inGroup);
     const file = folder.beside('people.json', directoryText(aUser('agent')));
@@ -140,21 +138,22 @@ describe('policies that change while they are in force', () => {
     expect(alarms()).toMatchObject([{ problems: [expect.stringContaining('people.json: directory: it is not JSON')] }]);
   });
 
-  it('are read on demand, though nothing is looked for', async () => {
+  it('are read on demand, between two checks', async () => {
     const opened = await open({}, 3_600_000);
     folder.write('a.cedar', permitting('b'));
     await opened.reload();
     expect((await decide('b', opened)).decision).toBe(true);
   });
 
-  it('keep the schemas that earlier denials name', async () => {
+  it('keep the request schemas that earlier denials name', async () => {
     const schema =
       '{"type":"object","properties":{"context":{"type":"object","properties":{"why":{"type":"string"}}}}}';
     const approved = ' && context has approval && context.approval.template == "t" }';
     const requestable = permitting('a').replace('\n', '\n@requestable("t")\n').replace(' }', approved);
     folder.pointTo(folder.make({ 'a.cedar': requestable, 't.request.json': schema }));
     const opened = await open();
-    const name = await opened.use(({ requestSchemas }) => Promise.resolve([...requestSchemas.texts.keys()][0] ?? ''));
+    const path = await opened.use((policies) => Promise.resolve(policies.requestSchemaPath('t')));
+    const name = path?.split('/').at(-1) ?? '';
     folder.pointTo(folder.make({}));
     await opened.reload();
     expect(opened.findRequestSchema(name)).toBe(schema);
@@ -163,12 +162,12 @@ describe('policies that change while they are in force', () => {
 });
 
 describe('a decision', () => {
-  it('ends on the version it began with, however many come into force meanwhile', async () => {
+  it('ends with the version it began with, even if others come into force', async () => {
     const opened = await open();
     const { pause, go } = aGate();
-    const held = opened.use(async ({ engine }) => {
+    const held = opened.use(async (policies) => {
       await pause;
-      return [answerByPolicy(engine, aCall('a')).kind, answerByPolicy(engine, aCall('b')).kind];
+      return [(await policies.answer(aCall('a'))).kind, (await policies.answer(aCall('b'))).kind];
     });
     for (const tool of ['b', 'c', 'd', 'b']) {
       folder.pointTo(folder.make({ 'a.cedar': permitting(tool) }));
@@ -179,7 +178,7 @@ describe('a decision', () => {
     expect((await decide('b', opened)).decision).toBe(true);
   });
 
-  it('is one of exactly the version it names, in 10,000 while the folder flips between two', async () => {
+  it('comes from exactly the version it names, 10,000 times while the folder flips between two', async () => {
     const folders = ['a', 'b'].map((tool) => folder.make({ 'a.cedar': permitting(tool) }));
     const [a, b] = await Promise.all(
       folders.map(async (path) => (await readPolicyTexts({ folder: path, directory: NO_DIRECTORY })).id),
@@ -195,11 +194,11 @@ describe('a decision', () => {
     const caller = async () => {
       while (goesOn()) {
         left -= 2;
-        // Two questions of one request, as a batch has them.
-        const answers = await work(async ({ decide: ask }) => {
-          const first = await ask(aCall('a'), 'pep');
+        // Two evaluations of one HTTP request, as a batch has them.
+        const answers = await work(async (now) => {
+          const first = await now(aCall('a'), 'pep');
           await new Promise(setImmediate);
-          return [first, await ask(aCall('b'), 'pep')];
+          return [first, await now(aCall('b'), 'pep')];
         });
         const [version, other] = answers.map(({ context }) => context?.[POLICY_VERSION_MEMBER]);
         const decisions = answers.map(({ decision }) => decision);

@@ -4,7 +4,7 @@ import { MAPPED_METHODS } from '../../../apps/gateway/coaz/default-mappings.ts';
 import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { ALICE } from '../../support/gateway-world.ts';
-import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';
+import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
 import { systemTime } from '../../support/time.ts';
 
 const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
@@ -25,26 +25,26 @@ const NOT_FOR_ALL = [
 
 describe('the example policies, asked about every method', () => {
   it('permit what shows what there is, and the tasks of their owners, and nothing that does something [PRJ-21] [COAZ-FW-23]', async () => {
-    const engine = await loadEngine(DEFAULT_POLICIES);
+    const evaluator = await loadEvaluator(DEFAULT_POLICIES);
     const permitted = MAPPED_METHODS.filter((method) => {
       const question = questions.ofRequest({ caller: ALICE, claims: { aud: config.urls.mcp } }, method, PARAMS);
-      const prepared = question && engine.prepare(question);
-      return prepared?.kind === 'ready' && engine.evaluate(prepared).kind === 'allow';
+      const prepared = question && evaluator.prepare(question);
+      return prepared?.kind === 'ready' && evaluator.evaluate(prepared).kind === 'allow';
     });
     expect(permitted.toSorted()).toEqual(MAPPED_METHODS.filter((one) => !NOT_FOR_ALL.includes(one)).toSorted());
   });
 });
 
 it('the example policies believe nothing that a request says of its subject [COAZ-FW-20] [COAZ-SU-10]', async () => {
-  const engine = await loadEngine(DEFAULT_POLICIES);
+  const evaluator = await loadEvaluator(DEFAULT_POLICIES);
   const decision = (id: string, properties: object) => {
-    const prepared = engine.prepare({
+    const prepared = evaluator.prepare({
       subject: { type: 'identity', id, properties: properties as never },
       action: { name: 'tools/call' },
       resource: { type: 'tool', id: 'files__read_file' },
       context: {},
     });
-    return prepared.kind === 'ready' ? engine.evaluate(prepared).kind : prepared.kind;
+    return prepared.kind === 'ready' ? evaluator.evaluate(prepared).kind : prepared.kind;
   };
   expect(decision('retired-agent', { status: 'active' })).toBe('deny');
   expect(decision('anybody', {})).toBe('allow');

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { bindingHash } from '../../../apps/pdp/binding-token.ts';
-import { anApprovalFor, anEs256Key, aTransfer, presenting, startTestPdp } from '../../support/pdp.ts';
+import { bindingHash } from '../../../apps/pdp/offer/binding-token.ts';
+import { anEs256Key, aTransfer, startTestPdp } from '../../support/pdp.ts';
+import { anApprovalFor, presenting } from '../../support/signed-approvals.ts';
 
 let pdp: Awaited<ReturnType<typeof startTestPdp>>;
 beforeAll(async () => void (pdp = await startTestPdp()));

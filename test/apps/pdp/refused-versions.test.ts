@@ -1,29 +1,29 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { openPolicies, type PolicySource } from '../../../apps/pdp/versions/source.ts';
+import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { recordingLog } from '../../support/pdp.ts';
 import { aCall, decidingBy, permitting, PolicyFolder } from '../../support/policy-folder.ts';
 import { systemTime } from '../../support/time.ts';
 
 let folder: PolicyFolder;
-let source: PolicySource | undefined;
+let engine: CedarEngine | undefined;
 let { lines, log } = recordingLog();
 beforeEach(() => {
   folder = new PolicyFolder();
   ({ lines, log } = recordingLog());
 });
 afterEach(async () => {
-  await source?.close();
+  await engine?.close();
   folder.clear();
 });
 
 /** Reads the folder when it is told to. */
 const open = async () => {
   const places = { folder: folder.path, directory: { subjectAttribute: 'userName' } as const };
-  return (source = await openPolicies(places, { ...systemTime, log, lookEveryMs: 3_600_000 }));
+  return (engine = await openCedarEngine(places, { ...systemTime, log, checkEveryMs: 3_600_000 }));
 };
-const mayCall = async (tool: string, opened: PolicySource) =>
-  (await decidingBy(opened)(async (policies) => await policies.decide(aCall(tool), 'pep'))).decision;
-const versionNow = () => source?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
+const mayCall = async (tool: string, opened: CedarEngine) =>
+  (await decidingBy(opened)((decide) => decide(aCall(tool), 'pep'))).decision;
+const versionNow = () => engine?.status().policy_version.slice('sha-256:'.length, 'sha-256:'.length + 12);
 /** What the console of a development stack shows: `pino` counts warnings as 40. */
 const loud = () => lines.filter(({ level }) => Number(level) >= 40);
 
@@ -36,7 +36,7 @@ describe('a policy that asks for an approval and permits without one', () => {
     await expect(open()).rejects.toThrow(said);
   });
 
-  it('is not put in force, and the console says which version stays, and when a corrected one takes its place', async () => {
+  it('does not come into force, and the console names the version that stays and the corrected one', async () => {
     const opened = await open();
     const before = versionNow();
     folder.write('a.cedar', unconditional);
@@ -60,7 +60,7 @@ describe('a policy that asks for an approval and permits without one', () => {
     ]);
   });
 
-  it('is said to be gone when the edit was undone', async () => {
+  it('is reported as gone when the edit was undone', async () => {
     const opened = await open();
     folder.write('a.cedar', unconditional);
     await opened.reload();

@@ -33,7 +33,7 @@ describe('a denial of a template whose requests have catalogs', () => {
     return { evaluation: context?.['evaluation_id'] as string, offer };
   };
 
-  it('names a document that everybody can read, whose endpoints know the denial [ARAP-CAT-01] [ARAP-CAT-06] [ARAP-DEN-16]', async () => {
+  it('names a public document whose endpoints name the denial [ARAP-CAT-01] [ARAP-CAT-06] [ARAP-DEN-16]', async () => {
     const { evaluation, offer } = await denialOf(aTransfer());
     const url = offer.request_catalogs_url ?? '';
     expect(url).toBe(`${PDP_URL}/access/v1/request-catalogs/treasury_approval/${evaluation}`);
@@ -48,14 +48,14 @@ describe('a denial of a template whose requests have catalogs', () => {
     }
   });
 
-  it('names none where there is no schema [ARAP-DEN-17]', async () => {
+  it('names no document without a schema [ARAP-DEN-17]', async () => {
     const { offer } = await denialOf({ ...aTransfer(), action: { name: 'deploy' } });
     expect(offer).toMatchObject({ template: 'change_advisory' });
     expect(offer).not.toHaveProperty('request_catalogs_url');
   });
 });
 
-it('a denial names no catalogs where none are configured', async () => {
+it('a denial names no catalogs if none are configured', async () => {
   const file = 'treasury_approval.request.json';
   const pdp = await startTestPdp({ requestSchemas: [{ file, template: 'treasury_approval', text: TEXT }] });
   const { context } = (await pdp.post(aTransfer())).body;
@@ -76,7 +76,7 @@ describe('policies beside catalogs', () => {
     return errors.map(({ file, message }) => `${file}: ${message}`);
   };
 
-  it('are as they should be when each field is a text of the schema', async () => {
+  it('are accepted if each field is a text of the schema', async () => {
     folder.write('operator_approval.request.json', TEXT);
     expect(await check(catalogsFor('operator_approval'))).toEqual([]);
   });

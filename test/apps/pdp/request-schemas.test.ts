@@ -2,9 +2,9 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
-import { readRequestSchemas } from '../../../apps/pdp/request-schemas.ts';
-import { aTransfer, FIXTURE_POLICIES, loadEngine, PDP_URL, startTestPdp } from '../../support/pdp.ts';
+import { readPolicyFiles } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import { readRequestSchemas } from '../../../apps/pdp/offer/request-documents.ts';
+import { aTransfer, FIXTURE_POLICIES, loadEvaluator, PDP_URL, startTestPdp } from '../../support/pdp.ts';
 
 const TEXT = JSON.stringify({
   type: 'object',
@@ -21,7 +21,7 @@ describe('a schema of a template', () => {
     return context?.['access_request'] as { template: string; request_schema_url?: string };
   };
 
-  it('is named by every denial that offers it, and there for everybody [ARAP-FRM-02]', async () => {
+  it('is named by every denial of its template, and public [ARAP-FRM-02]', async () => {
     const { request_schema_url: url = '' } = await offerOf(aTransfer());
     expect(url).toMatch(new RegExp(`^${PDP_URL}/access/v1/request-schemas/[0-9a-f]{64}[.]json$`));
     const answer = await fetch(url.replace(PDP_URL, pdp.origin));
@@ -33,7 +33,7 @@ describe('a schema of a template', () => {
     expect((await fetch(`${pdp.origin}/access/v1/request-schemas/other.json`)).status).toBe(404);
   });
 
-  it('is no matter of other templates', async () => {
+  it('is not named by denials of other templates', async () => {
     const offer = await offerOf({ ...aTransfer(), action: { name: 'deploy' } });
     expect(offer).toMatchObject({ template: 'change_advisory' });
     expect(offer).not.toHaveProperty('request_schema_url');
@@ -45,7 +45,7 @@ describe('the schemas of a policy folder', () => {
   beforeAll(() => cpSync(FIXTURE_POLICIES, folder, { recursive: true }));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('are the files that are named like templates', async () => {
+  it('are the files that have names of templates', async () => {
     expect((await readPolicyFiles(folder)).requestSchemas).toEqual([]);
     writeFileSync(join(folder, 'change_advisory.request.json'), TEXT);
     expect((await readPolicyFiles(folder)).requestSchemas).toEqual([schemaFor('change_advisory')]);
@@ -53,14 +53,14 @@ describe('the schemas of a policy folder', () => {
 
   it.each([
     ['that no policy asks for', schemaFor('change_advice'), /no policy is @requestable\("change_advice"\)/],
-    ['that is no JSON', schemaFor('change_advisory', '{'), /is no JSON/],
+    ['that is not JSON', schemaFor('change_advisory', '{'), /is not JSON/],
     [
       'that asks for a secret',
       schemaFor('change_advisory', TEXT.replace('justification', 'password')),
       /asks for a secret/,
     ],
   ])('stop the start with one %s', async (_case, schema, message) => {
-    const { policies } = await loadEngine(folder);
+    const { policies } = await loadEvaluator(folder);
     expect(() => readRequestSchemas([schema], policies)).toThrow(message);
   });
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
-import { bindingHash } from '../../../apps/pdp/binding-token.ts';
-import { ACCESS_REQUESTS, aTransfer, PDP_URL, presenting, startTestPdp } from '../../support/pdp.ts';
+import { bindingHash } from '../../../apps/pdp/offer/binding-token.ts';
+import { ACCESS_REQUESTS, aTransfer, PDP_URL, startTestPdp } from '../../support/pdp.ts';
+import { presenting } from '../../support/signed-approvals.ts';
 
 let pdp: Awaited<ReturnType<typeof startTestPdp>>;
 beforeAll(async () => void (pdp = await startTestPdp()));

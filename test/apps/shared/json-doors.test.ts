@@ -103,7 +103,7 @@ const DOORS: readonly Door[] = [
   },
   ...['evaluation', 'evaluations', 'search/subject', 'search/resource', 'search/action'].map((path) => ({
     name: `pdp: ${path}`,
-    opened: 'pdp/http.ts api.post(path',
+    opened: 'pdp/http/app.ts api.post(path',
     knock: toPdp(`/access/v1/${path}`),
     good: () => JSON.stringify(aTransfer()),
     most: MAX_MEMBERS.service,

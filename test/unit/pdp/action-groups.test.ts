@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { aTransfer } from '../../support/pdp.ts';
 
 const SCHEMA = `
@@ -10,9 +10,9 @@ action write in [writes] appliesTo { principal: Subject, resource: Resource, con
 action read in [all] appliesTo { principal: Subject, resource: Resource, context: {} };
 action look appliesTo { principal: Subject, resource: Resource, context: {} };
 `;
-const decide = (policy: string, action: string) =>
+const decide = async (policy: string, action: string) =>
   answerByPolicy(
-    createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a', text: `@id("a") ${policy}` }] }),
+    await createEvaluator({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a', text: `@id("a") ${policy}` }] }),
     {
       ...aTransfer(),
       action: { name: action },
@@ -39,7 +39,8 @@ it.each([
     'permit (principal, action, resource) unless { action in [Action::"elsewhere", Action::"look"] };',
     { write: 'permit', read: 'permit', look: 'deny' },
   ],
-])('each action is in its groups and in no others: %s', (policy, expected) => {
+])('each action is in its groups and in no others: %s', async (policy, expected) => {
   const actions = ['write', 'read', 'look'];
-  expect(Object.fromEntries(actions.map((action) => [action, decide(policy, action)]))).toEqual(expected);
+  const entries = actions.map(async (action) => [action, await decide(policy, action)] as const);
+  expect(Object.fromEntries(await Promise.all(entries))).toEqual(expected);
 });

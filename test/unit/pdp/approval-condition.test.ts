@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
-import { InvalidPolicies } from '../../../apps/pdp/cedar/problems.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { readPolicyFiles } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import { InvalidPolicies } from '../../../apps/pdp/engine/cedar/problems.ts';
 import { DEFAULT_POLICIES } from '../../support/pdp.ts';
 
 const SCHEMA = `
@@ -17,12 +17,12 @@ const APPROVED = 'context has approval && context.approval.verified && context.a
 const SUBJECT = 'resource.type == "tool" && ["a", "b"].contains(resource.id)';
 
 const load = (policy: string) =>
-  createEngine({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: policy }] });
+  createEvaluator({ schema: SCHEMA, entities: '[]', policies: [{ file: 'a.cedar', text: policy }] });
 const permit = (conditions: string) =>
   `\n@id("ask") @requestable("boss")\npermit (principal, action == Action::"tools/call", resource)\n${conditions};`;
-const problemsOf = (policy: string): string[] => {
+const problemsOf = async (policy: string): Promise<string[]> => {
   try {
-    load(policy).release();
+    (await load(policy)).release();
     return [];
   } catch (error) {
     if (error instanceof InvalidPolicies) return error.problems.map(({ message }) => message);
@@ -30,10 +30,10 @@ const problemsOf = (policy: string): string[] => {
   }
 };
 
-const warningsOf = (policy: string): string[] => {
-  const engine = load(policy);
-  engine.release();
-  return engine.warnings.map(({ message }) => message);
+const warningsOf = async (policy: string): Promise<string[]> => {
+  const evaluator = await load(policy);
+  evaluator.release();
+  return evaluator.warnings.map(({ message }) => message);
 };
 
 describe('a permit that is @requestable', () => {
@@ -58,9 +58,9 @@ describe('a permit that is @requestable', () => {
       `when { (resource.id == "a" && ${APPROVED}) || (resource.id == "b" && ${APPROVED}) }`,
     ],
     ['whose arithmetic may fail', `when { context has amount && context.amount * 2 > 5 && ${APPROVED} }`],
-  ])('is taken %s', (_how, conditions) => {
-    expect(problemsOf(permit(conditions))).toEqual([]);
-    expect(warningsOf(permit(conditions))).toEqual([]);
+  ])('is accepted %s', async (_how, conditions) => {
+    expect(await problemsOf(permit(conditions))).toEqual([]);
+    expect(await warningsOf(permit(conditions))).toEqual([]);
   });
 
   it.each([
@@ -76,8 +76,8 @@ describe('a permit that is @requestable', () => {
     ['asks only if there is one', 'when { !(context has approval) || context.approval.template == "boss" }'],
     ['may be without for small amounts', `when { (context has amount && context.amount < 5) || (${APPROVED}) }`],
     ['is true all the same', `when { true || (${APPROVED}) }`],
-  ])('is refused where it %s', (_how, conditions) => {
-    expect(problemsOf(permit(conditions))).toEqual([
+  ])('is refused if it %s', async (_how, conditions) => {
+    expect(await problemsOf(permit(conditions))).toEqual([
       expect.stringMatching(
         /^"ask" is @requestable\("boss"\) and permits without an approval\. Add to what has to hold: context has/,
       ),
@@ -93,9 +93,9 @@ describe('a permit that is @requestable', () => {
       'its template is compared or not',
       'when { context has approval && (context.approval.template == "boss" || resource.id == "a") }',
     ],
-  ])('has a warning where %s', (_how, conditions) => {
-    expect(problemsOf(permit(conditions))).toEqual([]);
-    expect(warningsOf(permit(conditions))).toEqual([
+  ])('has a warning if %s', async (_how, conditions) => {
+    expect(await problemsOf(permit(conditions))).toEqual([]);
+    expect(await warningsOf(permit(conditions))).toEqual([
       expect.stringMatching(/permits with an approval of any template\. Add/),
     ]);
   });
@@ -104,20 +104,20 @@ describe('a permit that is @requestable', () => {
     ['another template', APPROVED.replace('"boss"', '"bosses"')],
     ['two templates at once', `${APPROVED} && context.approval.template == "chief"`],
     ['one that is not verified', APPROVED.replace('context.approval.verified', '!context.approval.verified')],
-  ])('is refused where it wants %s', (_how, condition) => {
-    expect(problemsOf(permit(`when { ${condition} }`))).toEqual([
+  ])('is refused if it wants %s', async (_how, condition) => {
+    expect(await problemsOf(permit(`when { ${condition} }`))).toEqual([
       expect.stringMatching(/an approval of that template never makes it permit\. Add/),
     ]);
   });
 });
 
-it('a forbid that is @requestable and looks at no approval has a warning: it stays closed', () => {
+it('warns about a @requestable forbid that ignores approvals', async () => {
   const text = `@id("a") @requestable("boss") forbid (principal, action, resource) when { ${SUBJECT} }`;
   for (const [policy, warnings] of [
     [`${text};`, [expect.stringMatching(/forbids with an approval as well\. Add: unless/)]],
     [`${text} unless { ${APPROVED} };`, []],
   ] as const) {
-    expect(warningsOf(policy)).toEqual(warnings);
+    expect(await warningsOf(policy)).toEqual(warnings);
   }
 });
 
@@ -170,29 +170,31 @@ describe('the example policies', () => {
       text: file === 'files.cedar' ? change(text) : text,
     }));
     expect(changed).not.toEqual(files.policies);
-    return () => {
-      const engine = createEngine({ ...files, policies: changed });
-      engine.release();
-      return engine.warnings;
+    return async () => {
+      const evaluator = await createEvaluator({ ...files, policies: changed });
+      evaluator.release();
+      return evaluator.warnings;
     };
   }
 
   it.each(CHANGES)('are refused %s', async (_change, change) => {
-    expect(await loadChanged(change)).toThrow(/files\.cedar:\d+:\d+: /);
+    const load = await loadChanged(change);
+    await expect(load()).rejects.toThrow(/files\.cedar:\d+:\d+: /);
   });
 
   it.each(WIDENED)('have a warning %s', async (_change, change) => {
-    expect((await loadChanged(change))()).toEqual([
+    expect(await (await loadChanged(change))()).toEqual([
       expect.objectContaining({ file: 'files.cedar', message: expect.stringMatching(/an approval of any template/) }),
     ]);
   });
 
-  it('are all that policies/README.md shows, and it shows none that is refused', async () => {
+  it('are the ones in policies/README.md, and each of them is accepted', async () => {
     const text = await readFile(join(DEFAULT_POLICIES, 'README.md'), 'utf8');
     const shown = [...text.matchAll(/^```cedar\n(.*?)^```/gms)]
       .map(([, cedar = '']) => cedar)
       .filter((cedar) => cedar.includes('@requestable'));
     expect(shown.length).toBeGreaterThan(0);
-    for (const cedar of shown) expect(problemsOf(cedar).filter((one) => one.includes('@requestable'))).toEqual([]);
+    for (const cedar of shown)
+      expect((await problemsOf(cedar)).filter((one) => one.includes('@requestable'))).toEqual([]);
   });
 });

@@ -5,10 +5,10 @@ import {
   bindingHash,
   bindingMembers,
   createBindingTokenSigner,
-  type BoundRequest,
-} from '../../../apps/pdp/binding-token.ts';
-import type { Requestable } from '../../../apps/pdp/cedar/requestable.ts';
-import { publicKey } from '../../../apps/pdp/metadata.ts';
+} from '../../../apps/pdp/offer/binding-token.ts';
+import type { Requestable } from '../../../apps/pdp/engine/policy-engine.ts';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { publicKey } from '../../../apps/pdp/http/metadata.ts';
 import { anEs256Key, aTransfer } from '../../support/pdp.ts';
 
 const OFFER: Requestable = {
@@ -37,7 +37,7 @@ describe('the binding hash', () => {
     expect(bindingHash(shuffled, ['amount', 'agent'])).toBe(bindingHash(aTransfer(), members));
   });
   it('leaves out the actor of the subject, and keeps properties that this empties [ARAP-BND-11, PRJ-04]', () => {
-    const withProperties = (properties: Record<string, string>): BoundRequest => ({
+    const withProperties = (properties: Record<string, string>): EvaluationRequest => ({
       ...aTransfer(),
       subject: { type: 'identity', id: 'alice@example.com', properties },
     });

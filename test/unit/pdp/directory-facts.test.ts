@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createEngine } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { readDirectory } from '../../../apps/shared/directory/directory.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';
@@ -20,52 +20,54 @@ const directory = readDirectory(
 );
 
 const engineFor = (condition: string, of: { entities?: object[]; schema?: string; withoutDirectory?: boolean } = {}) =>
-  createEngine({
+  createEvaluator({
     schema: of.schema ?? SCHEMA,
     entities: JSON.stringify(of.entities ?? []),
     policies: [{ file: 'a.cedar', text: `@id("a") permit (principal, action, resource) when { ${condition} };` }],
     directory: of.withoutDirectory ? undefined : directory,
   });
-const asks = (condition: string, of?: Parameters<typeof engineFor>[1]) => {
-  const engine = engineFor(condition, of);
-  return (subject: string, properties: JsonObject = {}) => answerByPolicy(engine, aCall('x', subject, properties)).kind;
-};
+const asks =
+  (condition: string, of?: Parameters<typeof engineFor>[1]) =>
+  async (subject: string, properties: JsonObject = {}) =>
+    answerByPolicy(await engineFor(condition, of), aCall('x', subject, properties)).kind;
 
-describe('what the directory says of people', () => {
-  it('is known to policies: groups of groups too, whether somebody is active, and the manager', () => {
-    expect(asks('principal in Group::"finance"')('alice')).toBe('permit');
-    expect(asks('principal in Group::"finance"')('bob')).toBe('deny');
-    expect(asks('principal has active && principal.active')('alice')).toBe('permit');
-    expect(asks('principal has active && principal.active')('carol')).toBe('deny');
-    expect(asks('principal has displayName && principal.displayName == "Bob"')('bob')).toBe('permit');
-    expect(asks('principal has manager && principal.manager == Subject::"identity|bob"')('alice')).toBe('permit');
-    expect(asks('principal has manager && principal.manager in Group::"directors"')('alice')).toBe('permit');
+describe('facts from the directory', () => {
+  it('are visible to policies: nested groups, active, and the manager', async () => {
+    expect(await asks('principal in Group::"finance"')('alice')).toBe('permit');
+    expect(await asks('principal in Group::"finance"')('bob')).toBe('deny');
+    expect(await asks('principal has active && principal.active')('alice')).toBe('permit');
+    expect(await asks('principal has active && principal.active')('carol')).toBe('deny');
+    expect(await asks('principal has displayName && principal.displayName == "Bob"')('bob')).toBe('permit');
+    expect(await asks('principal has manager && principal.manager == Subject::"identity|bob"')('alice')).toBe('permit');
+    expect(await asks('principal has manager && principal.manager in Group::"directors"')('alice')).toBe('permit');
   });
 
-  it('is said of people alone, and of nobody whom it does not know', () => {
-    const engine = engineFor('principal in Group::"finance"');
+  it('apply to known people only', async () => {
+    const evaluator = await engineFor('principal in Group::"finance"');
     const tool = { ...aCall('x'), subject: { type: 'service', id: 'alice' } };
-    expect(answerByPolicy(engine, tool).kind).toBe('deny');
-    expect(asks('principal has active')('mallory')).toBe('deny');
+    expect(answerByPolicy(evaluator, tool).kind).toBe('deny');
+    expect(await asks('principal has active')('mallory')).toBe('deny');
   });
 
-  it('is joined with entities.json, which may not say the same', () => {
+  it('are merged with entities.json, which may not set the same attributes', async () => {
     const alice = (attrs: object) => [{ uid: { type: 'Subject', id: 'identity|alice' }, attrs, parents: [] }];
     const both = 'principal has status && principal.status == "new" && principal in Group::"treasury"';
-    expect(asks(both, { entities: alice({ status: 'new' }) })('alice')).toBe('permit');
+    expect(await asks(both, { entities: alice({ status: 'new' }) })('alice')).toBe('permit');
     const twice = () => engineFor('true', { entities: alice({ active: true }) });
-    expect(twice).toThrow(/^entities\.json: Subject::"identity\|alice" sets "active", which the directory says/);
+    await expect(twice()).rejects.toThrow(
+      /^entities\.json: Subject::"identity\|alice" sets "active", which the directory says/,
+    );
   });
 
-  it('leaves schemas as they are that declare none of it', () => {
+  it('need no declaration in the schema', async () => {
     const schema =
       'entity Subject = { type: String, id: String }; entity Resource; action "tools/call" appliesTo { principal: Subject, resource: Resource };';
-    expect(asks('principal.id == "alice"', { schema })('alice')).toBe('permit');
+    expect(await asks('principal.id == "alice"', { schema })('alice')).toBe('permit');
   });
 
-  it('is a text where the schema wants the manager to be one', () => {
+  it('have the manager as text if the schema declares a String', async () => {
     const schema = SCHEMA.replace('manager?: Subject', 'manager?: String');
-    expect(asks('principal has manager && principal.manager == "bob"', { schema })('alice')).toBe('permit');
+    expect(await asks('principal has manager && principal.manager == "bob"', { schema })('alice')).toBe('permit');
   });
 
   it.each([
@@ -73,7 +75,7 @@ describe('what the directory says of people', () => {
     ['an active account', 'principal has active && principal.active'],
     ['a status', 'principal has status && principal.status == "trusted"'],
     ['a manager', 'principal has manager && principal.manager == Subject::"identity|bob"'],
-  ])('is never what a request says: %s', (_what, condition) => {
+  ])('never come from a request: %s', async (_what, condition) => {
     const forged = {
       groups: ['finance'],
       parents: [{ type: 'Group', id: 'finance' }, { __entity: { type: 'Group', id: 'finance' } }],
@@ -82,11 +84,11 @@ describe('what the directory says of people', () => {
       manager: { __entity: { type: 'Subject', id: 'identity|bob' } },
     };
     for (const withoutDirectory of [true, false]) {
-      const engine = engineFor(condition, { withoutDirectory });
+      const evaluator = await engineFor(condition, { withoutDirectory });
       const call = aCall('x', 'mallory', forged);
       const beside = { ...call, subject: { ...call.subject, ...forged } } as typeof call;
       const around = { ...call, context: forged as never };
-      for (const request of [call, beside, around]) expect(answerByPolicy(engine, request).kind).toBe('deny');
+      for (const request of [call, beside, around]) expect(answerByPolicy(evaluator, request).kind).toBe('deny');
     }
   });
 });

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { createEngine, type Engine } from '../../../apps/pdp/cedar/engine.ts';
-import { readPolicyFiles } from '../../../apps/pdp/cedar/policy-files.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator, type Evaluator } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { readPolicyFiles } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import { readDirectory } from '../../../apps/shared/directory/directory.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { aUser, directoryText } from '../../support/directory.ts';
-import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';
+import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
 
-let engine: Engine;
-beforeAll(async () => void (engine = await loadEngine(DEFAULT_POLICIES)));
+let evaluator: Evaluator;
+beforeAll(async () => void (evaluator = await loadEvaluator(DEFAULT_POLICIES)));
 
 function aCall(
   tool: string,
@@ -22,19 +22,19 @@ function aCall(
     context: { agent: 'agent', arguments: args, call_digest: 'sha-256:00' } as EvaluationRequest['context'],
   };
 }
-const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(engine, aCall(...call));
+const ask = (...call: Parameters<typeof aCall>) => answerByPolicy(evaluator, aCall(...call));
 
 describe('the example policies', () => {
-  it('refuse whoever has left, as the directory says, everything', async () => {
+  it('deny everything to a person who has left, by the directory', async () => {
     const directory = readDirectory(directoryText(aUser('alice'), aUser('bob', { active: false })), 'userName');
-    const own = createEngine({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
+    const own = await createEvaluator({ ...(await readPolicyFiles(DEFAULT_POLICIES)), directory });
     const of = (subject: string) => answerByPolicy(own, aCall('files__read_file', {}, subject));
     expect([of('alice').kind, of('agent').kind]).toEqual(['permit', 'permit']);
     expect(of('bob')).toMatchObject({ kind: 'deny', reason: 'subject_inactive' });
   });
 
-  it('give Cedar nothing to warn about', () => {
-    expect(engine.warnings).toEqual([]);
+  it('have no warnings from Cedar', () => {
+    expect(evaluator.warnings).toEqual([]);
   });
 
   it.each([
@@ -50,7 +50,7 @@ describe('the example policies', () => {
     'files__list_allowed_directories',
     'everything__echo',
     'everything__get-sum',
-  ])('let everybody call %s', (tool) => {
+  ])('let every caller call %s', (tool) => {
     expect(ask(tool, {}, 'whoever').kind).toBe('permit');
   });
 
@@ -60,7 +60,7 @@ describe('the example policies', () => {
       const call = aCall(tool);
       for (const annotations of [{}, { readOnlyHint: true }, { readOnlyHint: false, destructiveHint: true }]) {
         const annotated = { ...call, resource: { ...call.resource, properties: { annotations } } };
-        expect(answerByPolicy(engine, annotated)).toEqual(ask(tool));
+        expect(answerByPolicy(evaluator, annotated)).toEqual(ask(tool));
       }
     }
   });
@@ -79,7 +79,7 @@ describe('the example policies', () => {
         title: 'Change a file',
         policies: ['files-change'],
       });
-      const approved = answerByPolicy(engine, aCall(tool), { verified: true, template: 'operator_approval' });
+      const approved = answerByPolicy(evaluator, aCall(tool), { verified: true, template: 'operator_approval' });
       expect(approved.kind).toBe('permit');
     },
   );
@@ -91,7 +91,7 @@ describe('the example policies', () => {
     ['git__status', 'not_permitted'],
   ])('refuse %s for good', (tool, reason) => {
     expect(ask(tool)).toMatchObject({ kind: 'deny', reason });
-    expect(answerByPolicy(engine, aCall(tool), { verified: true, template: 'operator_approval' }).kind).toBe('deny');
+    expect(answerByPolicy(evaluator, aCall(tool), { verified: true, template: 'operator_approval' }).kind).toBe('deny');
   });
 
   it.each(['/srv/.env', '.env', '/srv/.env/.', '/srv/.env.local', 'keys/prod.secret', '/a.secret/'])(
@@ -100,7 +100,7 @@ describe('the example policies', () => {
       const refused = { kind: 'deny', reason: 'secret_files_are_not_written' };
       expect(ask('files__write_file', { path })).toMatchObject(refused);
       const approval = { verified: true, template: 'operator_approval' } as const;
-      expect(answerByPolicy(engine, aCall('files__write_file', { path }), approval)).toMatchObject(refused);
+      expect(answerByPolicy(evaluator, aCall('files__write_file', { path }), approval)).toMatchObject(refused);
     },
   );
 
@@ -139,11 +139,11 @@ describe('the example policies', () => {
       },
     ],
   ])('say %s to a request that calls no tool (%#)', (kind, request) => {
-    expect(answerByPolicy(engine, request).kind).toBe(kind);
+    expect(answerByPolicy(evaluator, request).kind).toBe(kind);
   });
 
   it('do not mistake another kind of resource for a tool', () => {
     const other = { ...aCall('files__read_file'), resource: { type: 'prompt', id: 'files__read_file' } };
-    expect(answerByPolicy(engine, other).kind).toBe('deny');
+    expect(answerByPolicy(evaluator, other).kind).toBe('deny');
   });
 });

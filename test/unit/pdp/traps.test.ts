@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createEngine, createEngineMeanwhile, type EngineFiles } from '../../../apps/pdp/cedar/engine.ts';
-import { answerByPolicy } from '../../../apps/pdp/cedar/requestable.ts';
+import { createEvaluator, type EvaluatorFiles } from '../../../apps/pdp/engine/cedar/evaluator.ts';
+import { answerByPolicy } from '../../../apps/pdp/offer/requestable.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
@@ -15,7 +15,7 @@ action pay, look appliesTo {
 const PERMIT = '@id("permit") permit (principal, action, resource);';
 const LIMIT = '@id("limit") forbid (principal, action == Action::"pay", resource) when { context.amount > 100 };';
 
-const files = (...policies: string[]): EngineFiles => ({
+const files = (...policies: string[]): EvaluatorFiles => ({
   schema: SCHEMA,
   entities: '[]',
   policies: [{ file: 'a.cedar', text: policies.join('\n') }],
@@ -27,40 +27,40 @@ const request = (of: Partial<EvaluationRequest> = {}): EvaluationRequest => ({
   context: {},
   ...of,
 });
-const kindOf = (policies: string[], asked: EvaluationRequest) =>
-  answerByPolicy(createEngine(files(...policies)), asked).kind;
+const kindOf = async (policies: string[], asked: EvaluationRequest) =>
+  answerByPolicy(await createEvaluator(files(...policies)), asked).kind;
 
-describe('what Cedar would make of a request by itself', () => {
+describe('requests that Cedar alone would misjudge', () => {
   // Strict validation demands `has` where a member may be missing, so a policy can fail only by what no schema can say.
-  it('permits no call whose forbidding policy cannot be evaluated, and lets no such policy in that the schema can tell [PRJ-28]', () => {
-    expect(() => createEngine(files(PERMIT, LIMIT))).toThrow(/amount/);
+  it('never permits a call whose forbid cannot be evaluated, and refuses such a policy if the schema shows it [PRJ-28]', async () => {
+    await expect(createEvaluator(files(PERMIT, LIMIT))).rejects.toThrow(/amount/);
     const overflow = LIMIT.replace('context.amount', 'context has amount && context.amount * 2');
     const pay = (amount: number) => request({ action: { name: 'pay' }, context: { amount } });
-    expect(kindOf([PERMIT, overflow], pay(10))).toBe('permit');
-    expect(kindOf([PERMIT, overflow], pay(1_000))).toBe('deny');
+    expect(await kindOf([PERMIT, overflow], pay(10))).toBe('permit');
+    expect(await kindOf([PERMIT, overflow], pay(1_000))).toBe('deny');
     const beyond = overflow.replace('* 2', '* 9223372036854775807');
-    expect(kindOf([PERMIT, beyond], pay(1_000))).toBe('failed');
+    expect(await kindOf([PERMIT, beyond], pay(1_000))).toBe('failed');
   });
 
   it.each([1.5, 1e30, 2 ** 53, -(2 ** 53), '10', true, [1], {}])(
     'counts %j as no whole number, wherever it is [PRJ-28]',
-    (value) => {
+    async (value) => {
       const places: EvaluationRequest[] = [
         request({ context: { amount: value } }),
         request({ subject: { type: 'identity', id: 'alice', properties: { level: value } } }),
         request({ resource: { type: 'tool', id: 'x', properties: { size: value } } }),
       ];
-      for (const place of places) expect(kindOf([PERMIT], place)).toBe('failed');
+      for (const place of places) expect(await kindOf([PERMIT], place)).toBe('failed');
     },
   );
 
-  it('takes null for a member that was left out [AZ-TR-14]', () => {
+  it('treats a null member as absent [AZ-TR-14]', async () => {
     const nulls = { amount: null, note: null } as unknown as JsonObject;
     const absent = '@id("p") permit (principal, action, resource) unless { context has amount || context has note };';
-    expect(kindOf([absent], request({ context: nulls }))).toBe('permit');
-    expect(kindOf([absent], request({ context: { note: '' } }))).toBe('deny');
+    expect(await kindOf([absent], request({ context: nulls }))).toBe('permit');
+    expect(await kindOf([absent], request({ context: { note: '' } }))).toBe('deny');
     const subject = { type: 'identity', id: 'alice', properties: null } as unknown as EvaluationRequest['subject'];
-    expect(kindOf([absent], request({ subject }))).toBe('permit');
+    expect(await kindOf([absent], request({ subject }))).toBe('permit');
   });
 
   it.each([
@@ -71,14 +71,18 @@ describe('what Cedar would make of a request by itself', () => {
     'a::b',
     '"; permit(principal,action,resource);//',
     '1',
-  ])('decides about entities of the type %j, which could be no name in Cedar [AZ-IM-04]', (type) => {
+  ])('decides about entities of the type %j, which is no identifier in Cedar [AZ-IM-04]', async (type) => {
     const own = `@id("p") permit (principal, action, resource) when { principal.type == ${JSON.stringify(type)} && resource.type == principal.type };`;
     const of = (subject: string, resource: string) =>
       kindOf([own], request({ subject: { type: subject, id: 'x' }, resource: { type: resource, id: 'x' } }));
-    expect([of(type, type), of('other', type), of(type, 'other')]).toEqual(['permit', 'deny', 'deny']);
+    expect(await Promise.all([of(type, type), of('other', type), of(type, 'other')])).toEqual([
+      'permit',
+      'deny',
+      'deny',
+    ]);
   });
 
-  it('leaves aside what no schema declares, however deep and odd it is [AZ-TR-07] [AZ-IM-06]', () => {
+  it('ignores what the schema does not declare, however deep it is [AZ-TR-07] [AZ-IM-06]', async () => {
     const odd = { unknown: { deep: [{ __entity: { type: 'Subject', id: 'root' } }, 1.5, null, 1e30] }, __proto__x: 1 };
     const strange = {
       subject: { type: 'identity', id: 'alice', properties: odd, nickname: 'al' },
@@ -86,45 +90,45 @@ describe('what Cedar would make of a request by itself', () => {
       resource: { type: 'tool', id: 'x', properties: odd },
       context: odd,
     } as unknown as EvaluationRequest;
-    expect(kindOf([PERMIT], strange)).toBe('permit');
-    expect(kindOf(['@id("p") permit (principal, action, resource) when { principal has role };'], strange)).toBe(
+    expect(await kindOf([PERMIT], strange)).toBe('permit');
+    expect(await kindOf(['@id("p") permit (principal, action, resource) when { principal has role };'], strange)).toBe(
       'deny',
     );
   });
 
-  it('looks at no policy that is for another action, tool or subject', () => {
+  it('evaluates no policy for another action, tool or subject', async () => {
     const others = Array.from({ length: 40 }, (_, index) => [
       `@id("a${index}") permit (principal, action == Action::"pay", resource);`,
       `@id("r${index}") permit (principal, action, resource == Resource::"tool|other-${index}");`,
       `@id("p${index}") permit (principal == Subject::"identity|other-${index}", action, resource);`,
     ]).flat();
-    const engine = createEngine(files(PERMIT, ...others));
+    const evaluator = await createEvaluator(files(PERMIT, ...others));
     const setsOf = (asked: EvaluationRequest) => {
-      const prepared = engine.prepare(asked);
+      const prepared = evaluator.prepare(asked);
       return prepared.kind === 'ready' ? prepared.sets.length : undefined;
     };
     expect(setsOf(request())).toBe(1);
     expect(setsOf(request({ resource: { type: 'tool', id: 'other-7' } }))).toBe(2);
-    expect(answerByPolicy(engine, request({ resource: { type: 'tool', id: 'other-7' } }))).toEqual({
+    expect(answerByPolicy(evaluator, request({ resource: { type: 'tool', id: 'other-7' } }))).toEqual({
       kind: 'permit',
       policies: ['permit', 'r7'],
     });
   });
 
-  it('takes what gives power from its own data, never from what a request says [COAZ-SU-09]', () => {
+  it('takes attributes that give power from its own data, never from a request [COAZ-SU-09]', async () => {
     const powerful =
       '@id("p") permit (principal, action, resource) when { principal has role && principal.role == "admin" };';
     const claims = { type: 'identity', id: 'alice', role: 'admin', properties: { role: 'admin' } };
-    expect(kindOf([powerful], request({ subject: claims }))).toBe('deny');
+    expect(await kindOf([powerful], request({ subject: claims }))).toBe('deny');
     const entities = JSON.stringify([{ uid: { type: 'Subject', id: 'identity|alice' }, attrs: { role: 'admin' } }]);
-    const engine = createEngine({ ...files(powerful), entities });
-    expect(answerByPolicy(engine, request()).kind).toBe('permit');
-    expect(answerByPolicy(engine, request({ subject: { ...claims, id: 'mallory' } })).kind).toBe('deny');
+    const evaluator = await createEvaluator({ ...files(powerful), entities });
+    expect(answerByPolicy(evaluator, request()).kind).toBe('permit');
+    expect(answerByPolicy(evaluator, request({ subject: { ...claims, id: 'mallory' } })).kind).toBe('deny');
   });
 });
 
 describe('many policies', () => {
-  it('are loaded in steps between which other work is done', async () => {
+  it('are loaded in steps, between which the process does other work', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => `@id("p${index}") permit (principal, action, resource);`);
     let turns = 0;
     let loading = true;
@@ -133,10 +137,10 @@ describe('many policies', () => {
       if (loading) setImmediate(other);
     };
     other();
-    const engine = await createEngineMeanwhile(files(...many));
+    const evaluator = await createEvaluator(files(...many));
     loading = false;
     // 20 to read them, 4 to validate them, 4 for each of the two actions to keep them.
     expect(turns).toBeGreaterThanOrEqual(32);
-    expect(engine.policies.size).toBe(1_000);
+    expect(evaluator.policies.size).toBe(1_000);
   });
 });

@@ -1,11 +1,9 @@
 import { validate } from '@cedar-policy/cedar-wasm/nodejs';
 import { describe, expect, it } from '@jest/globals';
-import { actionSchemas } from '../../../apps/pdp/cedar/action-schema.ts';
-import { readPolicies } from '../../../apps/pdp/cedar/policies.ts';
-import { InvalidPolicies, type Problem } from '../../../apps/pdp/cedar/problems.ts';
-import { readSchema } from '../../../apps/pdp/cedar/schema.ts';
-import { atOnce } from '../../../apps/pdp/cedar/steps.ts';
-import { validatePolicies } from '../../../apps/pdp/cedar/validate.ts';
+import { actionSchemas, readSchema } from '../../../apps/pdp/engine/cedar/schema.ts';
+import { readPolicies } from '../../../apps/pdp/engine/cedar/policies.ts';
+import { InvalidPolicies, type PolicyProblem } from '../../../apps/pdp/engine/cedar/problems.ts';
+import { validatePolicies } from '../../../apps/pdp/engine/cedar/validate.ts';
 
 const SCHEMA = `
 entity Team;
@@ -68,13 +66,13 @@ interface Found {
 
 const ids = (policies: readonly string[]) =>
   policies.map((policy, index) => `@id("p${String(index).padStart(3, '0')}") permit ${policy};`);
-const told = (problems: readonly Problem[]) => problems.map(({ message }) => message).sort();
+const told = (problems: readonly PolicyProblem[]) => problems.map(({ message }) => message).sort();
 
-function inSlices(texts: readonly string[]): Found {
-  const { policies } = atOnce(readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]));
+async function inSlices(texts: readonly string[]): Promise<Found> {
+  const { policies } = await readPolicies([{ file: 'a.cedar', text: texts.join('\n') }]);
   const { actions } = readSchema(SCHEMA);
   try {
-    const warnings = atOnce(validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) }));
+    const warnings = await validatePolicies(policies, { text: SCHEMA, actions, schemaOf: actionSchemas(SCHEMA) });
     return { errors: [], warnings: told(warnings) };
   } catch (error) {
     if (!(error instanceof InvalidPolicies)) throw error;
@@ -96,21 +94,21 @@ function whole(texts: readonly string[]): Found {
   return { errors, warnings: errors.length > 0 ? [] : said(answer.validationWarnings).sort() };
 }
 
-describe('what is wrong with policies', () => {
-  it.each(BROKEN)('is found as Cedar finds it in the whole: %s', (_what, policy) => {
+describe('the errors of policies', () => {
+  it.each(BROKEN)('are those that Cedar finds with the whole schema: %s', async (_what, policy) => {
     const texts = ids([policy, ...SOUND]);
     const found = whole(texts);
     expect(found.errors.length + found.warnings.length).toBeGreaterThan(0);
-    expect(inSlices(texts)).toEqual(found);
+    expect(await inSlices(texts)).toEqual(found);
   });
 
-  it('is found among many, of whichever action', () => {
+  it('are found among many policies of any action', async () => {
     const many = Array.from({ length: 40 }, () => [...SOUND, ...BROKEN.map(([, policy]) => policy)]).flat();
-    expect(inSlices(ids(many))).toEqual(whole(ids(many)));
+    expect(await inSlices(ids(many))).toEqual(whole(ids(many)));
   });
 
-  it('is nothing where there is nothing', () => {
-    expect(inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
+  it('are none for valid policies', async () => {
+    expect(await inSlices(ids(SOUND))).toEqual({ errors: [], warnings: [] });
     expect(whole(ids(SOUND))).toEqual({ errors: [], warnings: [] });
   });
 });

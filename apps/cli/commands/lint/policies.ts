@@ -1,5 +1,5 @@
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
-import type { PolicyPlaces, Problem, ToolSurvey } from '../../../pdp/main.ts';
+import type { PolicyPlaces, PolicyProblem, ToolSurvey } from '../../../pdp/main.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import type { Finding } from './finding.ts';
 
@@ -26,14 +26,14 @@ export const configuredPlaces = ({ pdp, directory, approvals }: Omit<Settings, '
 export async function lintPolicies(
   config: Settings,
   offered: Offered,
-  placed: (problem: Problem) => Problem,
+  placed: (problem: PolicyProblem) => PolicyProblem,
 ): Promise<Finding[]> {
   if (!decidesItself(config)) return [];
   // Loaded only now: it brings the policy engine with it.
   const { checkPolicies, surveyTools } = await import('../../../pdp/main.ts');
   const places = configuredPlaces(config);
   const { errors, warnings } = await checkPolicies(places);
-  const of = (severity: Finding['severity'], problems: readonly Problem[]) =>
+  const of = (severity: Finding['severity'], problems: readonly PolicyProblem[]) =>
     problems.map((problem) => {
       const { file, line, column, message } = placed(problem);
       return finding(severity, 'policy', [file, line, column].filter((part) => part !== undefined).join(':'), message);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { PolicyCheck, Problem } from '../../../pdp/main.ts';
+import type { PolicyCheck, PolicyProblem } from '../../../pdp/main.ts';
 import type { Io } from '../../io.ts';
 import { CliError, facts, json } from '../../output.ts';
 import { placed, policyPlaces, shown } from './places.ts';
@@ -17,7 +17,7 @@ export function checkCommand(io: Io): Command {
       // Loaded only now: it brings the policy engine with it.
       const { checkPolicies, describeProblem, shortVersion } = await import('../../../pdp/main.ts');
       const checked = await checkPolicies(places);
-      const locate = (problems: readonly Problem[]) => problems.map((problem) => placed(io, places, problem));
+      const locate = (problems: readonly PolicyProblem[]) => problems.map((problem) => placed(io, places, problem));
       const check: PolicyCheck = { ...checked, errors: locate(checked.errors), warnings: locate(checked.warnings) };
       if (options.json) io.out(json(check));
       else {

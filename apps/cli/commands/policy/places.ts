@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { PolicyPlaces, Problem } from '../../../pdp/main.ts';
+import type { PolicyPlaces, PolicyProblem } from '../../../pdp/main.ts';
 import { readConfig } from '../../context.ts';
 import type { Io } from '../../io.ts';
 import { visible } from '../../output.ts';
@@ -16,7 +16,7 @@ export function policyPlaces(io: Io, command: Command, folder?: string): PolicyP
 }
 
 /** The file as a terminal or an editor finds it from where the command was given. */
-export function placed<P extends Pick<Problem, 'file'>>(io: Io, { folder }: PolicyPlaces, at: P): P {
+export function placed<P extends Pick<PolicyProblem, 'file'>>(io: Io, { folder }: PolicyPlaces, at: P): P {
   return { ...at, file: relative(io.cwd, resolve(folder, at.file)) || join('.', at.file) };
 }
 

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import type { CatalogSettings } from '../../../shared/config/catalog-settings.ts';
+import type { DirectorySettings } from '../../../shared/directory/source.ts';
+import { errorCode } from '../../../shared/error-code.ts';
+import { InvalidPolicies } from './problems.ts';
+
+/** Where everything is that decisions are made from. */
+export interface PolicyPlaces {
+  /** Absolute path of the policy folder. */
+  readonly folder: string;
+  readonly directory: DirectorySettings;
+  /** From which values of access requests are chosen. Default: none. */
+  readonly catalogs?: CatalogSettings;
+}
+
+/** A policy folder as text: what an author wrote, not parsed yet. */
+export interface PolicyFiles {
+  readonly policies: readonly { readonly file: string; readonly text: string }[];
+  /** Cedar schema, in Cedar's own notation. */
+  readonly schema: string;
+  /** What the PDP itself knows about subjects and resources: Cedar entities as JSON text. */
+  readonly entities: string;
+  /** JSON Schemas of what access requests of a template need beside the call. */
+  readonly requestSchemas: readonly { readonly file: string; readonly template: string; readonly text: string }[];
+  /** What policies oblige an enforcement point to, by the id in `@obligation`. */
+  readonly obligations: readonly { readonly file: string; readonly id: string; readonly text: string }[];
+}
+
+/** Everything that decisions are made from, as it was written at one moment. */
+export interface PolicyTexts {
+  /** SHA-256 over all texts: two versions with the same id decide alike. `sha-256:` and 64 hexadecimal digits. */
+  readonly id: string;
+  readonly files: PolicyFiles;
+  readonly directory: { readonly file: string; readonly text: string } | undefined;
+}
+
+/** Reads all texts. Throws `ERR_CONFIG_INVALID` if one is missing. */
+export async function readPolicyTexts({ folder, directory }: PolicyPlaces): Promise<PolicyTexts> {
+  const files = await readPolicyFiles(folder);
+  const people = directory.file === undefined ? undefined : await readDirectoryText(directory.file);
+  const { policies, schema, entities, requestSchemas, obligations } = files;
+  const { subjectAttribute } = directory;
+  const directoryPart = people ? { text: people.text, subjectAttribute } : null;
+  const all = JSON.stringify([policies, schema, entities, requestSchemas, obligations, directoryPart]);
+  const id = `sha-256:${createHash('sha256').update(all).digest('hex')}`;
+  return { id, files, directory: people };
+}
+
+/** `<template>.request.json` */
+const REQUEST_SCHEMA = '.request.json';
+/** `<id>.obligation.json` */
+const OBLIGATION = '.obligation.json';
+
+/**
+ * Reads `*.cedar`, `schema.cedarschema`, `entities.json`, and any `<template>.request.json` and `<id>.obligation.json`. The first
+ * three have to exist: without its entities, a folder would silently lift every rule about what the PDP knows of a subject.
+ * Throws `ERR_CONFIG_INVALID`.
+ */
+export async function readPolicyFiles(folder: string): Promise<PolicyFiles> {
+  const names = await readdir(folder).catch((cause: unknown) => {
+    const message = `There is no policy folder ${folder}. Create it or set pdp.policies.`;
+    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
+  });
+  const read = (ending: string) =>
+    Promise.all(
+      names
+        .filter((name) => name.endsWith(ending))
+        .sort()
+        .map(async (file) => ({ file, name: file.slice(0, -ending.length), text: await readText(join(folder, file)) })),
+    );
+  const policies = await read('.cedar');
+  if (policies.length === 0) {
+    throw new CountersignError('ERR_CONFIG_INVALID', `The policy folder ${folder} has no *.cedar file. Add one.`);
+  }
+  return {
+    policies: policies.map(({ file, text }) => ({ file, text })),
+    schema: await readText(join(folder, 'schema.cedarschema')),
+    entities: await readText(join(folder, 'entities.json')),
+    requestSchemas: (await read(REQUEST_SCHEMA)).map(({ file, name, text }) => ({ file, template: name, text })),
+    obligations: (await read(OBLIGATION)).map(({ file, name, text }) => ({ file, id: name, text })),
+  };
+}
+
+async function readText(path: string): Promise<string> {
+  return await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new CountersignError('ERR_CONFIG_INVALID', `The policy file ${path} cannot be read. Create it.`, { cause });
+  });
+}
+
+async function readDirectoryText(file: string): Promise<NonNullable<PolicyTexts['directory']>> {
+  try {
+    return { file, text: await readFile(file, 'utf8') };
+  } catch (cause) {
+    throw new InvalidPolicies([{ file, message: 'it cannot be read. Create it, or mend directory.file.' }], cause);
+  }
+}
+
+/**
+ * Differs if a file that matters was written, replaced, added or removed in any way. Follows links: a deployment may swap the
+ * folder, or what it links to. Never throws: a place that cannot be read is a state like any other.
+ */
+export async function fingerprint({ folder, directory }: PolicyPlaces): Promise<string> {
+  const paths = await readdir(folder).then(
+    (names) => names.sort().map((name) => join(folder, name)),
+    () => [folder],
+  );
+  if (directory.file !== undefined) paths.push(directory.file);
+  return (await Promise.all(paths.map(stateOf))).join('\n');
+}
+
+async function stateOf(path: string): Promise<string> {
+  try {
+    const { mtimeNs, ctimeNs, size, ino } = await stat(path, { bigint: true });
+    return `${path} ${mtimeNs} ${ctimeNs} ${size} ${ino}`;
+  } catch (error) {
+    return `${path} ${String(errorCode(error))}`;
+  }
+}

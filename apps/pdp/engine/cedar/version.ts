@@ -1,0 +1,77 @@
+import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import { readDirectory, type Directory } from '../../../shared/directory/directory.ts';
+import type { DirectorySettings } from '../../../shared/directory/source.ts';
+import { checkRequestCatalogs, readRequestSchemas, type RequestSchemas } from '../../offer/request-documents.ts';
+import { answerByPolicy, isPermitted } from '../../offer/requestable.ts';
+import type { PolicyVersion } from '../policy-engine.ts';
+import { createEvaluator, type Evaluator } from './evaluator.ts';
+import { readPolicyTexts, type PolicyPlaces, type PolicyTexts } from './policy-folder.ts';
+import { InvalidPolicies, type PolicyProblem } from './problems.ts';
+
+/** Policies, schema, entities, request schemas, obligations and directory, loaded together and never mixed with another version. */
+export interface CedarVersion extends Required<PolicyVersion> {
+  readonly evaluator: Evaluator;
+  readonly requestSchemas: RequestSchemas;
+  /** How many people the directory knows. */
+  readonly people: number;
+}
+
+/** Checks and loads these texts, in steps between which the process can answer requests. Throws `InvalidPolicies`. */
+export async function loadVersion(
+  { id, files, directory: people }: PolicyTexts,
+  { directory: { subjectAttribute }, catalogs = {} }: PolicyPlaces,
+): Promise<CedarVersion> {
+  const directory = people && parseDirectory(people, subjectAttribute);
+  const evaluator = await createEvaluator({ ...files, directory });
+  try {
+    const requestSchemas = readRequestSchemas(files.requestSchemas, evaluator.policies);
+    checkRequestCatalogs(catalogs, requestSchemas);
+    return {
+      ...policyVersion(id, evaluator, requestSchemas),
+      evaluator,
+      requestSchemas,
+      people: directory?.people.length ?? 0,
+    };
+  } catch (error) {
+    evaluator.release();
+    throw error;
+  }
+}
+
+/** Reads and loads what is written at these places now. Throws `ERR_CONFIG_INVALID`. */
+export async function loadCurrent(places: PolicyPlaces): Promise<CedarVersion> {
+  return await loadVersion(await readPolicyTexts(places), places);
+}
+
+/** What the host sees of a version. */
+export function policyVersion(
+  id: string,
+  evaluator: Evaluator,
+  requestSchemas: Pick<RequestSchemas, 'pathFor'>,
+): Required<PolicyVersion> {
+  return {
+    id,
+    answer: (request, approval) => answerByPolicy(evaluator, request, approval?.facts),
+    contextOf: (action) => evaluator.contextOf(action),
+    requestSchemaPath: (template) => requestSchemas.pathFor(template),
+    searchable: { candidates: evaluator.candidates, permits: (request) => isPermitted(evaluator, request) },
+  };
+}
+
+/** What is wrong with a version that could not be loaded. Undefined for an error of another kind. */
+export function problemsOf(error: unknown, { folder }: PolicyPlaces): readonly PolicyProblem[] | undefined {
+  if (error instanceof InvalidPolicies) return error.problems;
+  return error instanceof CountersignError ? [{ file: folder, message: error.message }] : undefined;
+}
+
+function parseDirectory(
+  { file, text }: NonNullable<PolicyTexts['directory']>,
+  attribute: DirectorySettings['subjectAttribute'],
+): Directory {
+  try {
+    return readDirectory(text, attribute);
+  } catch (cause) {
+    if (!(cause instanceof CountersignError)) throw cause;
+    throw new InvalidPolicies([{ file, message: cause.message }], cause);
+  }
+}

@@ -1,0 +1,96 @@
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import type { CedarAnswer } from '../engine/cedar/decision-cache.ts';
+import type { Evaluator, Ready } from '../engine/cedar/evaluator.ts';
+import type { Policy } from '../engine/cedar/policies.ts';
+import type { ApprovalFacts, PolicyAnswer, Requestable } from '../engine/policy-engine.ts';
+import { demandedBy } from '../obligations.ts';
+
+/**
+ * Evaluates a request. If it is denied, finds out whether an approval would change that: Cedar evaluates the same request with
+ * an assumed approval. The result of an assumption is only ever an offer, never a permit.
+ *
+ * @param request Without `context.approval`: what a caller sends there has no meaning for policies (PRJ-27).
+ * @param approval Facts about an approval that came with the request and has been verified.
+ */
+export function answerByPolicy(
+  evaluator: Evaluator,
+  request: EvaluationRequest,
+  approval?: ApprovalFacts,
+): PolicyAnswer {
+  const prepared = evaluator.prepare(request);
+  if (prepared.kind === 'unknown_action') return { kind: 'deny', reason: 'not_permitted', policies: [] };
+  if (prepared.kind === 'failed') return { kind: 'failed', reason: 'input_not_evaluable', cause: prepared.cause };
+  const answer = evaluator.evaluate(prepared, approval);
+  const obliging = (member: 'obligations' | 'ifApproved', effect: Policy['effect'], of: readonly string[]) => {
+    const demanded = demandedBy(evaluator, request, { of, effect });
+    return demanded.length > 0 && { [member]: demanded };
+  };
+  switch (answer.kind) {
+    case 'failed':
+      return { kind: 'failed', reason: 'evaluation_failed', cause: answer.cause };
+    case 'allow':
+      return { kind: 'permit', policies: answer.policies, ...obliging('obligations', 'permit', answer.policies) };
+    case 'deny': {
+      const { permit = [], ...denial } = explainDenial(evaluator, prepared, answer.policies);
+      const demanded = obliging('obligations', 'forbid', answer.policies);
+      return { ...denial, ...demanded, ...obliging('ifApproved', 'permit', permit) };
+    }
+  }
+}
+
+/** Whether policies permit a request without any approval. One evaluation, without the reasons. */
+export function isPermitted(evaluator: Evaluator, request: EvaluationRequest): boolean {
+  const prepared = evaluator.prepare(request);
+  return prepared.kind === 'ready' && evaluator.evaluate(prepared).kind === 'allow';
+}
+
+/** A denial, and the policies that would permit with the approval it offers. */
+type Explained = Exclude<PolicyAnswer, { kind: 'permit' | 'failed' }> & { readonly permit?: readonly string[] };
+
+function explainDenial(evaluator: Evaluator, prepared: Ready, determining: readonly string[]): Explained {
+  const forbids = determining.flatMap((id) => evaluator.policies.get(id) ?? []);
+  const final = forbids.filter((policy) => policy.template === undefined);
+  if (final.length > 0) return { kind: 'deny', reason: firstReason(final) ?? 'policy_denied', policies: determining };
+
+  // If nothing forbids, only a permit that asks for an approval can be missing.
+  const asking =
+    forbids.length > 0
+      ? forbids
+      : evaluator.policiesFor(prepared.action).filter((policy) => policy.effect === 'permit');
+  const templates = new Set(asking.flatMap((policy) => policy.template ?? []));
+  for (const template of templates) {
+    const assumed = evaluator.evaluate(prepared, { verified: true, template });
+    if (assumed.kind === 'allow') {
+      const by = forbids.length > 0 ? forbids : permitsOf(evaluator, assumed, template);
+      return { ...offer(template, by), permit: assumed.policies };
+    }
+  }
+  // The reasons of requestable policies ask for an approval. No approval would help, so they are not passed on.
+  return { kind: 'deny', reason: 'not_permitted', policies: determining };
+}
+
+/** The permits that an assumed approval of this template made effective. */
+function permitsOf(
+  evaluator: Evaluator,
+  assumed: Extract<CedarAnswer, { kind: 'allow' | 'deny' }>,
+  template: string,
+): Policy[] {
+  return assumed.policies
+    .flatMap((id) => evaluator.policies.get(id) ?? [])
+    .filter((policy) => policy.template === template);
+}
+
+function offer(template: string, asking: readonly Policy[]): Requestable {
+  const title = asking.find((policy) => policy.title)?.title;
+  const description = asking.find((policy) => policy.description)?.description;
+  return {
+    kind: 'requestable',
+    template,
+    reason: firstReason(asking) ?? 'approval_required',
+    ...(title && { title }),
+    ...(description && { description }),
+    policies: asking.map((policy) => policy.id),
+  };
+}
+
+const firstReason = (policies: readonly Policy[]) => policies.find((policy) => policy.reason)?.reason;

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createLocalJWKSet, type JWK } from 'jose';
+import { createRevokedApprovals } from '../../../apps/pdp/approval/verify-approval.ts';
+import { publicKey } from '../../../apps/pdp/http/metadata.ts';
+import { systemClock } from '../../../apps/shared/clock.ts';
+import type { HttpServer } from '../../../apps/shared/http/listen.ts';
+import { ACCESS_REQUESTS, anEs256Key } from '../../support/pdp.ts';
+import { serve } from '../../support/serve.ts';
+import { aRevocationList } from '../../support/signed-approvals.ts';
+import { ORDINARY_LIMITS } from '../../support/time.ts';
+
+let key: JWK;
+let server: HttpServer;
+beforeAll(async () => {
+  key = await anEs256Key('ars-1');
+  const list = () => aRevocationList({ key, issuer: ACCESS_REQUESTS, revoked: ['apr_1'] });
+  server = await serve((_request, response) => void list().then((text) => response.end(text)));
+});
+afterAll(() => server.close());
+
+/** Fetches the list with a clock that is ahead of the signer's. */
+const revokedAt = (aheadMs: number) =>
+  createRevokedApprovals({
+    url: server.url,
+    issuer: ACCESS_REQUESTS,
+    keys: createLocalJWKSet({ keys: [publicKey(key)] }),
+    clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
+    limits: ORDINARY_LIMITS,
+  })();
+
+it('a list of revocations counts while it is fresh by the clock of the decision point [PRJ-38]', async () => {
+  expect(await revokedAt(0)).toEqual(new Set(['apr_1']));
+  await expect(revokedAt(120_000)).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' });
+});
