@@ -34,7 +34,11 @@ const SECTIONS = [
   { name: 'workflows', what: 'long lives of workflows', run: files('test/workflows') },
   { name: 'postgres', what: 'a database that fails', run: files('test/postgres', 'test/e2e/postgres') },
   { name: 'engine', what: 'an engine that works against calls', run: files('test/engine') },
-  { name: 'e2e', what: 'whole installations, broken in every way', run: files('test/e2e/(?!postgres)', 'test/browser') },
+  {
+    name: 'e2e',
+    what: 'whole installations, broken in every way',
+    run: files('test/e2e/(?!postgres)', 'test/browser'),
+  },
   { name: 'pixels', what: 'pairs of calls that differ, drawn', run: program('pixels', '--pairs', '500') },
   { name: 'fuzz', what: 'random requests to the MCP endpoint', run: program('fuzz') },
   { name: 'forgeries', what: 'forged tokens, approvals, callbacks and decisions', run: program('forgeries') },

@@ -50,7 +50,12 @@ export const STEPS = {
   K1: deciding('gateway', 'answer to a callback', 'the access request service is told that it came'),
   R2: deciding('worker', 'GatedCallWorkflows.poke', 'the workflow is woken'),
   R6: opening('worker', 'statement take-looks', 'due looks are taken'),
-  R7: deciding('worker', 'statement enqueue-signal', 'a look that found a resolution queues a signal to the workflow', 'R1a'),
+  R7: deciding(
+    'worker',
+    'statement enqueue-signal',
+    'a look that found a resolution queues a signal to the workflow',
+    'R1a',
+  ),
   R3: deciding('worker', 'AccessRequestService.read', 'the resolution is read'),
   R8: deciding('worker', 'AccessRequestService.stated', 'who resolved the request is read'),
   R9: deciding('worker', 'statement keep-statement', 'that is committed'),

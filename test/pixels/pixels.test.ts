@@ -6,7 +6,7 @@ import { DrawingBoard, isSameDrawing, WIDTHS, type Drawing } from './drawing.tsx
 import { runPixels } from './run-pixels.ts';
 
 /** Fewer than `npm run test:pixels` draws, and always the same. */
-const PAIRS = 100;
+const PAIRS = 20;
 
 describe('arguments, as an approver sees them', () => {
   let browser: Browser;

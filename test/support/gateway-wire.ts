@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { request } from 'undici';
+import { repeatWhile } from './wait-for.ts';
 
 export interface Sent {
   readonly status: number;
@@ -39,24 +39,13 @@ export async function send(
   return post(gateway, body, headers, options.signal);
 }
 
-const PATIENCE_MS = 60_000;
 /** The answer says that the request may be repeated later. */
 export const isForLater = ({ status, body: { error, result } }: Sent) =>
   status === 503 || /may be repeated later/.test(JSON.stringify(error ?? (result?.['isError'] === true ? result : '')));
 
-/** As clients do, sends the request again while it is told to: a machine may stand still. For long; then that is the answer. */
+/** Sends the request again while its answer says that it may be repeated later, as clients do. */
 export const sendUntilAnswered = (...request: Parameters<typeof send>): Promise<Sent> =>
-  repeatWhileForLater(() => send(...request));
-
-/** The same, for whatever sends it. */
-export async function repeatWhileForLater(ask: () => Promise<Sent>): Promise<Sent> {
-  const end = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const answer = await ask();
-    if (!isForLater(answer) || Date.now() > end) return answer;
-    await pause(200);
-  }
-}
+  repeatWhile(isForLater, () => send(...request));
 
 /** A request of the present revision. */
 export function requestOf(

@@ -1,14 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { SCHEMA_PATH } from '../../support/authority-stub.ts';
-import {
-  AUTHORIZATION,
-  metaOf,
-  repeatWhileForLater,
-  send,
-  SERVER_INFO,
-  textOf,
-  type Sent,
-} from '../../support/gateway-wire.ts';
+import { AUTHORIZATION, metaOf, isForLater, send, SERVER_INFO, textOf, type Sent } from '../../support/gateway-wire.ts';
 import {
   accepted,
   answering,
@@ -21,6 +13,7 @@ import {
   TASKS,
   WHY,
 } from '../../support/input-calls.ts';
+import { repeatWhile } from '../../support/wait-for.ts';
 
 let asking: Awaited<ReturnType<typeof startAskingGateway>>;
 let real: typeof asking.real;
@@ -148,7 +141,7 @@ describe('an answer', () => {
     const question = questionIn(await asking.call(args));
     const [before = 0] = await asking.traces();
     // Who joins a call while the machine stands still is told to repeat it.
-    const answer = () => repeatWhileForLater(() => asking.call(args, answering(question, accepted())));
+    const answer = () => repeatWhile(isForLater, () => asking.call(args, answering(question, accepted())));
     const answers = await Promise.all(Array.from({ length: 8 }, answer));
     const tasks = new Set(answers.map(taskOf));
     expect([tasks.size, typeof [...tasks][0]]).toEqual([1, 'string']);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
-import { repeatWhileForLater, type Sent } from '../../support/gateway-wire.ts';
+import { isForLater, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, repeatWhile } from '../../support/wait-for.ts';
 
 let real: Awaited<ReturnType<typeof startRealGateway>>;
 beforeAll(async () => {
@@ -50,7 +50,7 @@ describe('an allowed call', () => {
 describe('a call that needs an approval', () => {
   it('is one task and one submission, however often it is made at once [TASK-110, AUTHZ-004]', async () => {
     // Who joins a call while the machine stands still is told to repeat it.
-    const answers = await Promise.all(Array.from({ length: 8 }, () => repeatWhileForLater(() => call({ n: 2 }))));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => repeatWhile(isForLater, () => call({ n: 2 }))));
     const ids = new Set(answers.map(taskIdOf));
     expect(ids.size).toBe(1);
     expect([...ids][0]).toMatch(/^tsk_[0-9a-f]{32}$/);

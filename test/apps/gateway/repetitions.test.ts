@@ -7,10 +7,10 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
 import { expectInvariants } from '../../invariants/check-invariants.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../../support/gated-calls.ts';
 import { CALLBACK_SECRET } from '../../support/gateway-world.ts';
-import { repeatWhileForLater, type Sent } from '../../support/gateway-wire.ts';
+import { isForLater, type Sent } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
 import { stepsIn, TOOL, type World } from '../../support/steps.ts';
-import { waitFor } from '../../support/wait-for.ts';
+import { waitFor, repeatWhile } from '../../support/wait-for.ts';
 
 const DISPOSITION = 'io.modelcontextprotocol/tool-approval-disposition';
 const NOT_FOUND = { code: -32_602, message: 'Task not found or expired' };
@@ -195,7 +195,7 @@ it('200 identical calls at once are one task and one request for each principal,
   const [alice, bob] = [await tokenOf('alice'), await tokenOf('bob')];
   const args = { at: 'once' };
   // Who joins a call on a machine that is slow, or stands still, is told to repeat it.
-  const idFor = async (token: string) => taskIdOf(await repeatWhileForLater(() => call(args, token)));
+  const idFor = async (token: string) => taskIdOf(await repeatWhile(isForLater, () => call(args, token)));
   const ids = await Promise.all(Array.from({ length: 200 }, (_, index) => idFor(index % 2 === 0 ? alice : bob)));
   expect(new Set(ids).size).toBe(2);
   const of = (parity: number) => new Set(ids.filter((_, index) => index % 2 === parity));
