@@ -26,14 +26,14 @@ export default {
     {
       name: 'activities-import-inwards',
       comment:
-        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, which call log lines are about, and how a function of the database is called; never an app.',
+        'Activities know the domain, the ports that workflows own, their own library, and the helpers of apps/shared that are listed here; never an app.',
       severity: 'error',
       from: { path: '^activities/' },
       to: {
         path: '^(apps|workflows)/',
         pathNot: [
           '^workflows/(domain/|activity-ports[.]ts$)',
-          '^apps/shared/(log-scope|clock|limits|database/function-call)[.]ts$',
+          '^apps/shared/(log-scope|clock|limits|sha256|random-text|database/function-call)[.]ts$',
         ],
       },
     },
@@ -93,7 +93,7 @@ export default {
         'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. To ask another PDP it speaks the same protocol.',
       severity: 'error',
       from: { path: '^apps/(pdp|approvals)/' },
-      to: { path: ['^activities/(?!clients/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
+      to: { path: ['^activities/(?!clients/pdp/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
     },
     {
       name: 'enforcement-side-apart',

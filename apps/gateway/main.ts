@@ -1,11 +1,14 @@
 import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
-import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/authority.ts';
-import { asProblem, type Problem } from '../../activities/clients/pdp-check.ts';
-import { createRequestForms } from '../../activities/clients/request-forms.ts';
+import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/clients/authority.ts';
+import { asProblem, type Problem } from '../../activities/clients/pdp/check.ts';
+import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
-import { examineUpstreams as examineEach } from '../../activities/clients/upstream-check.ts';
+import {
+  createUpstreams,
+  type UpstreamPool,
+  examineUpstreams as examineEach,
+} from '../../activities/clients/upstream/pool.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';

@@ -1,5 +1,5 @@
 import type { TokenVerifier } from '../../apps/gateway/caller.ts';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';

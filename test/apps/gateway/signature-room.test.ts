@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import type { UpstreamPool } from '../../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../../activities/clients/upstream/pool.ts';
 import { createPins } from '../../../activities/stores/pins.ts';
 import { offeredBy } from '../../../apps/gateway/signature/offered.ts';
 import { createSignature } from '../../../apps/gateway/signature/signature.ts';
