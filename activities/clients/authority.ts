@@ -4,7 +4,7 @@ import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, PolicyDecisionPoint, RequestCatalogs } from '../../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './access-requests/client.ts';
 import { createCredential, type CredentialSettings } from './credential.ts';
-import { checkPolicyDecisionPoint, type Problem } from './pdp/check.ts';
+import { checkPolicyDecisionPoint, type PdpProblem } from './pdp/check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp/metadata.ts';
 import { createPolicyDecisionPoint } from './pdp/client.ts';
 import { createRequestCatalogs } from './access-requests/catalogs.ts';
@@ -40,7 +40,7 @@ export interface Authority {
   /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when nobody answers. */
   readonly accessRequestsClock: () => Promise<number | undefined>;
   /** What keeps the PDP from being used as it is meant; empty when nothing does. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
-  readonly check: () => Promise<readonly Problem[]>;
+  readonly check: () => Promise<readonly PdpProblem[]>;
 }
 
 /** The clients of PDP and access request service. Nothing is contacted before it is needed. Throws `ERR_CONFIG_INVALID` for an unreadable certificate. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/clients/authority.ts';
-import { asProblem, type Problem } from '../../activities/clients/pdp/check.ts';
+import { asProblem, type PdpProblem } from '../../activities/clients/pdp/check.ts';
 import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import {
@@ -17,7 +17,7 @@ import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
-import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
+import { createTokenVerifier, type TokenVerifier } from '../shared/auth/token-verifier.ts';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -30,19 +30,17 @@ import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
-import { receiveCallback } from './callbacks.ts';
+import { receiveCallback } from './tasks/callbacks.ts';
 import { callOptions } from './call-options.ts';
-import type { TokenVerifier } from './caller.ts';
-import { createGatewayApp } from './http.ts';
-import { createHandles } from './handles.ts';
-import { createTaskChanges } from './listen/task-changes.ts';
+import { createGatewayApp } from './mcp/http.ts';
+import { createHandles } from './extensions/sealed-state.ts';
+import { createTaskChanges } from './tasks/watch.ts';
 import { reportPdpProblems } from './pdp-report.ts';
-import { createProtocol, type ProtocolPorts } from './protocol.ts';
-import { createRedaction } from './redaction.ts';
-import { createDocument } from './signature/document.ts';
-import { offeredBy } from './signature/offered.ts';
-import { createOperator, type Operator } from './signature/operator.ts';
-import { createSignature } from './signature/signature.ts';
+import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
+import { createRedaction } from './extensions/redaction.ts';
+import { createDocument } from './extensions/signature/document.ts';
+import { offeredBy, createOperator, type Operator } from './extensions/signature/operator.ts';
+import { createSignature } from './offers/accepted-descriptions.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -196,7 +194,7 @@ export async function startGatewayOn(
 export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, own: Own) {
   const examined = examine(config.authority, pdpToken, { ...own, limits: limitsOf(config) });
   return {
-    pdp: (): Promise<readonly Problem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
+    pdp: (): Promise<readonly PdpProblem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
     accessRequests: () => examined.accessRequestsClock(),
   };
 }

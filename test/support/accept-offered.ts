@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { createPins } from '../../activities/stores/pins.ts';
-import { offeredBy } from '../../apps/gateway/signature/offered.ts';
+import { offeredBy } from '../../apps/gateway/extensions/signature/operator.ts';
 import { pinOf, type Pin } from '../../workflows/domain/tools/pins.ts';
 import { openUpstreams } from './upstreams.ts';
 

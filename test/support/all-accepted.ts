@@ -1,4 +1,4 @@
-import type { Signature } from '../../apps/gateway/signature/signature.ts';
+import type { Signature } from '../../apps/gateway/offers/accepted-descriptions.ts';
 import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import type { Accepted, Pin } from '../../workflows/domain/tools/pins.ts';
 

@@ -1,4 +1,4 @@
-import { createHandles } from '../../apps/gateway/handles.ts';
+import { createHandles } from '../../apps/gateway/extensions/sealed-state.ts';
 import type { RequestCatalogs, RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';

@@ -1,6 +1,6 @@
-import type { TokenVerifier } from '../../apps/gateway/caller.ts';
+import type { TokenVerifier } from '../../apps/shared/auth/token-verifier.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
-import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
+import type { TaskChanges } from '../../apps/gateway/tasks/watch.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -239,6 +239,7 @@ export class FakeWorld {
       return {
         principal,
         scopes: this.scopes,
+        roles: [],
         claims: { sub: principal.subject, roles: ['teller'], email: 'canary-mail', ...this.claims },
         expiresAt: Date.now() / 1_000 + this.tokenSeconds,
       };

@@ -67,13 +67,13 @@ export function createAccessRequestClient(options: AccessRequestClientOptions): 
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body,
       });
-      if (!isOk(response)) throw refusal(response);
+      if (!isOk(response)) throw refusedBy(response);
       return handleOf(readTask(response), isTrusted);
     },
 
     async read(handle) {
       const response = await send(handle.statusEndpoint, { method: 'GET' });
-      if (!isOk(response)) throw refusal(response);
+      if (!isOk(response)) throw refusedBy(response);
       const task = readTask(response, handle.accessRequestId);
       const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
       const status = statusOf(task, retryAfterMs(response, clock));
@@ -90,7 +90,7 @@ export function createAccessRequestClient(options: AccessRequestClientOptions): 
         body: JSON.stringify({ reason: 'caller_cancelled' }),
       });
       if (isOk(response) || isOver(response)) return;
-      throw refusal(response);
+      throw refusedBy(response);
     },
   };
 }
@@ -164,7 +164,7 @@ function problemType(response: HttpAnswer): string | undefined {
 }
 
 /** The type decides; of one that nobody knows, and of what is no problem document, the status does (ARAP-ERR-09). */
-function refusal(response: HttpAnswer): CountersignError {
+function refusedBy(response: HttpAnswer): CountersignError {
   const { status } = response;
   const type = problemType(response);
   const code = type !== undefined && Object.hasOwn(REFUSALS, type) ? REFUSALS[type] : undefined;

@@ -8,7 +8,7 @@ import type { IsTrusted } from '../trusted-origins.ts';
 const ACCESS_REQUESTS = 'urn:openid:authzen:capability:access-request';
 
 /** Something that an operator should know of, with what to do about it. */
-export interface Problem {
+export interface PdpProblem {
   /** `fatal`: the PDP must not be used, or cannot be. */
   readonly weight: 'fatal' | 'notable';
   readonly what: string;
@@ -39,7 +39,7 @@ export interface PdpCheckOptions {
  * identity, its addresses, its keys, its capabilities, and whether it denies nonsense. Throws `ERR_PDP_UNAVAILABLE` when it
  * does not answer, or with metadata that cannot be used (PRJ-40).
  */
-export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promise<readonly Problem[]> {
+export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promise<readonly PdpProblem[]> {
   const description = await options.describe();
   const found = [...addressProblems(description, options), ...(await keyProblems(description, options.limits))];
   const decision = await options.pdp.evaluate(NONSENSE);
@@ -56,10 +56,10 @@ export async function checkPolicyDecisionPoint(options: PdpCheckOptions): Promis
 function addressProblems(
   description: PdpDescription,
   { pdpUrl, accessRequestsUrl, isTrusted }: PdpCheckOptions,
-): Problem[] {
+): PdpProblem[] {
   const { isDescribed, accessRequests: named, capabilities } = description;
-  const found: Problem[] = [];
-  const note = (weight: Problem['weight'], what: string, nextStep: string) => found.push({ weight, what, nextStep });
+  const found: PdpProblem[] = [];
+  const note = (weight: PdpProblem['weight'], what: string, nextStep: string) => found.push({ weight, what, nextStep });
   const open = [pdpUrl, named, description.jwks].find((url) => url !== undefined && !isProtected(url));
   if (open !== undefined) note('notable', `${open} is not https`, 'put TLS before it');
   if (!isDescribed) {
@@ -100,7 +100,7 @@ function isProtected(text: string): boolean {
 }
 
 /** Whoever verifies binding tokens and approvals needs these keys, and we are nearest to tell that they are away. */
-async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Promise<Problem[]> {
+async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Promise<PdpProblem[]> {
   if (jwks === undefined) return [];
   const nextStep =
     'binding tokens and approvals cannot be verified without them: mend jwks_uri or the service behind it';
@@ -115,7 +115,7 @@ async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Pro
 }
 
 /** Why the PDP cannot be used at all, as a problem like others. Throws what is no such reason. */
-export function asProblem(error: unknown): Problem {
+export function asProblem(error: unknown): PdpProblem {
   if (!(error instanceof CountersignError) || error.code !== 'ERR_PDP_UNAVAILABLE') throw error;
   const [what = '', ...nextStep] = error.message.split(': ');
   return { weight: 'fatal', what, nextStep: nextStep.join(': ') || 'start it, or mend pdp.url' };

@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
 import { PIN_KINDS, type PinKind } from '../../../workflows/domain/tools/pins.ts';
-import type { Operator } from '../../gateway/signature/operator.ts';
+import type { Operator } from '../../gateway/extensions/signature/operator.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { readConfig } from '../context.ts';
 import { ownersDatabase } from '../database.ts';

@@ -1,4 +1,4 @@
-import type { LadderSettings } from '../ladder.ts';
+import type { LadderSettings } from '../calls/hold.ts';
 import { OWN_TOOLS } from './identifiers.ts';
 import { POLLED } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';

@@ -1,7 +1,7 @@
 import type { LoggingLevel, ServerContext } from '@modelcontextprotocol/server';
 import type { LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
-import type { Session } from '../session.ts';
-import type { ToolCall } from '../tools/tool-call.ts';
+import type { Session } from './request-context.ts';
+import type { ToolCall } from '../calls/tool-call.ts';
 
 /**
  * Tells a client what comes of its call before the answer, on the stream of the answer. In the present revision logging is

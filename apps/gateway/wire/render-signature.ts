@@ -7,10 +7,9 @@ import {
   type SignatureDocument,
 } from '../../../workflows/domain/tools/signature.ts';
 import { sha256 } from '../../shared/sha256.ts';
-import type { Redaction } from '../redaction.ts';
+import type { Redaction } from '../extensions/redaction.ts';
 import { SIGNATURE_DIGEST_META } from './identifiers.ts';
-import { publishedItem } from './published-item.ts';
-import { publishedTools } from './published-tool.ts';
+import { publishedItem, publishedTools } from './published.ts';
 import type { Rendering } from './rendering.ts';
 
 /** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */

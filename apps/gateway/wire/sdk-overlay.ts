@@ -7,8 +7,8 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { Asked } from '../relay/conversation.ts';
-import { FORMS, relayedCapabilities, TASKS, undeclared } from './capabilities.ts';
+import type { Asked } from '../extensions/relayed-rounds/conversation.ts';
+import { FORMS, relayedCapabilities, TASKS, undeclared } from './request-context.ts';
 import { declaresTasks } from './schemas.ts';
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;

@@ -9,7 +9,7 @@ import { createRequestCatalogs } from '../../../activities/clients/access-reques
 import { createRequestForms } from '../../../activities/clients/access-requests/forms.ts';
 import { trustOf } from '../../../activities/clients/trusted-origins.ts';
 import { sha256 } from '../../../apps/shared/sha256.ts';
-import { nextQuestions, withAnswers } from '../../../apps/gateway/input/questions.ts';
+import { nextQuestions, withAnswers } from '../../../apps/gateway/extensions/request-forms/next-input.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';

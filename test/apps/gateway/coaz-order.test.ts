@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
+import { createQuestions } from '../../../apps/gateway/calls/evaluation-requests.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';

@@ -3,7 +3,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import type { ToolCallAnswer } from '../../../apps/gateway/tools/tool-call.ts';
+import type { ToolCallAnswer } from '../../../apps/gateway/calls/tool-call.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { pino } from 'pino';
 import type { UpstreamPool } from '../../../activities/clients/upstream/pool.ts';
 import { createPins } from '../../../activities/stores/pins.ts';
-import { offeredBy } from '../../../apps/gateway/signature/offered.ts';
-import { createSignature } from '../../../apps/gateway/signature/signature.ts';
+import { offeredBy } from '../../../apps/gateway/extensions/signature/operator.ts';
+import { createSignature } from '../../../apps/gateway/offers/accepted-descriptions.ts';
 import { createPool } from '../../../apps/shared/database/pool.ts';
 import { pinOf, type Pins } from '../../../workflows/domain/tools/pins.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { MAPPED_METHODS } from '../../../apps/gateway/coaz/default-mappings.ts';
-import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
+import { MAPPED_METHODS } from '../../../apps/gateway/mcp/default-mappings.ts';
+import { createQuestions } from '../../../apps/gateway/calls/evaluation-requests.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { ALICE } from '../../support/gateway-world.ts';
 import { DEFAULT_POLICIES, loadEngine } from '../../support/pdp.ts';

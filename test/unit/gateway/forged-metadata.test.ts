@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { RESERVED_META_PREFIXES } from '../../../apps/gateway/wire/identifiers.ts';
 import { renderAnswer } from '../../../apps/gateway/wire/render-answer.ts';
-import { renderRead } from '../../../apps/gateway/wire/render-read.ts';
-import { renderRelayedRound, renderRelayedTask } from '../../../apps/gateway/wire/render-relayed.ts';
-import { forwardedError } from '../../../apps/gateway/wire/upstream-result.ts';
+import {
+  renderRead,
+  renderRelayedRound,
+  renderRelayedTask,
+  forwardedError,
+} from '../../../apps/gateway/wire/upstream-result.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
 /** Metadata of an upstream: its own, and what only the gateway and the protocol may say. */

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { createHandles, type HandleContent } from '../../../apps/gateway/handles.ts';
-import { callScope, openRound, sealRound, type Round } from '../../../apps/gateway/relay/rounds.ts';
+import {
+  createHandles,
+  type HandleContent,
+  callScope,
+  openRound,
+  sealRound,
+  type Round,
+} from '../../../apps/gateway/extensions/sealed-state.ts';
 import { systemTime } from '../../support/time.ts';
 
 const key = (kid: string, byte: number) => ({

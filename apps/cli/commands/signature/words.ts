@@ -1,7 +1,7 @@
 import type { Json } from '../../../../workflows/domain/canonical-json.ts';
 import type { PinKind } from '../../../../workflows/domain/tools/pins.ts';
 import type { Drift } from '../../../../workflows/domain/tools/signature.ts';
-import type { Silence } from '../../../gateway/signature/operator.ts';
+import type { Silence } from '../../../gateway/extensions/signature/operator.ts';
 import type { Io } from '../../io.ts';
 import { CliError, EXIT, visible } from '../../output.ts';
 

@@ -1,0 +1,72 @@
+import type { RequestHandler } from 'express';
+import type { Server } from '@modelcontextprotocol/server';
+import type { SignatureContents, SignatureDocument } from '../../../../workflows/domain/tools/signature.ts';
+import type { Redaction } from '../redaction.ts';
+import { renderDocument, renderSignature } from '../../wire/render-signature.ts';
+import type { Rendering } from '../../wire/rendering.ts';
+import type { Signature } from '../../offers/accepted-descriptions.ts';
+import { CountersignError } from '../../../../workflows/domain/errors.ts';
+import type { Session } from '../../wire/request-context.ts';
+import { SIGNATURE } from '../../wire/identifiers.ts';
+import { anyParams } from '../../wire/schemas.ts';
+
+/** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
+export type ReadDocument = () => Promise<SignatureDocument>;
+
+/** Made once for each signature, whoever asks for it and where. */
+export function createDocument(
+  signature: Pick<Signature, 'contents'>,
+  redaction: Pick<Redaction, 'withholds'>,
+  rendering: Pick<Rendering, 'requestTools'>,
+): ReadDocument {
+  let made: { readonly contents: SignatureContents; readonly document: SignatureDocument } | undefined;
+  return async () => {
+    const contents = await signature.contents();
+    if (made?.contents !== contents) {
+      made = { contents, document: renderDocument(contents, redaction, rendering) };
+    }
+    return made.document;
+  };
+}
+
+/** Seconds after which a client may ask again when the signature cannot be read. */
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * The signature by plain HTTP, for those who only want to know whether it is another one: its entity tag is its digest.
+ * Whoever has it asks whether it is still good before each use. @see SEP-2091 (SIG-014, SIG-015)
+ */
+export function serveCard(readDocument: ReadDocument): RequestHandler {
+  return async (request, response) => {
+    try {
+      const { text, digest } = await readDocument();
+      const etag = `"${digest}"`;
+      response.set({ etag, 'cache-control': 'private, no-cache' });
+      // Not left to express: it sends everything to clients whose `fetch` adds "no-cache" to what they ask by themselves.
+      if (tagsIn(request.headers['if-none-match']).includes(etag)) response.status(304).end();
+      else response.type('json').send(text);
+    } catch (error) {
+      if (!(error instanceof CountersignError) || !error.retryable) throw error;
+      response.set('retry-after', String(RETRY_AFTER_SECONDS));
+      response.status(503).json({ error: 'the signature cannot be read now' });
+    }
+  };
+}
+
+/** Entity tags, compared weakly. @see RFC 9110, section 13.1.2 */
+const tagsIn = (header = ''): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+
+export interface SignatureMethodDeps {
+  readonly readDocument: ReadDocument;
+}
+
+/** `signature`: everything that any list may ever have, in every revision. Being in it permits nothing (SIG-020). */
+export function registerSignatureMethod(
+  server: Server,
+  { readDocument }: SignatureMethodDeps,
+  { guarded }: Session,
+): void {
+  server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
+    guarded(SIGNATURE, async () => renderSignature(await readDocument())),
+  );
+}

@@ -1,0 +1,162 @@
+import {
+  createMcpHandler,
+  type McpRequestContext,
+  type Server,
+  type ServerCapabilities,
+} from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
+import type { Timing } from '../../shared/limits.ts';
+import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
+import { createAuthorize, createMethodGate } from './authorize.ts';
+import { createQuestions } from '../calls/evaluation-requests.ts';
+import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
+import { createReadEnforcement, type EnforceRead } from '../offers/read.ts';
+import { createFront, type Front } from './request-limits.ts';
+import { guard } from '../wire/errors.ts';
+import { createSubscriptions } from '../tasks/subscriptions.ts';
+import type { TaskChanges } from '../tasks/watch.ts';
+import { createPlaces } from '../calls/concurrency-limit.ts';
+import { createRateLimit } from '../../shared/http/rate-limit.ts';
+import type { Redaction } from '../extensions/redaction.ts';
+import {
+  type ReadDocument,
+  registerSignatureMethod,
+  type SignatureMethodDeps,
+} from '../extensions/signature/document.ts';
+import type { Signature } from '../offers/accepted-descriptions.ts';
+import { completesTaskHeaders } from '../wire/headers.ts';
+import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import { callerOf, claimsOf } from './authentication.ts';
+import { registerCompletionMethods } from '../offers/completions.ts';
+import { registerPromptMethods } from '../offers/prompts.ts';
+import { registerResourceMethods } from '../offers/resources.ts';
+import type { Session } from '../wire/request-context.ts';
+import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
+import { registerToolMethods, type ToolMethodDeps } from '../calls/register.ts';
+import { declaredExtensions } from '../wire/rendering.ts';
+import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
+import { instructionsFor } from '../wire/instructions.ts';
+import { VerbatimServer } from '../wire/sdk-overlay.ts';
+
+/** What the MCP endpoint is served from. */
+export interface ProtocolPorts
+  extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestCatalogs' | 'handles'>, Timing {
+  readonly pdp: PolicyDecisionPoint;
+  readonly gatedCalls: GatedCalls;
+  readonly taskChanges: TaskChanges;
+  readonly ensureSubmitted: EnsureSubmitted;
+  readonly upstreams: Upstreams & UpstreamRelay & { readonly items: UpstreamItems };
+  readonly signature: Signature;
+  readonly log: Logger;
+}
+
+interface Made {
+  readonly redaction: Redaction;
+  readonly readDocument: ReadDocument;
+}
+
+/** The MCP endpoint behind its authentication. */
+export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
+  const { gateway, urls } = config;
+  const { clock, limits, log } = ports;
+  const settings = {
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    waitMs: gateway.waitSeconds * 1_000,
+  };
+  const places = createPlaces({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
+  const questions = createQuestions({ config, clock, limits, log });
+  const authorize = createAuthorize({ pdp: ports.pdp, questions });
+  const enforce = createEnforcement({
+    ...ports,
+    questions,
+    places,
+    checkArguments: createArgumentCheck(limits),
+    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
+    settings,
+  });
+  const enforceRead = createReadEnforcement({ ...ports, authorize, items: ports.upstreams.items, settings });
+  const rendering = gateway;
+  const { everyMethod, initialize, denials } = gateway.coaz;
+  const ofTasks = everyMethod ? { authorize } : {};
+  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, ladder: gateway };
+  const handler = createMcpHandler((context) => createServer(served, context), {
+    maxRequestBodySize: gateway.maxBodyBytes,
+    // Limited by us, for each caller too.
+    maxSubscriptions: Infinity,
+    onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+  });
+  const subscriptions = createSubscriptions({ ...served, places });
+  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
+  const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
+  const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
+  const completeTaskHeader = completesTaskHeaders(log);
+  const front: Front = createFront({
+    ...{ handler, subscriptions, polls, calls, completeTaskHeader },
+    ...(everyMethod && { gate }),
+  });
+  return {
+    front,
+    /** Tells those who listen that lists have changed. */
+    notify: handler.notify,
+    endStreams: () => places.close(),
+    close: () => handler.close(),
+  };
+}
+
+export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
+  readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
+  readonly enforceRead: EnforceRead;
+  readonly signature: Accepted & TaskMethodDeps['signature'];
+  readonly redaction: ToolMethodDeps['redaction'] & TaskMethodDeps['redaction'];
+  readonly upstreams: ToolMethodDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
+  readonly log: Logger;
+}
+
+/** Builds the MCP server that answers one request. Tasks exist in the present revision only. */
+export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
+  const isModern = era === 'modern';
+  const session: Session = {
+    caller: callerOf(authInfo),
+    claims: claimsOf(authInfo),
+    isModern,
+    guarded: guard(deps.log, deps.rendering.coaz.denials),
+  };
+  const server = new VerbatimServer(SERVER_INFO, {
+    instructions: instructionsFor({ ...deps, isModern }),
+    capabilities: {
+      ...capabilities(deps.upstreams.items, isModern),
+      ...SIGNATURE_CAPABILITY,
+      ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
+    },
+  });
+  registerToolMethods(server, deps, session);
+  registerSignatureMethod(server, deps, session);
+  const { items } = deps.upstreams;
+  const reading = { enforceRead: deps.enforceRead, items, signature: deps.signature };
+  if (items.mayHave('prompts')) registerPromptMethods(server, reading, session);
+  if (items.mayHave('resources')) registerResourceMethods(server, reading, session);
+  if (items.mayHave('completions')) registerCompletionMethods(server, reading, session);
+  if (isModern) registerTaskMethods(server, deps, session);
+  return server;
+}
+
+/** Whatever an upstream may turn out to have. Only in the present revision is there a stream on which changes are told. */
+function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
+  const listed = isModern ? { listChanged: true } : {};
+  return {
+    tools: listed,
+    ...(items.mayHave('prompts') && { prompts: listed }),
+    ...(items.mayHave('resources') && { resources: listed }),
+    ...(items.mayHave('completions') && { completions: {} }),
+    // With it the SDK takes `logging/setLevel`. Without sessions the level is forgotten, and what is at least `info` is told.
+    ...(!isModern && { logging: {} }),
+  };
+}
+
+/** One that the SDK does not know. It has no settings. */
+const SIGNATURE_CAPABILITY: object = { [SIGNATURE]: {} };

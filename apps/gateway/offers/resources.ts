@@ -1,0 +1,52 @@
+import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
+import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
+import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import type { EnforceRead } from './read.ts';
+import { type Session, forwardedMeta } from '../wire/request-context.ts';
+import { unknownResource } from '../wire/errors.ts';
+import { pageOf, publishedItem } from '../wire/published.ts';
+import { askedBy } from '../wire/sdk-overlay.ts';
+import { renderRead } from '../wire/upstream-result.ts';
+
+export interface ResourceMethodDeps {
+  readonly enforceRead: EnforceRead;
+  readonly items: Pick<UpstreamItems, 'list' | 'findResource'>;
+  readonly signature: Accepted;
+}
+
+/** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
+export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, session: Session): void {
+  const { guarded } = session;
+  server.setRequestHandler('resources/list', ({ params }) =>
+    guarded('resources/list', async () => {
+      const listed = await deps.signature.among(await deps.items.list('resource'));
+      const { items, ...more } = pageOf(listed, params?.cursor);
+      return { resources: items.map(publishedItem) as never, ...more };
+    }),
+  );
+  server.setRequestHandler('resources/templates/list', ({ params }) =>
+    guarded('resources/templates/list', async () => {
+      const listed = await deps.signature.among(await deps.items.list('resource_template'));
+      const { items, ...more } = pageOf(listed, params?.cursor);
+      return { resourceTemplates: items.map(publishedItem) as never, ...more };
+    }),
+  );
+  server.setRequestHandler('resources/read', ({ params }, ctx) =>
+    guarded('resources/read', async () => {
+      const { uri, _meta } = params;
+      const [first, ...others] = await deps.items.findResource(uri);
+      if (first === undefined) throw unknownResource(uri);
+      const meta = forwardedMeta(_meta);
+      const answer = await deps.enforceRead({
+        sender: session,
+        of: [first, ...others],
+        method: 'resources/read',
+        asks: { uri },
+        params: { uri, ...(meta !== undefined && { _meta: meta }) },
+        asked: askedBy(session, ctx),
+        signal: ctx.mcpReq.signal,
+      });
+      return renderRead(answer) as ReadResourceResult;
+    }),
+  );
+}

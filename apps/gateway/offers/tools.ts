@@ -1,0 +1,21 @@
+import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
+import type { Redaction } from '../extensions/redaction.ts';
+import { publishedTools } from '../wire/published.ts';
+import type { Rendering } from '../wire/rendering.ts';
+
+export interface ToolListDeps {
+  readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly signature: AcceptedTools;
+  readonly redaction: Pick<Redaction, 'withholds'>;
+  readonly rendering: Rendering;
+}
+
+/**
+ * Every tool that can be reached now and is as it was accepted, as clients see it, and our own: no list leaves the signature
+ * (SIG-004). A list depends on nothing that a request declares (SESSION-002).
+ */
+export async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
+  const { upstreams, signature, redaction, rendering } = deps;
+  return publishedTools(await signature.among(await upstreams.tools()), redaction, rendering);
+}
