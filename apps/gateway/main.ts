@@ -33,7 +33,7 @@ import { startSweeper } from '../shared/maintenance/sweeper.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
 import { callOptions } from './call-options.ts';
 import { createGatewayApp } from './mcp/http.ts';
-import { createHandles } from './extensions/sealed-state.ts';
+import { createSealedStates } from './extensions/sealed-state.ts';
 import { createTaskChanges } from './tasks/watch.ts';
 import { reportPdpProblems } from './pdp-report.ts';
 import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
@@ -147,7 +147,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     upstreams,
     requirements: createRequirementChecks(config.requirements, own),
     requestForms: createRequestForms(own.log, own),
-    handles: createHandles(secrets.sealingKeys, own.clock, gateway.taskOwner),
+    sealedStates: createSealedStates(secrets.sealingKeys, own.clock, gateway.taskOwner),
     verifier: createTokenVerifier(config, urls.mcp, own),
     problems: () => databaseProblems(pool),
     ...own,
@@ -221,7 +221,7 @@ export async function serveGateway(
   ];
   const app = createGatewayApp({
     config,
-    front: protocol.front,
+    endpoint: protocol.endpoint,
     readDocument,
     verifier,
     problems: ports.problems,

@@ -1,29 +1,35 @@
 /** Something that is held open for a subject. */
-export interface Place {
+export interface Slot {
   /** Fires when the gateway stops: what is held open is to end. */
   readonly closing: AbortSignal;
-  leave(): void;
+  release(): void;
 }
 
-/** Streams, and calls that wait: so many at the same moment in this process. */
-export interface Places {
+/** How many streams and waiting calls are open in this process at the same time. */
+export interface ConcurrencyLimit {
   /** `undefined` when there is no room. */
-  take(subject: string): Place | undefined;
-  /** Has every place end, and each that is taken later. */
+  acquire(subject: string): Slot | undefined;
+  /** Ends every slot, and each that is acquired later. */
   close(): void;
 }
 
-export function createPlaces({ perSubject, overall }: { perSubject: number; overall: number }): Places {
+export function createConcurrencyLimit({
+  perSubject,
+  overall,
+}: {
+  perSubject: number;
+  overall: number;
+}): ConcurrencyLimit {
   const taken = new Set<{ readonly subject: string; readonly closing: AbortController }>();
   let closed = false;
   return {
-    take(subject) {
-      const own = [...taken].filter((place) => place.subject === subject).length;
+    acquire(subject) {
+      const own = [...taken].filter((slot) => slot.subject === subject).length;
       if (taken.size >= overall || own >= perSubject) return undefined;
-      const place = { subject, closing: new AbortController() };
-      taken.add(place);
-      if (closed) place.closing.abort();
-      return { closing: place.closing.signal, leave: () => void taken.delete(place) };
+      const slot = { subject, closing: new AbortController() };
+      taken.add(slot);
+      if (closed) slot.closing.abort();
+      return { closing: slot.closing.signal, release: () => void taken.delete(slot) };
     },
     close() {
       closed = true;

@@ -1,52 +1,67 @@
+import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import type { InvocationResult, Unanswered, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
-import { type Handles, callScope, type OpenedRound } from '../extensions/sealed-state.ts';
-import type { Redaction, ToolLookup } from '../extensions/redaction.ts';
+import type { InvocationResult, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import type { ToolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
+import type { Redaction } from '../extensions/redaction.ts';
+import type { OpenedRound } from '../extensions/sealed-state.ts';
+import { conversationOf } from '../wire/request-context.ts';
+import type { RelayedRounds } from './extension-ports.ts';
 import type { ToolCall, ToolCallAnswer } from './tool-call.ts';
-import { TASKS, undeclared } from '../wire/request-context.ts';
-import { INTERNAL_ERROR } from '../wire/identifiers.ts';
-import { conversationWith, handOnRound, orUndeclared } from '../extensions/relayed-rounds/conversation.ts';
-import { sealTask } from '../extensions/relayed-rounds/tasks.ts';
 
-export interface ForwardingDeps extends ToolLookup {
-  readonly upstreams: ToolLookup['upstreams'] & Pick<UpstreamRelay, 'relay'>;
-  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult' | 'ofTask'>;
-  readonly handles: Handles;
+export interface ForwardingDeps {
+  readonly upstreams: Pick<UpstreamRelay, 'relay'>;
+  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult'>;
+  readonly relayedRounds: Pick<RelayedRounds, 'handOn'>;
   readonly settings: {
     /** Limit on one forwarded call. */
     readonly executionTimeoutMs: number;
   };
+  readonly log: Logger;
 }
 
-/** The tool as it is known now, the call of it, and the round of questions that it comes back from. */
-export interface CallOnTool {
+/** An allowed call of a tool, and the round of input that it comes back from. */
+export interface AllowedCall {
   readonly tool: UpstreamTool;
   readonly binding: CallBinding;
   readonly round: OpenedRound | undefined;
 }
 
-/** An upstream may only ask, and only open tasks, as it was told that it may. */
-const UNEXPECTED: Unanswered = {
-  kind: 'error',
-  code: INTERNAL_ERROR,
-  message: 'The upstream server answered with something that it was not asked for.',
-};
-
 const NOTHING_ON_ITS_WAY: Pick<ToolCall, 'onProgress' | 'onLog'> = {};
 
-/** Sends an allowed call to its upstream. What a tool asks or says on its way may be a part of its result, so sensitive ones may not. */
-export async function forwardCall(
+/** Sends an allowed call to its upstream, once, and answers what the caller gets of the answer. */
+export async function forward(deps: ForwardingDeps, call: ToolCall, allowed: AllowedCall): Promise<ToolCallAnswer> {
+  const { tool, binding } = allowed;
+  const answer = await send(deps, call, allowed);
+  noteAllowedCall(deps, binding, { facts: tool.facts, result: answer });
+  const ran = (outcome: InvocationResult): ToolCallAnswer => ({
+    kind: 'ran',
+    outcome: deps.redaction.ofResult(tool.facts, outcome),
+  });
+  switch (answer.kind) {
+    case 'result':
+    case 'not_sent':
+    case 'no_answer':
+      return ran(answer);
+    case 'error':
+    case 'input_required':
+    case 'task':
+      return deps.relayedRounds.handOn(call, { tool, binding }, answer);
+  }
+}
+
+/** What a tool asks or logs on its way may be a part of its result, so it is withheld where the result is. */
+function send(
   { upstreams, redaction, settings }: ForwardingDeps,
   call: ToolCall,
-  { tool, binding, round }: CallOnTool,
+  { tool, binding, round }: AllowedCall,
 ): Promise<RelayedAnswer> {
   const { upstream, upstreamTool, toolDigest, caller } = binding;
   const { arguments: args, meta, capabilities } = call;
   const isWithheld = redaction.withholds(tool.facts);
   const { onProgress, onLog } = isWithheld ? NOTHING_ON_ITS_WAY : call;
-  // Of a task, what it comes to can be withheld when it is read.
+  // The result of a task can be withheld when it is read.
   const { extensions } = capabilities ?? {};
   const tasksAlone: JsonObject = extensions === undefined ? {} : { extensions };
   const asked = { ...call, capabilities: isWithheld ? tasksAlone : capabilities };
@@ -54,7 +69,7 @@ export async function forwardCall(
     {
       ...{ upstream, upstreamTool, toolDigest, arguments: args, caller },
       ...(meta !== undefined && { meta }),
-      conversation: conversationWith(asked, round),
+      conversation: conversationOf(asked, round),
     },
     {
       signal: call.signal,
@@ -65,33 +80,16 @@ export async function forwardCall(
   );
 }
 
-/** What the caller gets of the upstream's answer. */
-export async function handOn(
-  deps: ForwardingDeps,
-  call: ToolCall,
-  { tool, binding, answer }: Pick<CallOnTool, 'tool' | 'binding'> & { readonly answer: RelayedAnswer },
-): Promise<ToolCallAnswer> {
-  const { redaction, handles } = deps;
-  const { facts } = tool;
-  const redacted = (result: InvocationResult) => redaction.ofResult(facts, result);
-  switch (answer.kind) {
-    case 'input_required':
-      if (redaction.withholds(facts)) return redacted(UNEXPECTED);
-      return handOnRound(handles, callScope(binding), call, answer);
-    case 'task': {
-      if (undeclared(TASKS, call.capabilities ?? {}) !== undefined) return redacted(UNEXPECTED);
-      const { upstream, tool: name, caller } = binding;
-      const { taskId: upstreamTaskId } = answer.task;
-      const taskId = await sealTask(handles, caller, { upstream, upstreamTaskId, tool: name });
-      return { kind: 'relayed_task', taskId, task: await redaction.ofTask(answer.task, name, deps) };
-    }
-    case 'error': {
-      const error = orUndeclared(answer, call);
-      return error.kind === 'undeclared' ? error : redacted(error);
-    }
-    case 'result':
-    case 'not_sent':
-    case 'no_answer':
-      return redacted(answer);
-  }
+/** The only trace of a call that needed no approval. How loud it is depends on what the tool does (HINT-009). */
+function noteAllowedCall(
+  { log }: Pick<ForwardingDeps, 'log'>,
+  { tool, caller }: CallBinding,
+  { facts, result }: { facts: ToolFacts; result: RelayedAnswer },
+): void {
+  const { subject, clientId } = caller;
+  const outcome = result.kind === 'result' && result.isError ? 'tool_error' : result.kind;
+  log[facts.auditLevel](
+    { audit: 'allowed_call', tool, effect: facts.hints.effect, subject, clientId, outcome },
+    'a call was allowed',
+  );
 }

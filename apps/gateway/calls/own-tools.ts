@@ -22,17 +22,18 @@ import type { Principal } from '../../../workflows/domain/principal.ts';
  */
 export async function requestAccess(
   { enforce, rendering }: { enforce: Enforce; rendering: Rendering },
-  of: Omit<ToolCall, 'tool' | 'arguments' | 'rung'>,
+  of: Omit<ToolCall, 'tool' | 'arguments' | 'onHold'>,
   params: unknown,
 ): Promise<CallToolResult> {
   const wanted = readOwnArguments(accessRequestArguments, params);
   if ('problem' in wanted) return renderInvalidQuestion(wanted.problem);
   const { tool, arguments: args } = wanted.read;
   try {
-    const answer = await enforce({ ...of, tool, arguments: args, rung: 'reference' });
+    const answer = await enforce({ ...of, tool, arguments: args, onHold: 'reference' });
     const rendered = renderAnswer(answer, rendering) as CallToolResult;
-    if (answer.kind === 'requested') return withRequest(rendered, answer);
-    return answer.kind === 'unfit' && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
+    if (answer.kind === 'held') return withRequest(rendered, answer);
+    const isUnfit = answer.kind === 'refused' && answer.refusal.reason === 'unfit';
+    return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
     return renderInvalidQuestion('there is no tool of this name');

@@ -7,13 +7,14 @@ import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
-import type { Asked, RelayedRound, Undeclared } from '../extensions/relayed-rounds/conversation.ts';
+import type { RelayedRound, Undeclared } from '../extensions/relayed-rounds/conversation.ts';
+import type { Asked } from '../wire/request-context.ts';
 
-/** What a caller gets for a call that an approval could cure: how far up the ladder its client comes. */
-export type Rung =
+/** What a caller gets for a call that an approval could cure. */
+export type OnHold =
   /** A task. */
   | 'task'
-  /** A request reference. The caller asks for the approval and for nothing else: the call is not forwarded, even if it may be. */
+  /** A request reference. The caller asks for the approval only: the call is not forwarded, even if policy allows it. */
   | 'reference'
   /** The result, if the call ends soon; else a request reference. */
   | 'wait'
@@ -35,61 +36,84 @@ export interface ToolCall extends Asked {
   readonly meta?: JsonObject | undefined;
   /** Whether this request can be answered with a form. */
   readonly acceptsForm: boolean;
-  readonly rung: Rung;
+  readonly onHold: OnHold;
   /** When the call came, by the monotonic clock. */
   readonly cameAt: number;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
-  /** Called as the tool comes on, if the caller wants to know. Never for a call that became a task. */
+  /** Gets the progress of the tool, if the caller asked for it. Never called for a call that became a task. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Called with what the tool writes down, if the caller can read that. Never for a call that became a task. */
+  /** Gets what the tool logs, if the caller can read that. Never called for a call that became a task. */
   readonly onLog?: ((message: LogMessage) => void) | undefined;
 }
 
+/** The call was allowed and went to its upstream. */
+export interface Ran {
+  readonly kind: 'ran';
+  readonly outcome:
+    | InvocationResult
+    /** The upstream opened a task, which its owner knows by this id. */
+    | { readonly kind: 'task'; readonly taskId: string; readonly task: UpstreamTask };
+}
+
+/** The call is on hold, or was and has ended by now. */
+export interface Held {
+  readonly kind: 'held';
+  readonly view: GatedCallView;
+  /** `reference`: the caller cannot have a task, and knows the call by its request reference. `waited`: it is on hold still, after a wait. */
+  readonly as: 'task' | 'reference' | 'waited';
+  /** An identical call ran before, and its caller is told only now how it ended. Nothing was opened. */
+  readonly isEarlier?: true;
+}
+
 /** A form, and what the client sends back with the answer. */
-export interface Question {
+export interface FormRound {
+  readonly kind: 'form';
   readonly key: string;
   readonly form: RequestForm;
   readonly requestState: string;
 }
 
-/** What became of a call. */
-export type ToolCallAnswer =
-  | InvocationResult
-  /** `isEarlier`: an identical call that was carried out before, whose caller is told only now how it ended. Nothing was opened. */
-  | { readonly kind: 'task'; readonly view: GatedCallView; readonly isEarlier?: true }
-  /** The call is on hold, or has ended by now. Whoever cannot have a task knows it by its request reference. */
-  | { readonly kind: 'requested'; readonly view: GatedCallView; readonly isEarlier?: true }
-  /** The call is on hold still, after a wait. */
-  | { readonly kind: 'still_held'; readonly view: GatedCallView }
-  /** An approval was asked for, and the call needs none. Nothing was forwarded. */
-  | { readonly kind: 'not_needed' }
-  /** `not_permitted`: no policy permits it, and none refuses it; it may have been forgotten. */
-  | { readonly kind: 'denied'; readonly why?: 'not_permitted' }
-  /** Policy demands that the caller signs in otherwise, and that is all that it demands. Nothing was opened. */
-  | { readonly kind: 'step_up'; readonly stepUps: readonly StepUp[] }
-  | { readonly kind: 'too_many' }
-  /** An approval could be requested, but the client cannot hold a task. Nothing was opened. */
-  | { readonly kind: 'needs_tasks' }
-  /** The tool is not described as the operator accepted it, or not accepted yet. Nothing was asked about the call. */
-  | { readonly kind: 'not_accepted' }
-  /** An approval could be requested, but the client cannot ask for what the request needs. Nothing was opened. */
-  | { readonly kind: 'needs_forms' }
-  /** Somebody has to be asked first. Nothing was opened. */
-  | ({ readonly kind: 'input_required' } & Question)
-  /** What was asked for was not given, or is chosen from catalogs that cannot be used. Nothing was opened. */
-  | { readonly kind: 'not_requested'; readonly why: 'not_given' | 'nothing_to_choose' }
-  /** The upstream asks. The call is allowed, and has not ended. */
-  | RelayedRound
-  /** The upstream opened a task, which its owner knows by this id. */
-  | { readonly kind: 'relayed_task'; readonly taskId: string; readonly task: UpstreamTask }
+/** The client is asked first: for what an access request needs, or for what the upstream of an allowed call needs. Nothing was opened. */
+export interface Asks {
+  readonly kind: 'asks';
+  readonly round: FormRound | RelayedRound;
+}
+
+/** Why nothing ran and nothing is on hold. */
+export type Refusal =
+  /** `not_permitted`: no policy permits the call, and none forbids it; the operator may have forgotten it. */
+  | { readonly reason: 'denied'; readonly why?: 'not_permitted' }
+  /** Policy demands that the caller signs in otherwise, and that is all that it demands. */
+  | { readonly reason: 'step_up'; readonly stepUps: readonly StepUp[] }
+  | { readonly reason: 'too_many' }
+  /** An approval was asked for, and the call needs none. */
+  | { readonly reason: 'not_needed' }
+  /** An approval could be requested, but the client cannot hold a task. */
+  | { readonly reason: 'needs_tasks' }
+  /** The same, where the operator demands tasks of clients that can declare them. */
+  | { readonly reason: 'demands_tasks' }
+  /** An approval could be requested, but the client cannot show a form for what the request needs. */
+  | { readonly reason: 'needs_forms' }
+  /** The access request lacks input: the caller gave none, or its catalogs cannot be used. */
+  | { readonly reason: 'not_requested'; readonly why: 'not_given' | 'nothing_to_choose' }
+  /** The tool is not described as the operator accepted it, or not accepted yet. The PDP was not asked. */
+  | { readonly reason: 'not_accepted' }
   /** The upstream needs to ask, or to open a task, and the client did not declare that it can be asked. */
-  | Undeclared
-  /** What the upstream had asked was answered, and by now the call needs an approval. Nothing was sent or opened. */
-  | { readonly kind: 'not_continued' }
-  /** The same, for a client that has to declare tasks. */
-  | { readonly kind: 'demands_tasks' }
-  /** Nothing was asked about the call: it cannot be made. */
-  | { readonly kind: 'unfit'; readonly fault: CallFault }
-  /** Nothing was asked about the call: these are not the case, or nobody can tell whether they are. */
-  | { readonly kind: 'requirements_unmet'; readonly requirements: readonly string[] };
+  | { readonly reason: 'undeclared'; readonly requiredCapabilities: Undeclared['requiredCapabilities'] }
+  /** The client answers what the upstream asked, but by now the call needs an approval. Nothing was sent. */
+  | { readonly reason: 'not_continued' }
+  /** The call cannot be made. The PDP was not asked. */
+  | { readonly reason: 'unfit'; readonly fault: CallFault }
+  /** These requirements are not met, or cannot be checked. The PDP was not asked. */
+  | { readonly reason: 'requirements_unmet'; readonly requirements: readonly string[] };
+
+export interface Refused {
+  readonly kind: 'refused';
+  readonly refusal: Refusal;
+}
+
+/** What became of a call. */
+export type ToolCallAnswer = Ran | Held | Asks | Refused;
+
+export const refused = (refusal: Refusal): Refused => ({ kind: 'refused', refusal });

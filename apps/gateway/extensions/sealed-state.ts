@@ -18,7 +18,7 @@ const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 const content = z.discriminatedUnion('kind', [
   /** A round of questions of ours: what an access request needs. */
   z.object({
-    kind: z.literal('question'),
+    kind: z.literal('form'),
     /** Of the question. */
     key: z.string(),
     /** Digest of the form: answers to another one are none to this. */
@@ -34,32 +34,32 @@ const content = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('relayed_task'), upstream: z.string(), upstreamTaskId: z.string(), tool: z.string() }),
 ]);
 /** What a client keeps for us, without being able to read or to alter it. */
-export type HandleContent = z.infer<typeof content>;
+export type SealedContent = z.infer<typeof content>;
 
-/** Whose a handle is and what about. For whatever else it is none. */
-export interface HandleScope {
+/** Binds a sealed state to one caller and one matter. For any other it does not open. */
+export interface StateScope {
   readonly caller: Principal;
   readonly about: string;
 }
 
-export type OpenedHandle = HandleContent & Redemption;
+export type OpenedState = SealedContent & Redemption;
 
 /** The one seal of everything that clients bring back. */
-export interface Handles {
-  seal(of: HandleContent, scope: HandleScope, lifetimeSeconds: number): Promise<string>;
+export interface SealedStates {
+  seal(of: SealedContent, scope: StateScope, lifetimeSeconds: number): Promise<string>;
   /** `undefined` for what was altered, made elsewhere, for another caller or another matter, and for what comes too late. */
-  open(handle: string, scope: HandleScope): Promise<OpenedHandle | undefined>;
+  open(sealed: string, scope: StateScope): Promise<OpenedState | undefined>;
 }
 
 const claims = z.object({ sub: z.string(), aud: z.string(), jti: z.string().min(1), exp: z.number(), of: content });
 
 /**
- * Handles are encrypted and authenticated, under a key that is derived from a sealing key for this alone: they go through hands
+ * SealedStates are encrypted and authenticated, under a key that is derived from a sealing key for this alone: they go through hands
  * that may read, alter, copy and keep them. What kind one is stands inside, so that none can pass for another kind. Whose one is goes by
  * `owner`, as with a gated call.
  * @see SEP-2322, server requirements (MRTR-006 to MRTR-012)
  */
-export function createHandles(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner): Handles {
+export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: Clock, owner?: TaskOwner): SealedStates {
   /** Short, also for a long name of the caller: a task id goes into a header. */
   const subjectOf = (caller: Principal) => sha256(ownerKey(caller, owner));
   const keys = new Map(sealingKeys.map(({ kid, k }) => [kid, derivedFrom(k)]));
@@ -80,8 +80,8 @@ export function createHandles(sealingKeys: Secrets['sealingKeys'], clock: Clock,
         .encrypt(secret);
     },
 
-    async open(handle, { caller, about }) {
-      const { data: claimed } = claims.safeParse(await decrypt(handle, keys, clock));
+    async open(sealed, { caller, about }) {
+      const { data: claimed } = claims.safeParse(await decrypt(sealed, keys, clock));
       if (claimed === undefined || claimed.sub !== subjectOf(caller) || claimed.aud !== about) return undefined;
       return { ...claimed.of, nonce: claimed.jti, expiresAt: new Date(claimed.exp * 1_000).toISOString() };
     },
@@ -93,11 +93,11 @@ const derivedFrom = (k: string) =>
 
 /** `undefined` when it cannot be opened, for whatever reason: who sent it is told no more. */
 async function decrypt(
-  handle: string,
+  sealed: string,
   keys: ReadonlyMap<string, Uint8Array>,
   clock: Clock,
 ): Promise<JWTPayload | undefined> {
-  if (handle.length > MAX_LENGTH) return undefined;
+  if (sealed.length > MAX_LENGTH) return undefined;
   const keyOf = ({ kid = '' }: { kid?: string }) => {
     const key = keys.get(kid);
     if (key === undefined) throw new Error('its key is not known');
@@ -106,21 +106,21 @@ async function decrypt(
   const sealedBy = { keyManagementAlgorithms: [SEALING.alg], contentEncryptionAlgorithms: [SEALING.enc] };
   const options = { ...sealedBy, currentDate: new Date(clock.now()) };
   try {
-    return (await jwtDecrypt(handle, keyOf, options)).payload;
+    return (await jwtDecrypt(sealed, keyOf, options)).payload;
   } catch {
     return undefined;
   }
 }
 
-/** How long a handle leads to its task. An upstream that forgets it earlier says so itself. */
+/** How long a sealed task id leads to its task. An upstream that forgets the task earlier says so itself. */
 export const TASK_LIFETIME_MS = 30 * 24 * 60 * 60 * 1_000;
-/** How long somebody has to answer. */
-const LIFETIME_SECONDS = 600;
+/** How long a client has to answer. */
+const ROUND_LIFETIME_SECONDS = 600;
 
-/** One round of questions, whoever asks. */
-export type Round = Extract<HandleContent, { kind: 'question' | 'relayed_round' }>;
+/** One round of input: a form of ours, or what an upstream asks. */
+export type Round = Extract<SealedContent, { kind: 'form' | 'relayed_round' }>;
 /** A round that came back. */
-export type OpenedRound = Extract<OpenedHandle, { kind: 'question' | 'relayed_round' }>;
+export type OpenedRound = Extract<OpenedState, { kind: 'form' | 'relayed_round' }>;
 
 /** Exactly this call of exactly this caller, and of a tool that is what it was. */
 export const callScope = ({
@@ -128,7 +128,7 @@ export const callScope = ({
   upstream,
   callDigest,
   toolDigest,
-}: Pick<CallBinding, 'caller' | 'upstream' | 'callDigest' | 'toolDigest'>): HandleScope => ({
+}: Pick<CallBinding, 'caller' | 'upstream' | 'callDigest' | 'toolDigest'>): StateScope => ({
   caller,
   about: sha256(JSON.stringify(['tools/call', upstream, callDigest, toolDigest])),
 });
@@ -137,7 +137,7 @@ export const callScope = ({
 export function readScope(
   caller: Principal,
   { upstream, method, params }: { upstream: string; method: ReadMethod; params: JsonObject },
-): HandleScope {
+): StateScope {
   const { _meta, ...salient } = params;
   try {
     return { caller, about: sha256(canonicalJson([method, upstream, salient])) };
@@ -146,18 +146,18 @@ export function readScope(
   }
 }
 
-/** The state that goes out with a question. */
-export const sealRound = (handles: Handles, scope: HandleScope, round: Round): Promise<string> =>
-  handles.seal(round, scope, LIFETIME_SECONDS);
+/** The state that goes out with a round. */
+export const sealRound = (sealedStates: SealedStates, scope: StateScope, round: Round): Promise<string> =>
+  sealedStates.seal(round, scope, ROUND_LIFETIME_SECONDS);
 
-/** The round that a request comes back from, if it says so. Throws `ERR_REQUEST_STATE_INVALID` for a state that is none of it. */
+/** The round that a request comes back from, if it brings a state. Throws `ERR_REQUEST_STATE_INVALID` for a state of another request or caller. */
 export async function openRound(
-  handles: Handles,
-  scope: HandleScope,
+  sealedStates: SealedStates,
+  scope: StateScope,
   state: string | undefined,
 ): Promise<OpenedRound | undefined> {
   if (state === undefined) return undefined;
-  const opened = await handles.open(state, scope);
+  const opened = await sealedStates.open(state, scope);
   if (opened === undefined || opened.kind === 'relayed_task') {
     throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'a request state is not for this request of this caller');
   }

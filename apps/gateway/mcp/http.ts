@@ -24,7 +24,7 @@ import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
 import { hostsOf } from '../../shared/http/known-hosts.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { authenticate, callerOf, demandScopes } from './authentication.ts';
-import type { Front } from './request-limits.ts';
+import type { McpEndpoint } from './request-limits.ts';
 import { serveCard, type ReadDocument } from '../extensions/signature/document.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, TRACEPARENT_META } from '../wire/identifiers.ts';
 import { answerToUnkeptValue } from '../wire/unkept-value.ts';
@@ -36,7 +36,7 @@ const MAX_CALLBACK_BYTES = 64 * 1024;
 
 export interface GatewayHttp extends Timing {
   readonly config: Pick<Config, 'mode' | 'host' | 'urls' | 'gateway' | 'tools' | 'identity'>;
-  readonly front: Front;
+  readonly endpoint: McpEndpoint;
   readonly readDocument: ReadDocument;
   readonly verifier: TokenVerifier;
   readonly receiveCallback: RequestHandler;
@@ -48,7 +48,7 @@ export interface GatewayHttp extends Timing {
 /** The gateway's routes. Checks come in the order host, origin, token, body, and only then the protocol. */
 export function createGatewayApp({
   config,
-  front,
+  endpoint,
   readDocument,
   verifier,
   receiveCallback,
@@ -81,7 +81,7 @@ export function createGatewayApp({
     authenticated,
     express.json({ limit: config.gateway.maxBodyBytes, strict: false, verify: refuseUnfaithful }),
     demandScopes({ config }),
-    serveProtocol(front),
+    serveProtocol(endpoint),
   );
   app.use((_request, response) => void response.status(404).json({ error: 'not found' }));
   app.use(toErrorResponse(log));
@@ -140,7 +140,7 @@ function readableFault(fault: BodyFault | undefined): [status: number, code: num
  * Hands requests whose bodies are parsed to the protocol layer, and writes its answers. The SDK's own adapter serialises
  * each body again and sends every answer in chunks; on the path of a call that is allowed, that is what costs most.
  */
-export function serveProtocol(front: Front): RequestHandler {
+export function serveProtocol(endpoint: McpEndpoint): RequestHandler {
   return async (request, response) => {
     const gone = new AbortController();
     response.once('close', () => {
@@ -149,7 +149,7 @@ export function serveProtocol(front: Front): RequestHandler {
     const { auth } = request as ExpressRequest & { auth?: AuthInfo };
     const body: unknown = request.body;
     await inLogScope(scopeOf(request, body, auth), async () => {
-      const answer = await front.fetch(toWebRequest(request, gone.signal), {
+      const answer = await endpoint.fetch(toWebRequest(request, gone.signal), {
         ...(auth !== undefined && { authInfo: auth }),
         ...(body !== undefined && { parsedBody: body }),
       });

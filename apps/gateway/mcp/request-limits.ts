@@ -10,11 +10,11 @@ import { withStatusFor, type CompleteTaskHeader } from '../wire/headers.ts';
 import { countedRequest } from '../wire/schemas.ts';
 
 /** Answers one request to the MCP endpoint. */
-export type Front = Pick<McpHttpHandler, 'fetch'>;
+export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
 
-export interface FrontDeps {
+interface RequestLimitDeps {
   /** The SDK. */
-  readonly handler: Front;
+  readonly handler: McpEndpoint;
   readonly subscriptions: Subscriptions;
   /** Of requests about tasks, for each subject. */
   readonly polls: RateLimit;
@@ -29,7 +29,13 @@ export interface FrontDeps {
  * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
  * they name: so it checks them as every request, and what it opens is served by us.
  */
-export function createFront({ handler, subscriptions, gate, completeTaskHeader, ...limits }: FrontDeps): Front {
+export function createRequestLimits({
+  handler,
+  subscriptions,
+  gate,
+  completeTaskHeader,
+  ...limits
+}: RequestLimitDeps): McpEndpoint {
   return {
     async fetch(request, options) {
       const asked: unknown = options?.parsedBody;
@@ -56,7 +62,7 @@ const isCall = (message: unknown) => (message as { method?: unknown } | null | u
 
 /** The answer to a request, or to a batch of earlier revisions, with one too many about tasks or one call too many in it. */
 async function refuseTooMany(
-  { polls, calls }: Pick<FrontDeps, 'polls' | 'calls'>,
+  { polls, calls }: Pick<RequestLimitDeps, 'polls' | 'calls'>,
   asked: unknown,
   auth: AuthInfo | undefined,
 ): Promise<Response | undefined> {

@@ -12,14 +12,16 @@ import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
 import { createAuthorize, createMethodGate } from './authorize.ts';
-import { createQuestions } from '../calls/evaluation-requests.ts';
+import { createMappedArguments } from '../extensions/mapped-arguments.ts';
+import { createRelayedRounds } from '../extensions/relayed-rounds/calls.ts';
+import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms/request-input.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
 import { createReadEnforcement, type EnforceRead } from '../offers/read.ts';
-import { createFront, type Front } from './request-limits.ts';
+import { createRequestLimits, type McpEndpoint } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
 import type { TaskChanges } from '../tasks/watch.ts';
-import { createPlaces } from '../calls/concurrency-limit.ts';
+import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { createRateLimit } from '../../shared/http/rate-limit.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import {
@@ -34,17 +36,18 @@ import { callerOf, claimsOf } from './authentication.ts';
 import { registerCompletionMethods } from '../offers/completions.ts';
 import { registerPromptMethods } from '../offers/prompts.ts';
 import { registerResourceMethods } from '../offers/resources.ts';
-import type { Session } from '../wire/request-context.ts';
 import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
-import { registerToolMethods, type ToolMethodDeps } from '../calls/register.ts';
-import { declaredExtensions } from '../wire/rendering.ts';
+import { registerToolList, type ToolListDeps } from '../offers/tools.ts';
+import { registerToolCalls, type ToolCallDeps } from '../calls/register.ts';
+import { declaredExtensions, type Rendering } from '../wire/rendering.ts';
 import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
 import { instructionsFor } from '../wire/instructions.ts';
 import { VerbatimServer } from '../wire/sdk-overlay.ts';
+import type { RequestContext } from '../wire/request-context.ts';
 
 /** What the MCP endpoint is served from. */
 export interface ProtocolPorts
-  extends Pick<EnforcementDeps, 'requirements' | 'requestForms' | 'requestCatalogs' | 'handles'>, Timing {
+  extends Pick<EnforcementDeps, 'requirements'>, Omit<RequestInputDeps, keyof Timing>, Timing {
   readonly pdp: PolicyDecisionPoint;
   readonly gatedCalls: GatedCalls;
   readonly taskChanges: TaskChanges;
@@ -68,13 +71,15 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
     executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
     waitMs: gateway.waitSeconds * 1_000,
   };
-  const places = createPlaces({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
-  const questions = createQuestions({ config, clock, limits, log });
-  const authorize = createAuthorize({ pdp: ports.pdp, questions });
+  const concurrency = createConcurrencyLimit({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
+  const authorize = createAuthorize({ pdp: ports.pdp, config });
   const enforce = createEnforcement({
     ...ports,
-    questions,
-    places,
+    mappedArguments: createMappedArguments({ config, clock, limits, log }),
+    relayedRounds: createRelayedRounds(ports),
+    requestInput: createRequestInput(ports),
+    concurrency,
+    coaz: gateway.coaz,
     checkArguments: createArgumentCheck(limits),
     submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
     settings,
@@ -83,44 +88,45 @@ export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
   const rendering = gateway;
   const { everyMethod, initialize, denials } = gateway.coaz;
   const ofTasks = everyMethod ? { authorize } : {};
-  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, ladder: gateway };
+  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, holding: gateway };
   const handler = createMcpHandler((context) => createServer(served, context), {
     maxRequestBodySize: gateway.maxBodyBytes,
     // Limited by us, for each caller too.
     maxSubscriptions: Infinity,
     onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
   });
-  const subscriptions = createSubscriptions({ ...served, places });
+  const subscriptions = createSubscriptions({ ...served, concurrency });
   const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
   const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
   const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
   const completeTaskHeader = completesTaskHeaders(log);
-  const front: Front = createFront({
+  const endpoint: McpEndpoint = createRequestLimits({
     ...{ handler, subscriptions, polls, calls, completeTaskHeader },
     ...(everyMethod && { gate }),
   });
   return {
-    front,
+    endpoint,
     /** Tells those who listen that lists have changed. */
     notify: handler.notify,
-    endStreams: () => places.close(),
+    endStreams: () => concurrency.close(),
     close: () => handler.close(),
   };
 }
 
-export interface McpServerDeps extends ToolMethodDeps, TaskMethodDeps, SignatureMethodDeps {
-  readonly gatedCalls: ToolMethodDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
+interface McpServerDeps extends ToolListDeps, ToolCallDeps, TaskMethodDeps, SignatureMethodDeps {
+  readonly gatedCalls: ToolCallDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
   readonly enforceRead: EnforceRead;
+  readonly rendering: Rendering;
   readonly signature: Accepted & TaskMethodDeps['signature'];
-  readonly redaction: ToolMethodDeps['redaction'] & TaskMethodDeps['redaction'];
-  readonly upstreams: ToolMethodDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
+  readonly redaction: ToolListDeps['redaction'] & TaskMethodDeps['redaction'];
+  readonly upstreams: ToolListDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
 }
 
 /** Builds the MCP server that answers one request. Tasks exist in the present revision only. */
-export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
+function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
   const isModern = era === 'modern';
-  const session: Session = {
+  const context: RequestContext = {
     caller: callerOf(authInfo),
     claims: claimsOf(authInfo),
     isModern,
@@ -134,14 +140,15 @@ export function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestC
       ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
     },
   });
-  registerToolMethods(server, deps, session);
-  registerSignatureMethod(server, deps, session);
+  registerToolList(server, deps, context);
+  registerToolCalls(server, deps, context);
+  registerSignatureMethod(server, deps, context);
   const { items } = deps.upstreams;
   const reading = { enforceRead: deps.enforceRead, items, signature: deps.signature };
-  if (items.mayHave('prompts')) registerPromptMethods(server, reading, session);
-  if (items.mayHave('resources')) registerResourceMethods(server, reading, session);
-  if (items.mayHave('completions')) registerCompletionMethods(server, reading, session);
-  if (isModern) registerTaskMethods(server, deps, session);
+  if (items.mayHave('prompts')) registerPromptMethods(server, reading, context);
+  if (items.mayHave('resources')) registerResourceMethods(server, reading, context);
+  if (items.mayHave('completions')) registerCompletionMethods(server, reading, context);
+  if (isModern) registerTaskMethods(server, deps, context);
   return server;
 }
 

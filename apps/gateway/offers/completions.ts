@@ -3,8 +3,8 @@ import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { EnforceRead } from './read.ts';
-import { type Session, forwardedMeta } from '../wire/request-context.ts';
 import { renderRead } from '../wire/upstream-result.ts';
+import { type RequestContext, forwardedMeta } from '../wire/request-context.ts';
 
 export interface CompletionMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -15,15 +15,15 @@ type Reference =
   { readonly type: 'ref/prompt'; readonly name: string } | { readonly type: 'ref/resource'; readonly uri: string };
 
 /** `completion/complete`: asks the upstream of the prompt or the template whose argument is being written. */
-export function registerCompletionMethods(server: Server, deps: CompletionMethodDeps, session: Session): void {
-  const { guarded } = session;
+export function registerCompletionMethods(server: Server, deps: CompletionMethodDeps, from: RequestContext): void {
+  const { guarded } = from;
   server.setRequestHandler('completion/complete', ({ params }, ctx) =>
     guarded('completion/complete', async () => {
       const { ref, argument, context, _meta } = params;
       const item = await find(deps.items, ref);
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        sender: session,
+        sender: from,
         of: [item],
         method: 'completion/complete',
         asks: { ref: { ...ref } },

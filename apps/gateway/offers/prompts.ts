@@ -4,10 +4,9 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from './read.ts';
-import { type Session, forwardedMeta } from '../wire/request-context.ts';
 import { pageOf, publishedItem } from '../wire/published.ts';
-import { askedBy } from '../wire/sdk-overlay.ts';
 import { renderRead } from '../wire/upstream-result.ts';
+import { type RequestContext, forwardedMeta, askedBy } from '../wire/request-context.ts';
 
 export interface PromptMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -16,8 +15,8 @@ export interface PromptMethodDeps {
 }
 
 /** `prompts/list` and `prompts/get`. */
-export function registerPromptMethods(server: Server, deps: PromptMethodDeps, session: Session): void {
-  const { guarded } = session;
+export function registerPromptMethods(server: Server, deps: PromptMethodDeps, context: RequestContext): void {
+  const { guarded } = context;
   server.setRequestHandler('prompts/list', ({ params }) =>
     guarded('prompts/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('prompt'));
@@ -33,12 +32,12 @@ export function registerPromptMethods(server: Server, deps: PromptMethodDeps, se
       const given = args === undefined ? {} : { arguments: args as JsonObject };
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        sender: session,
+        sender: context,
         of: [prompt],
         method: 'prompts/get',
         asks: { name, ...given },
         params: { name: prompt.upstreamName, ...given, ...(meta !== undefined && { _meta: meta }) },
-        asked: askedBy(session, ctx),
+        asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
       });
       return renderRead(answer) as GetPromptResult;

@@ -9,22 +9,21 @@ import type {
 import type { UpstreamRound } from '../../../workflows/domain/relay.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { Authorize } from '../mcp/authorize.ts';
-import type { Sender } from '../calls/evaluation-requests.ts';
-import { type Handles, openRound, readScope } from '../extensions/sealed-state.ts';
+import type { Sender } from '../calls/extension-ports.ts';
+import { type SealedStates, openRound, readScope } from '../extensions/sealed-state.ts';
 import {
-  conversationWith,
   handOnRound,
   orUndeclared,
-  type Asked,
   type RelayedRound,
   type Undeclared,
 } from '../extensions/relayed-rounds/conversation.ts';
+import { conversationOf, type Asked } from '../wire/request-context.ts';
 
 export interface ReadEnforcementDeps {
   readonly authorize: Authorize;
   readonly items: Pick<UpstreamItems, 'ask'>;
   readonly signature: Accepted;
-  readonly handles: Handles;
+  readonly sealedStates: SealedStates;
   readonly settings: {
     /** Limit on one forwarded request. */
     readonly executionTimeoutMs: number;
@@ -58,7 +57,7 @@ export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound |
 export type EnforceRead = (read: UpstreamRead) => Promise<ReadAnswer>;
 
 export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
-  const { authorize, items, signature, handles, settings } = deps;
+  const { authorize, items, signature, sealedStates, settings } = deps;
   return async ({ sender, of, method, asks, params, asked, signal }) => {
     const { caller } = sender;
     // Each of them: which of its templates an address is of is for the upstream to say, and it may be the one that changed.
@@ -68,15 +67,15 @@ export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
     const [{ upstream }] = of;
     const request = { upstream, method, params };
     const state = asked?.requestState;
-    const round = state === undefined ? undefined : await openRound(handles, readScope(caller, request), state);
+    const round = state === undefined ? undefined : await openRound(sealedStates, readScope(caller, request), state);
     await authorize(sender, method, asks);
-    const conversation = asked && conversationWith(asked, round);
+    const conversation = asked && conversationOf(asked, round);
     const answer = await items.ask(
       { ...request, caller, ...(conversation !== undefined && { conversation }) },
       { signal, timeoutMs: settings.executionTimeoutMs },
     );
     if (answer.kind === 'error' && asked !== undefined) return orUndeclared(answer, asked);
     if (answer.kind !== 'input_required') return answer;
-    return handOnRound(handles, readScope(caller, request), asked ?? { capabilities: {} }, answer);
+    return handOnRound(sealedStates, readScope(caller, request), asked ?? { capabilities: {} }, answer);
   };
 }

@@ -2,11 +2,10 @@ import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
 import type { EnforceRead } from './read.ts';
-import { type Session, forwardedMeta } from '../wire/request-context.ts';
 import { unknownResource } from '../wire/errors.ts';
 import { pageOf, publishedItem } from '../wire/published.ts';
-import { askedBy } from '../wire/sdk-overlay.ts';
 import { renderRead } from '../wire/upstream-result.ts';
+import { type RequestContext, forwardedMeta, askedBy } from '../wire/request-context.ts';
 
 export interface ResourceMethodDeps {
   readonly enforceRead: EnforceRead;
@@ -15,8 +14,8 @@ export interface ResourceMethodDeps {
 }
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
-export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, session: Session): void {
-  const { guarded } = session;
+export function registerResourceMethods(server: Server, deps: ResourceMethodDeps, context: RequestContext): void {
+  const { guarded } = context;
   server.setRequestHandler('resources/list', ({ params }) =>
     guarded('resources/list', async () => {
       const listed = await deps.signature.among(await deps.items.list('resource'));
@@ -38,12 +37,12 @@ export function registerResourceMethods(server: Server, deps: ResourceMethodDeps
       if (first === undefined) throw unknownResource(uri);
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
-        sender: session,
+        sender: context,
         of: [first, ...others],
         method: 'resources/read',
         asks: { uri },
         params: { uri, ...(meta !== undefined && { _meta: meta }) },
-        asked: askedBy(session, ctx),
+        asked: askedBy(context, ctx),
         signal: ctx.mcpReq.signal,
       });
       return renderRead(answer) as ReadResourceResult;

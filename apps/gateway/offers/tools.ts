@@ -1,8 +1,10 @@
+import type { Server } from '@modelcontextprotocol/server';
 import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
+import type { RequestContext } from '../wire/request-context.ts';
 
 export interface ToolListDeps {
   readonly upstreams: Pick<Upstreams, 'tools'>;
@@ -11,11 +13,18 @@ export interface ToolListDeps {
   readonly rendering: Rendering;
 }
 
+/** `tools/list`. */
+export function registerToolList(server: Server, deps: ToolListDeps, { guarded }: RequestContext): void {
+  server.setRequestHandler('tools/list', () =>
+    guarded('tools/list', async () => ({ tools: (await listTools(deps)) as never })),
+  );
+}
+
 /**
  * Every tool that can be reached now and is as it was accepted, as clients see it, and our own: no list leaves the signature
  * (SIG-004). A list depends on nothing that a request declares (SESSION-002).
  */
-export async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
+async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
   const { upstreams, signature, redaction, rendering } = deps;
   return publishedTools(await signature.among(await upstreams.tools()), redaction, rendering);
 }

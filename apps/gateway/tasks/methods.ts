@@ -5,19 +5,13 @@ import { findRelayedTask, type RelayedTaskDeps, relayTaskMethod } from '../exten
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { anyParams, taskParams, inputResponse } from '../wire/schemas.ts';
-import {
-  askedBy,
-  missingTasksCapability,
-  requestDeclaresForms,
-  requestDeclaresTasks,
-  missingFormsCapability,
-} from '../wire/sdk-overlay.ts';
-import type { Session } from '../wire/request-context.ts';
+import { missingTasksCapability, missingFormsCapability } from '../wire/sdk-overlay.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 import { renderTask } from '../wire/render-task.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { answerTo } from '../../../workflows/domain/submission-input/answers.ts';
+import { askedBy, requestDeclaresForms, requestDeclaresTasks, type RequestContext } from '../wire/request-context.ts';
 
 export interface TaskMethodDeps extends RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf' | 'cancel' | 'answer'>;
@@ -34,19 +28,19 @@ const TASK_METHODS: Readonly<Record<TaskMethod, OwnTaskMethod>> = {
 };
 
 /** The methods of the tasks extension. A request that does not declare it is told so, whatever else is wrong with it. */
-export function registerTaskMethods(server: Server, deps: TaskMethodDeps, session: Session): void {
-  const { caller, guarded } = session;
+export function registerTaskMethods(server: Server, deps: TaskMethodDeps, context: RequestContext): void {
+  const { caller, guarded } = context;
   for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
     server.setRequestHandler(method, { params: anyParams }, (params: unknown, ctx: ServerContext) =>
       guarded(method, async () => {
         if (!requestDeclaresTasks(ctx)) throw missingTasksCapability();
-        const asked = askedBy(session, ctx);
+        const asked = askedBy(context, ctx);
         const { taskId } = taskParams.safeParse(params).data ?? {};
-        const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.handles, caller, taskId);
+        const relayed = taskId === undefined ? undefined : await findRelayedTask(deps.sealedStates, caller, taskId);
         if (deps.authorize !== undefined) {
           // Whose it is comes first: what is not the caller's does not exist for it, and is not asked about (PRJ-21).
           if (relayed === undefined) await ownTask(deps.gatedCalls, caller, params);
-          await deps.authorize(session, method, { taskId: taskId ?? '' });
+          await deps.authorize(context, method, { taskId: taskId ?? '' });
         }
         if (relayed !== undefined) {
           return relayTaskMethod(deps, relayed, method, { ...asked, caller, signal: ctx.mcpReq.signal });

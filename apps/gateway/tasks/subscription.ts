@@ -14,11 +14,11 @@ import {
   renderTaskNotification,
 } from '../wire/event-stream.ts';
 import type { Rendering } from '../wire/rendering.ts';
-import { FORMS, undeclared } from '../wire/request-context.ts';
 import { renderRelayedTask } from '../wire/upstream-result.ts';
 import { renderTask } from '../wire/render-task.ts';
 import { type RelayedTask, type RelayedTaskDeps, watchRelayedTask } from '../extensions/relayed-rounds/tasks.ts';
 import { watchTasks, type TaskWatchDeps } from './watch.ts';
+import { FORMS, undeclared } from '../wire/request-context.ts';
 
 export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
   readonly gatedCalls: Pick<GatedCalls, 'readTask' | 'ownerOf'>;

@@ -3,7 +3,7 @@ import type { GatedCalls } from '../../../workflows/domain/ports.ts';
 import { subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
 import { callerOf } from '../mcp/authentication.ts';
 import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
-import { onAbort, type Places } from '../calls/concurrency-limit.ts';
+import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
 import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
@@ -14,10 +14,10 @@ import { relayedCapabilities } from '../wire/request-context.ts';
 /** Each costs a request to its upstream again and again. What is left out is not acknowledged, and can be read. */
 const MAX_RELAYED_TASKS = 10;
 /** What a client is told to wait when there are too many streams: until one of them may have ended. */
-const WAIT_FOR_A_PLACE_MS = 10_000;
+const WAIT_FOR_A_SLOT_MS = 10_000;
 
 export interface SubscriptionsDeps extends SubscriptionDeps {
-  readonly places: Places;
+  readonly concurrency: ConcurrencyLimit;
   readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf'>;
 }
 
@@ -42,9 +42,9 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return answer;
     };
     const caller = callerOf(auth);
-    const place = deps.places.take(subjectKey(caller));
-    if (place === undefined) {
-      return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_PLACE_MS));
+    const slot = deps.concurrency.acquire(subjectKey(caller));
+    if (slot === undefined) {
+      return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_SLOT_MS));
     }
     try {
       const tasks = await guarded(LISTEN, () => tasksOf(deps, params, caller));
@@ -52,12 +52,12 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       const standard = await readStandardStream(opened);
       const expiresAt = auth?.expiresAt ?? 0;
       const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
-      void served.closed.then(() => place.leave());
+      void served.closed.then(() => slot.release());
       // With a result, as the draft asks for at a stop.
-      onAbort(place.closing, served.end);
+      onAbort(slot.closing, served.end);
       return served.response;
     } catch (error) {
-      place.leave();
+      slot.release();
       if (error instanceof ProtocolError) return refuse(errorResponse(id, error));
       throw error;
     }
@@ -73,7 +73,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
  * @see LISTEN-003, TASK-073
  */
 async function tasksOf(
-  { gatedCalls, handles }: Pick<SubscriptionsDeps, 'gatedCalls' | 'handles'>,
+  { gatedCalls, sealedStates }: Pick<SubscriptionsDeps, 'gatedCalls' | 'sealedStates'>,
   { notifications, _meta }: ReturnType<typeof listenRequest.parse>['params'],
   caller: Principal,
 ): Promise<SubscribedTasks | undefined> {
@@ -85,7 +85,7 @@ async function tasksOf(
   const own: string[] = [];
   const relayed: RelayedTask[] = [];
   for (const taskId of new Set(asked.data)) {
-    const task = await findRelayedTask(handles, caller, taskId);
+    const task = await findRelayedTask(sealedStates, caller, taskId);
     if (task !== undefined) relayed.push(task);
     else if ((await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller))) !== undefined) own.push(taskId);
   }

@@ -1,4 +1,4 @@
-import type { LadderSettings } from '../calls/hold.ts';
+import type { HoldSettings } from '../calls/hold.ts';
 import { OWN_TOOLS } from './identifiers.ts';
 import { POLLED } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';
@@ -7,7 +7,7 @@ interface InstructionsFor {
   /** Whether the client speaks the present revision, the only one in which there are tasks. */
   readonly isModern: boolean;
   readonly rendering: Pick<Rendering, 'requestTools'>;
-  readonly ladder: Pick<LadderSettings, 'waitSeconds'>;
+  readonly holding: Pick<HoldSettings, 'waitSeconds'>;
 }
 
 const WITH_TASKS =
@@ -15,16 +15,16 @@ const WITH_TASKS =
   'not run until the task says so. Without tasks:';
 
 /** What a client is told at the start of calls that need an approval: of nothing that its revision or the operator does not have. */
-export function instructionsFor({ isModern, rendering, ladder }: InstructionsFor): string {
+export function instructionsFor({ isModern, rendering, holding }: InstructionsFor): string {
   const needed = 'Some tools need an approval before they run.';
-  const otherwise = withoutTasks(rendering, ladder);
+  const otherwise = withoutTasks(rendering, holding);
   // What a request declares is not known here yet.
   return isModern ? `${needed} ${WITH_TASKS} ${otherwise}` : `${needed} ${otherwise}`;
 }
 
 function withoutTasks(
   { requestTools }: InstructionsFor['rendering'],
-  { waitSeconds }: InstructionsFor['ladder'],
+  { waitSeconds }: InstructionsFor['holding'],
 ): string {
   const { requestAccess, requestStatus } = OWN_TOOLS;
   const poll = `call ${requestStatus} with it, ${POLLED}`;

@@ -1,6 +1,6 @@
 import type { CallToolResult, Result } from '@modelcontextprotocol/server';
-import type { ToolCallAnswer } from '../calls/tool-call.ts';
-import { renderQuestion, renderCreatedTask } from './render-task.ts';
+import type { Held, Ran, Refusal, ToolCallAnswer } from '../calls/tool-call.ts';
+import { renderFormRound, renderCreatedTask } from './render-task.ts';
 import { renderEarlier, renderNotNeeded, renderRequest, renderStillHeld } from './render-request.ts';
 import { authorizationMeta, toolError, type Rendering } from './rendering.ts';
 import { renderRelayedCreation, renderRelayedRound, forwardedError, forwardedResult } from './upstream-result.ts';
@@ -14,52 +14,66 @@ import { POLLED, REQUEST_POLL_MS, REQUEST_SCHEMA } from './own-tools.ts';
 /** The answer to `tools/call`. Throws the upstream's own error when it answered with one, and that of a missing capability. */
 export function renderAnswer(answer: ToolCallAnswer, rendering: Rendering): Result {
   switch (answer.kind) {
+    case 'ran':
+      return renderOutcome(answer.outcome);
+    case 'held':
+      return renderHeld(answer, rendering);
+    case 'asks':
+      return answer.round.kind === 'form' ? renderFormRound(answer.round, rendering) : renderRelayedRound(answer.round);
+    case 'refused':
+      return renderRefusal(answer.refusal, rendering);
+  }
+}
+
+function renderOutcome(outcome: Ran['outcome']): Result {
+  switch (outcome.kind) {
     case 'result':
-      return forwardedResult(answer.result);
+      return forwardedResult(outcome.result);
     case 'error':
-      throw forwardedError(answer);
+      throw forwardedError(outcome);
     case 'not_sent':
       return renderNotSent();
     case 'no_answer':
       return renderNoAnswer();
     case 'task':
-      return renderCreatedTask(answer.view, rendering);
-    case 'requested':
-      return answer.isEarlier ? renderEarlier(answer.view, rendering) : renderRequest(answer.view, rendering);
-    case 'still_held':
-      return renderStillHeld(answer.view, rendering);
-    case 'not_needed':
-      return renderNotNeeded();
+      return renderRelayedCreation(outcome.taskId, outcome.task);
+  }
+}
+
+function renderHeld({ as, view, isEarlier }: Held, rendering: Rendering): Result {
+  if (as === 'task') return renderCreatedTask(view, rendering);
+  if (as === 'waited') return renderStillHeld(view, rendering);
+  return isEarlier ? renderEarlier(view, rendering) : renderRequest(view, rendering);
+}
+
+function renderRefusal(refusal: Refusal, rendering: Rendering): Result {
+  switch (refusal.reason) {
     case 'denied':
-      return denial(renderDenial(rendering, answer.why), rendering);
+      return denial(renderDenial(rendering, refusal.why), rendering);
     case 'step_up':
-      return denial(renderStepUp(answer.stepUps, rendering), rendering);
+      return denial(renderStepUp(refusal.stepUps, rendering), rendering);
     case 'too_many':
       return renderLimitDenial(rendering);
+    case 'not_needed':
+      return renderNotNeeded();
     case 'needs_tasks':
       return denial(renderNeedsTasks(rendering), rendering);
-    case 'not_accepted':
-      return renderNotAccepted();
-    case 'needs_forms':
-      return denial(renderNeedsForms(rendering), rendering);
-    case 'input_required':
-      return renderQuestion(answer, rendering);
-    case 'not_requested':
-      return renderNotRequested(answer.why, rendering);
-    case 'relayed_round':
-      return renderRelayedRound(answer);
-    case 'relayed_task':
-      return renderRelayedCreation(answer.taskId, answer.task);
-    case 'undeclared':
-      throw missingCapabilities(answer.requiredCapabilities);
-    case 'not_continued':
-      return renderNotContinued(rendering);
     case 'demands_tasks':
       throw missingTasksCapability();
+    case 'needs_forms':
+      return denial(renderNeedsForms(rendering), rendering);
+    case 'not_requested':
+      return renderNotRequested(refusal.why, rendering);
+    case 'not_accepted':
+      return renderNotAccepted();
+    case 'undeclared':
+      throw missingCapabilities(refusal.requiredCapabilities);
+    case 'not_continued':
+      return renderNotContinued(rendering);
     case 'unfit':
-      return renderUnfit(answer.fault);
+      return renderUnfit(refusal.fault);
     case 'requirements_unmet':
-      return renderUnmetRequirements(answer.requirements);
+      return renderUnmetRequirements(refusal.requirements);
   }
 }
 

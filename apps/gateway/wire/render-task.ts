@@ -6,7 +6,7 @@ import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META, INPUT_METHOD
 import { storedResult } from './schemas.ts';
 import { withoutForged, withoutReserved } from './upstream-result.ts';
 import { requestedSchema, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import type { Question } from '../calls/tool-call.ts';
+import type { FormRound } from '../calls/tool-call.ts';
 
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
 
@@ -166,7 +166,7 @@ function withStatement(
   };
 }
 
-/** What leads to a question, in fixed words. */
+/** What leads to a form, in fixed words. */
 const BEFORE_A_TASK = 'This call needs an approval. The request for one needs some input; the tool has not run.';
 
 export const WITHIN_A_TASK =
@@ -186,7 +186,7 @@ export const renderForm = (lead: string, form: RequestForm) => ({
  * The answer to a call that needs input before it can become a task: no task, and nothing that could be stored.
  * @see SEP-2322, input required; SEP-2848, collecting submission input
  */
-export function renderQuestion({ key, form, requestState }: Question, rendering: Rendering): Result {
+export function renderFormRound({ key, form, requestState }: FormRound, rendering: Rendering): Result {
   return {
     resultType: 'input_required',
     inputRequests: { [key]: renderForm(BEFORE_A_TASK, form) },

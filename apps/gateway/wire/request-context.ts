@@ -1,18 +1,36 @@
+import { CLIENT_CAPABILITIES_META_KEY, type LoggingLevel, type ServerContext } from '@modelcontextprotocol/server';
 import * as z from 'zod';
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Guarded } from './errors.ts';
-import type { InputRequest } from '../../../workflows/domain/relay.ts';
+import { declaresTasks } from './schemas.ts';
+import type { Conversation, InputRequest } from '../../../workflows/domain/relay.ts';
+import type { OpenedRound } from '../extensions/sealed-state.ts';
 import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
 
-/** What is known of the one request that a server is built for, before it is read. */
-export interface Session {
+/** What is known of the one request that a server is built for, before its message is read. */
+export interface RequestContext {
   readonly caller: Principal;
   /** Of the caller's token. */
   readonly claims: JsonObject;
   /** Whether the request speaks the present revision, the only one in which there are tasks. */
   readonly isModern: boolean;
   readonly guarded: Guarded;
+}
+
+/** What a client brings with a request that it repeats to answer questions. */
+export interface BroughtInput {
+  /** As it was given out; hostile until it was opened. */
+  readonly requestState?: string;
+  /** By the key of the question. */
+  readonly inputResponses: ReadonlyMap<string, unknown>;
+}
+
+/** What of a request says whether its client can be asked, and what it answers. */
+export interface Asked extends BroughtInput {
+  /** What this very request declares of what is handed on. `undefined`: it is of an earlier revision, that has no questions. */
+  readonly capabilities: JsonObject | undefined;
 }
 
 /** Declared or not; settings of capabilities have no meaning here. */
@@ -64,6 +82,75 @@ function neededFor({ method, params }: InputRequest): JsonObject {
   if (method === INPUT_METHODS.elicitation) return mode === 'url' ? { elicitation: { url: {} } } : FORMS;
   if (method === INPUT_METHODS.roots) return { roots: {} };
   return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
+}
+
+/** Whether this request declared the tasks extension. Requests of earlier revisions carry no capabilities. */
+export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
+
+/** Whether this request declared that its client can show forms. */
+export const requestDeclaresForms = (ctx: ServerContext): boolean =>
+  undeclared(FORMS, relayedCapabilities(capabilitiesOf(ctx))) === undefined;
+
+function capabilitiesOf(ctx: ServerContext): unknown {
+  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
+  return envelope[CLIENT_CAPABILITIES_META_KEY];
+}
+
+/**
+ * What a request can be asked, and brings in answer: nothing in earlier revisions, which have no requests that are repeated to
+ * answer questions. An entry that the SDK found malformed is `null`.
+ */
+export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
+  if (!isModern) return { capabilities: undefined, inputResponses: new Map() };
+  const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
+  const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
+  const requestState: unknown = ctx.mcpReq.requestState();
+  return {
+    capabilities: relayedCapabilities(capabilitiesOf(ctx)),
+    inputResponses: new Map<string, unknown>(responses),
+    ...(typeof requestState === 'string' && { requestState }),
+  };
+}
+
+/**
+ * Tells a client what comes of its call before the answer, on the stream of the answer. In the present revision logging is
+ * deprecated, and nobody is told of it. What cannot be sent is lost: the client has gone, or has its answer.
+ */
+export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
+  onProgress: progressTo(ctx),
+  onLog: isModern ? undefined : logsTo(ctx),
+});
+
+/** Under the token that the client chose. `undefined` when it chose none. */
+function progressTo({ mcpReq }: ServerContext): ((progress: Progress) => void) | undefined {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  return (progress) => {
+    const params = { ...progress, progressToken };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+  };
+}
+
+function logsTo({ mcpReq }: ServerContext): (message: LogMessage) => void {
+  return ({ level, ...message }) => {
+    // The SDK has looked at the level when the message came.
+    const params = { level: level as LoggingLevel, ...message };
+    mcpReq.notify({ method: 'notifications/message', params }).catch(() => undefined);
+  };
+}
+
+/**
+ * What the upstream is told and brought. Answers go to the side that asked: those to a form of ours stay here. Answers
+ * without a state go on, since an upstream need not give one.
+ */
+export function conversationOf({ capabilities = {}, inputResponses }: Asked, round?: OpenedRound): Conversation {
+  const answers = round?.kind === 'form' ? [] : [...inputResponses].filter(([, response]) => response !== null);
+  const state = round?.kind === 'relayed_round' ? round.state : undefined;
+  return {
+    capabilities,
+    ...(answers.length > 0 && { inputResponses: Object.fromEntries(answers) as Record<string, Json> }),
+    ...(state !== undefined && { requestState: state }),
+  };
 }
 
 /** Version, trace, parent and flags. A later version than 00 may go on, and ff is none. @see Trace Context, traceparent */

@@ -41,7 +41,8 @@ const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
   'an error': (meta) =>
     forwardedError({ kind: 'error', code: 1, message: 'no', data: { why: [{ _meta: meta }], _meta: meta } }).data,
 };
-const called = (result: JsonObject) => renderAnswer({ kind: 'result', isError: false, result }, {} as never);
+const called = (result: JsonObject) =>
+  renderAnswer({ kind: 'ran', outcome: { kind: 'result', isError: false, result } }, {} as never);
 const read = (result: JsonObject) => renderRead({ kind: 'result', result });
 
 describe('metadata that only the gateway may write', () => {

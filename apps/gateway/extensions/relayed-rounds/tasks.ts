@@ -3,17 +3,17 @@ import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../../workflows/domain/principal.ts';
 import type { TaskMethod, UpstreamRelay } from '../../../../workflows/domain/relay-port.ts';
 import type { UpstreamTask } from '../../../../workflows/domain/relay.ts';
-import { TASK_LIFETIME_MS, type Handles, type HandleScope } from '../sealed-state.ts';
+import { TASK_LIFETIME_MS, type SealedStates, type StateScope } from '../sealed-state.ts';
 import type { Redaction, ToolLookup } from '../redaction.ts';
-import { undeclaredIn } from '../../wire/request-context.ts';
 import { INVALID_PARAMS } from '../../wire/identifiers.ts';
-import { conversationWith, orUndeclared, type Asked, type Undeclared } from './conversation.ts';
+import { orUndeclared, type Undeclared } from './conversation.ts';
 import type { Clock } from '../../../shared/clock.ts';
 import { renderRelayedTask } from '../../wire/upstream-result.ts';
 import { missingCapabilities } from '../../wire/sdk-overlay.ts';
+import { conversationOf, undeclaredIn, type Asked } from '../../wire/request-context.ts';
 
 export interface RelayedTaskDeps extends ToolLookup {
-  readonly handles: Handles;
+  readonly sealedStates: SealedStates;
   readonly upstreams: ToolLookup['upstreams'] & Pick<UpstreamRelay, 'task'>;
   readonly redaction: Pick<Redaction, 'ofTask'>;
   readonly settings: {
@@ -24,7 +24,7 @@ export interface RelayedTaskDeps extends ToolLookup {
 
 /** A task that an upstream opened for an allowed call. Nothing of it is stored here. */
 export interface RelayedTask {
-  /** The handle by which its owner knows it. */
+  /** The sealed id by which its owner knows it. */
   readonly taskId: string;
   readonly upstream: string;
   readonly upstreamTaskId: string;
@@ -39,11 +39,15 @@ export interface TaskAsker extends Asked {
 }
 
 /** Never that of a round, which is a digest. */
-const scopeOf = (caller: Principal): HandleScope => ({ caller, about: 'a task of an upstream' });
+const scopeOf = (caller: Principal): StateScope => ({ caller, about: 'a task of an upstream' });
 
 /** The task id that the caller gets. */
-export function sealTask(handles: Handles, caller: Principal, task: Omit<RelayedTask, 'taskId'>): Promise<string> {
-  return handles.seal({ kind: 'relayed_task', ...task }, scopeOf(caller), TASK_LIFETIME_MS / 1_000);
+export function sealTask(
+  sealedStates: SealedStates,
+  caller: Principal,
+  task: Omit<RelayedTask, 'taskId'>,
+): Promise<string> {
+  return sealedStates.seal({ kind: 'relayed_task', ...task }, scopeOf(caller), TASK_LIFETIME_MS / 1_000);
 }
 
 /**
@@ -51,11 +55,11 @@ export function sealTask(handles: Handles, caller: Principal, task: Omit<Relayed
  * looked up as one of ours then, so that both are refused on the same way.
  */
 export async function findRelayedTask(
-  handles: Handles,
+  sealedStates: SealedStates,
   caller: Principal,
   taskId: string,
 ): Promise<RelayedTask | undefined> {
-  const opened = await handles.open(taskId, scopeOf(caller));
+  const opened = await sealedStates.open(taskId, scopeOf(caller));
   if (opened?.kind !== 'relayed_task') return undefined;
   const { upstream, upstreamTaskId, tool } = opened;
   return { taskId, upstream, upstreamTaskId, tool };
@@ -76,7 +80,7 @@ export async function askAboutTask(
   // Only an update brings answers: reading changes nothing.
   const asked = method === 'tasks/update' ? asker : { capabilities, inputResponses: new Map() };
   const answer = await upstreams.task(
-    { upstream, method, upstreamTaskId, tool, caller, conversation: conversationWith(asked) },
+    { upstream, method, upstreamTaskId, tool, caller, conversation: conversationOf(asked) },
     { signal, timeoutMs: settings.executionTimeoutMs },
   );
   if (answer.kind === 'done') return answer;

@@ -22,8 +22,8 @@ export type Next =
 
 type Catalogs = Pick<RequestCatalogs, 'look'>;
 
-/** What the questions are put together with. */
-export interface QuestionDeps extends Timing {
+/** What a form is made with. */
+export interface NextInputDeps extends Timing {
   readonly requestCatalogs: Catalogs;
 }
 
@@ -36,8 +36,8 @@ const MAX_SEARCH = 100;
  * Asks for everything that can be asked for by now. A field with a catalog waits for those that narrow it down (ARAP-CAT-04), and is
  * a choice among what its catalog has for them; of one that has too much, a search is asked for first (ARAP-CAT-15). Throws what `look` does.
  */
-export async function nextQuestions(
-  { requestCatalogs, clock, limits }: QuestionDeps,
+export async function nextInput(
+  { requestCatalogs, clock, limits }: NextInputDeps,
   of: CataloguedForm,
   given: Given,
 ): Promise<Next> {
@@ -60,22 +60,22 @@ export async function nextQuestions(
   return additions === undefined ? { kind: 'unusable' } : { kind: 'complete', additions };
 }
 
-/** What was said with the answers to these questions; `undefined` when they are none to them. */
+/** What was said, with the answers to this form; `undefined` when they do not fit it. */
 export function withAnswers(asked: RequestForm, given: Given, content: JsonObject): Given | undefined {
   const answers = answerTo(asked, content);
   if (answers === undefined) return undefined;
   const said: Record<string, Json> = { ...given };
   for (const { name } of asked.fields) {
     const value = answers[name] ?? null;
-    // Whoever looks for nothing says nothing.
+    // An empty search means no value.
     if (value === null && name.startsWith(SEARCH)) said[name.slice(SEARCH.length)] = null;
     else said[name] = value;
   }
   return said;
 }
 
-/** Names what is asked, and for what: an answer to another question is none to this. Where a catalog is, differs each time. */
-export function questionDigest({ form, references }: CataloguedForm, asked: RequestForm): string {
+/** Names what is asked and for what, so that an answer to another form does not count. The address of a catalog differs each time. */
+export function inputDigest({ form, references }: CataloguedForm, asked: RequestForm): string {
   const catalogs = [...references].map(([name, { endpoint: _endpoint, ...reference }]) => [name, reference]);
   return sha256(canonicalJson([form, asked, catalogs] as unknown as Json));
 }

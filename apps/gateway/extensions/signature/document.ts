@@ -6,9 +6,9 @@ import { renderDocument, renderSignature } from '../../wire/render-signature.ts'
 import type { Rendering } from '../../wire/rendering.ts';
 import type { Signature } from '../../offers/accepted-descriptions.ts';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import type { Session } from '../../wire/request-context.ts';
 import { SIGNATURE } from '../../wire/identifiers.ts';
 import { anyParams } from '../../wire/schemas.ts';
+import type { RequestContext } from '../../wire/request-context.ts';
 
 /** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
 export type ReadDocument = () => Promise<SignatureDocument>;
@@ -64,7 +64,7 @@ export interface SignatureMethodDeps {
 export function registerSignatureMethod(
   server: Server,
   { readDocument }: SignatureMethodDeps,
-  { guarded }: Session,
+  { guarded }: RequestContext,
 ): void {
   server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
     guarded(SIGNATURE, async () => renderSignature(await readDocument())),

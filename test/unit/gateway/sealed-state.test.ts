@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  createHandles,
-  type HandleContent,
+  createSealedStates,
+  type SealedContent,
   callScope,
   openRound,
   sealRound,
@@ -22,20 +22,20 @@ const CALL = {
   toolDigest: 'sha-256:tool',
 };
 const SCOPE = callScope(CALL);
-const ASKED: Round = { kind: 'question', key: 'request-1-x', form: 'digest', round: 1 };
+const ASKED: Round = { kind: 'form', key: 'request-1-x', form: 'digest', round: 1 };
 const RELAYED: Round = { kind: 'relayed_round', state: 'of the upstream' };
-const TASK: HandleContent = { kind: 'relayed_task', upstream: 'bank', upstreamTaskId: '7', tool: 'bank__pay' };
+const TASK: SealedContent = { kind: 'relayed_task', upstream: 'bank', upstreamTaskId: '7', tool: 'bank__pay' };
 const invalid = { name: 'CountersignError', code: 'ERR_REQUEST_STATE_INVALID' };
 
 describe('the state of a round', () => {
-  const handles = createHandles([current, old], systemTime.clock);
+  const sealedStates = createSealedStates([current, old], systemTime.clock);
 
   it.each([ASKED, RELAYED])(
     'brings back what was asked, with a name of its own each time and ten minutes',
     async (round) => {
       const before = Date.now();
       const [one, two] = await Promise.all(
-        [1, 2].map(async () => openRound(handles, SCOPE, await sealRound(handles, SCOPE, round))),
+        [1, 2].map(async () => openRound(sealedStates, SCOPE, await sealRound(sealedStates, SCOPE, round))),
       );
       expect(one).toEqual({ ...round, nonce: expect.any(String), expiresAt: expect.any(String) });
       expect(one?.nonce).not.toBe(two?.nonce);
@@ -54,42 +54,44 @@ describe('the state of a round', () => {
     ['another issuer', { caller: { ...CALL.caller, issuer: 'https://other.test' } }],
   ])('is for nobody and nothing else: %s', async (_case, changes) => {
     for (const round of [ASKED, RELAYED]) {
-      const state = await sealRound(handles, SCOPE, round);
-      await expect(openRound(handles, callScope({ ...CALL, ...changes }), state)).rejects.toMatchObject(invalid);
+      const state = await sealRound(sealedStates, SCOPE, round);
+      await expect(openRound(sealedStates, callScope({ ...CALL, ...changes }), state)).rejects.toMatchObject(invalid);
     }
   });
 
   it('is no task, not even about the same matter', async () => {
-    await expect(openRound(handles, SCOPE, await handles.seal(TASK, SCOPE, 60))).rejects.toMatchObject(invalid);
+    await expect(openRound(sealedStates, SCOPE, await sealedStates.seal(TASK, SCOPE, 60))).rejects.toMatchObject(
+      invalid,
+    );
   });
 
   it('is not needed by a request that answers nothing', async () => {
-    expect(await openRound(handles, SCOPE, undefined)).toBeUndefined();
+    expect(await openRound(sealedStates, SCOPE, undefined)).toBeUndefined();
   });
 });
 
 describe('a handle', () => {
   it('outlives a change of keys for as long as the old key is known', async () => {
-    const made = await createHandles([old], systemTime.clock).seal(TASK, SCOPE, 60);
-    expect(await createHandles([current, old], systemTime.clock).open(made, SCOPE)).toMatchObject(TASK);
-    expect(await createHandles([current], systemTime.clock).open(made, SCOPE)).toBeUndefined();
-    expect(await createHandles([{ ...current, kid: 'old' }], systemTime.clock).open(made, SCOPE)).toBeUndefined();
+    const made = await createSealedStates([old], systemTime.clock).seal(TASK, SCOPE, 60);
+    expect(await createSealedStates([current, old], systemTime.clock).open(made, SCOPE)).toMatchObject(TASK);
+    expect(await createSealedStates([current], systemTime.clock).open(made, SCOPE)).toBeUndefined();
+    expect(await createSealedStates([{ ...current, kid: 'old' }], systemTime.clock).open(made, SCOPE)).toBeUndefined();
   });
 
   it('is none when it is late, was altered, or is too long to be one of ours', async () => {
-    const handles = createHandles([current], systemTime.clock);
-    const made = await handles.seal(TASK, SCOPE, 60);
+    const sealedStates = createSealedStates([current], systemTime.clock);
+    const made = await sealedStates.seal(TASK, SCOPE, 60);
     const at = made.length - 40;
     const altered = `${made.slice(0, at)}${made[at] === 'A' ? 'B' : 'A'}${made.slice(at + 1)}`;
-    const late = await handles.seal(TASK, SCOPE, -1);
+    const late = await sealedStates.seal(TASK, SCOPE, -1);
     for (const one of [late, altered, made.slice(1), '', `${made}${'A'.repeat(200_000)}`]) {
-      expect(await handles.open(one, SCOPE)).toBeUndefined();
+      expect(await sealedStates.open(one, SCOPE)).toBeUndefined();
     }
   });
 
   it('can be opened with the longest content that an upstream may put into it', async () => {
-    const handles = createHandles([current], systemTime.clock);
-    const longest: HandleContent = { kind: 'relayed_round', state: '\u0000'.repeat(16_384) };
-    expect(await handles.open(await handles.seal(longest, SCOPE, 60), SCOPE)).toMatchObject(longest);
+    const sealedStates = createSealedStates([current], systemTime.clock);
+    const longest: SealedContent = { kind: 'relayed_round', state: '\u0000'.repeat(16_384) };
+    expect(await sealedStates.open(await sealedStates.seal(longest, SCOPE, 60), SCOPE)).toMatchObject(longest);
   });
 });
