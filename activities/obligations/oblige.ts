@@ -59,7 +59,6 @@ export function createOblige(deps: ObligeDeps): Oblige {
   }
 
   return async (answer) => {
-    if (answer.obligations.length === 0) return answer.decision;
     const found = readObligations(answer.obligations);
     // Every one comes to its end before anything is made of them.
     const carried = await Promise.all(found.map((one) => carryOut(one, answer)));

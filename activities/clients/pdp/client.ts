@@ -47,7 +47,8 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
       const decision = readDecision(body, { withApproval: approval !== undefined, ...addresses });
       const foreign = decision.kind === 'deny' ? foreignAddressIn(body, addresses) : undefined;
       if (foreign !== undefined) log.error({ alarm: 'foreign_address', ...foreign }, NOT_REQUESTABLE);
-      return oblige({ decision, obligations: obligationsIn(body), claims });
+      const obligations = obligationsIn(body);
+      return obligations.length === 0 ? decision : oblige({ decision, obligations, claims });
     };
   };
 
@@ -81,8 +82,7 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
   };
 }
 
-const meetNone: Oblige = async ({ decision, obligations }) => {
-  if (obligations.length === 0) return decision;
+const meetNone: Oblige = async ({ decision }) => {
   const unmet = { id: '', type: '', outcome: 'unmet' } as const;
   return afterObligations(decision, [unmet], []);
 };
