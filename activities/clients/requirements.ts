@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { Timing } from '../../apps/shared/limits.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
-import { ownMember } from '../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../workflows/domain/own-property.ts';
 import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
 
@@ -65,13 +65,13 @@ async function isMet(setting: RequirementSetting, { requirement, question }: Ask
   if ('claim' in setting) return holds(question.claims, setting);
   if ('flagsFile' in setting) {
     const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
-    return ownMember(all, requirement) === true;
+    return ownProperty(all, requirement) === true;
   }
   return askService(setting, { requirement, question }, time);
 }
 
 function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
-  const held = ownMember(claims, claim);
+  const held = ownProperty(claims, claim);
   // Scopes are the one list that tokens write as a text. @see RFC 6749, section 3.3
   if (claim === 'scope' && typeof held === 'string') return held.split(' ').some((scope) => scope === value);
   return Array.isArray(held) ? held.includes(value) : held === value;

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import type { Timing } from '../../apps/shared/limits.ts';
 import type { ObligationMessage, ObligationReceiver } from '../../workflows/domain/authzen/obligation.ts';
-import { ownMember } from '../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../workflows/domain/own-property.ts';
 import { sendHttp } from '../clients/http.ts';
 import { reveal, type SecretText } from '../clients/upstream/credentials.ts';
 
@@ -33,7 +33,7 @@ export interface ObligationReceivers {
 /** Receivers of obligations, each told by a webhook that is signed with its own secret. Redirects are not followed. @see Standard Webhooks */
 export function createObligationReceivers(settings: ReceiverSettings, { clock, limits }: Timing): ObligationReceivers {
   const settingOf = (to: ObligationReceiver): ReceiverSetting | undefined =>
-    typeof to === 'string' ? settings[to] : ownMember(settings.notification, to.notification);
+    typeof to === 'string' ? settings[to] : ownProperty(settings.notification, to.notification);
   return {
     known: (to) => (settingOf(to) === undefined ? undefined : JSON.stringify(to)),
     async send({ id, to, body }) {

@@ -40,7 +40,7 @@ import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
 import { createRedaction } from './extensions/redaction.ts';
 import { createDocument } from './extensions/signature/document.ts';
 import { offeredBy, createOperator, type Operator } from './extensions/signature/operator.ts';
-import { createSignature } from './offers/accepted-descriptions.ts';
+import { createAcceptedDescriptions } from './offers/accepted-descriptions.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -72,7 +72,7 @@ export interface GatewayPorts extends ProtocolPorts {
 /** What the gateway reaches the world through. Whoever makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
   readonly taskChanges: ReturnType<typeof createTaskChanges>;
-  readonly signature: ReturnType<typeof createSignature>;
+  readonly accepted: ReturnType<typeof createAcceptedDescriptions>;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
@@ -134,8 +134,8 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
-    signature: createSignature({
-      pins: createPins(pool),
+    accepted: createAcceptedDescriptions({
+      store: createPins(pool),
       pinning: config.signature.pinning,
       offered: () => offeredBy(upstreams),
       settings: config,
@@ -168,7 +168,7 @@ export async function startGatewayOn(
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
-    parts.push(connections.taskChanges.start(), connections.signature.start());
+    parts.push(connections.taskChanges.start(), connections.accepted.start());
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry deadlines out, too. What was promised of a deadline holds without them.
     parts.push(
@@ -205,16 +205,16 @@ export async function serveGateway(
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
-  const { upstreams, signature, verifier, clock, limits, log } = ports;
+  const { upstreams, accepted, verifier, clock, limits, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools);
-  const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, signature });
-  const readDocument = createDocument(signature, redaction, config.gateway);
+  const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, accepted });
+  const readDocument = createDocument(accepted, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
-    signature.onChange((what) => {
+    accepted.onChange((what) => {
       upstreams.outdate();
       protocol.notify[`${what}Changed`]();
     }),

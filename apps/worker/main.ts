@@ -25,7 +25,7 @@ import type {
 } from '../../workflows/domain/ports.ts';
 import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../../workflows/domain/tools/requirements.ts';
-import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import { CALLBACK_PATH, type Config } from '../shared/config/config.ts';

@@ -21,7 +21,7 @@ import type {
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
-import { aSignature } from './all-accepted.ts';
+import { acceptedWith } from './all-accepted.ts';
 import { FakeInput } from './fake-input.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
@@ -157,8 +157,8 @@ export class FakeWorld {
   };
 
   isAccepted = true;
-  readonly signature = {
-    ...aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
+  readonly accepted = {
+    ...acceptedWith(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
     among: async <Thing>(things: readonly Thing[]) => (this.isAccepted ? things : []),
   };
 

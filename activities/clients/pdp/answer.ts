@@ -3,7 +3,7 @@ import type { AccessRequestOffer, Decision, PolicyBasis } from '../../../workflo
 import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Trust } from '../trusted-origins.ts';
 
 /** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
@@ -143,7 +143,7 @@ function readDenial(
 function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
   const said = context.next_action;
   if (said === 'retry' || said === 'request' || said === 'none') return said;
-  const byReason = ownMember(NEXT_ACTION_OF_REASON, context.reason ?? '');
+  const byReason = ownProperty(NEXT_ACTION_OF_REASON, context.reason ?? '');
   return byReason ?? (hasOffer ? 'request' : 'none');
 }
 

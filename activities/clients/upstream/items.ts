@@ -7,7 +7,7 @@ import type {
   UpstreamItem,
   UpstreamItems,
 } from '../../../workflows/domain/upstream-ports.ts';
-import { descriptionOf } from '../../../workflows/domain/tools/pins.ts';
+import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { sha256 } from '../../../apps/shared/sha256.ts';
 import { candidatesFor, type Mounted } from './offered-tools.ts';
 import { readAnswer, isRound, readRound } from './answer.ts';

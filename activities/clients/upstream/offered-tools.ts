@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { OWN_TOOLS } from '../../../workflows/domain/tools/wire-names.ts';
@@ -64,7 +64,7 @@ function describe(
   try {
     const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
     digests.set(definition, digest);
-    const facts = toolFacts(definition, ownMember(settings, name));
+    const facts = toolFacts(definition, ownProperty(settings, name));
     return { upstream, upstreamTool, name, definition, digest, facts };
   } catch {
     return undefined;

@@ -3,7 +3,7 @@ import type { EvaluationRequest } from '../../../workflows/domain/authzen/evalua
 import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
@@ -118,7 +118,7 @@ function evaluationRequestByDefault(
 /** The subject of a verified token, or what takes its place by agreement with the issuer (COAZ-IM-05, COAZ-IM-06). */
 export function identityOf({ caller, claims }: Sender, claim: string): string {
   if (claim === 'sub') return caller.subject;
-  const identity = ownMember(claims, claim);
+  const identity = ownProperty(claims, claim);
   if (typeof identity === 'string' && identity !== '') return identity;
   throw new MappingError(`the token has no claim "${claim}", which says on whose behalf it is used`);
 }

@@ -5,7 +5,7 @@ import type { CallBinding } from '../../../workflows/domain/gated-call/call-bind
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { Upstreams, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
-import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { bindCall, type BindingDeps } from './bind.ts';
 import type { MappedArguments, RelayedRounds } from './extension-ports.ts';
 import { forward, type AllowedCall, type ForwardingDeps } from './forward.ts';
@@ -15,7 +15,7 @@ import { refused, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 export interface EnforcementDeps extends BindingDeps, HoldingDeps, ForwardingDeps {
   readonly pdp: PolicyDecisionPoint;
   readonly upstreams: Pick<Upstreams, 'find'> & ForwardingDeps['upstreams'];
-  readonly signature: AcceptedTools;
+  readonly accepted: AcceptedTools;
   readonly requirements: RequirementChecks;
   readonly mappedArguments: MappedArguments;
   readonly relayedRounds: RelayedRounds;
@@ -52,11 +52,11 @@ export function createEnforcement(deps: EnforcementDeps): Enforce {
 }
 
 /** `undefined` for a tool that is not described as it was accepted: nothing that it says of itself is used then. */
-async function find({ upstreams, signature }: EnforcementDeps, call: ToolCall): Promise<UpstreamTool | undefined> {
+async function find({ upstreams, accepted }: EnforcementDeps, call: ToolCall): Promise<UpstreamTool | undefined> {
   const tool = await upstreams.find(call.tool);
   if (tool === undefined) throw new CountersignError('ERR_TOOL_NOT_FOUND', 'no upstream has this tool');
-  const [accepted] = await signature.among([tool]);
-  return accepted;
+  const [described] = await accepted.among([tool]);
+  return described;
 }
 
 /** Requirements that are not met, or that cannot be checked. While there is one, the PDP is not asked about the call (REQ-014). */

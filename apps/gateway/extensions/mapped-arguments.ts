@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { joinDecisions } from '../../../workflows/domain/authzen/several-decisions.ts';
 import type { Json } from '../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
@@ -76,7 +76,7 @@ function evaluationRequests(
 /** Throws unless the operator takes this upstream's word for whom calls are made. @see COAZ-SU-04 */
 function allowOtherSubject({ config, log }: MappedArgumentsDeps, tool: UpstreamTool, mapping: Mapping): void {
   const { mcpServers, gateway } = config;
-  if (ownMember(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
+  if (ownProperty(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
     throw new MappingError(
       `subject is not of the type ${SUBJECT_TYPE}, or its id is not what the token says of its ${gateway.coaz.identityClaim}`,
     );

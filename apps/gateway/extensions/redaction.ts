@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { InvocationResult, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { isAbove, type Sensitivity } from '../../../workflows/domain/tools/hints.ts';
-import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { ToolFacts, ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 
 const WITHHELD =
@@ -28,7 +28,7 @@ export interface Redaction {
 /** Where tools are looked up of which only the name is known. */
 export interface ToolLookup {
   readonly upstreams: Pick<Upstreams, 'find'>;
-  readonly signature: AcceptedTools;
+  readonly accepted: AcceptedTools;
 }
 
 /** Without a ceiling nothing is withheld. `settings`: what the operator says of tools, also of those that are gone. */
@@ -44,13 +44,13 @@ export function createRedaction(
    * A tool that cannot be looked up may be one whose results are sensitive. So may one that is not as it was accepted: its
    * upstream could call results public that were not when the call was made.
    */
-  async function isWithheld(tool: string, { upstreams, signature }: ToolLookup): Promise<boolean> {
+  async function isWithheld(tool: string, { upstreams, accepted }: ToolLookup): Promise<boolean> {
     if (ceiling === undefined) return false;
-    const own = ownMember(settings, tool)?.resultSensitivity;
+    const own = ownProperty(settings, tool)?.resultSensitivity;
     if (own !== undefined) return exceeds(own);
     const found = await upstreams.find(tool).catch(unlessUnreachable);
-    const [accepted] = found === undefined ? [] : await signature.among([found]);
-    return accepted === undefined || withholds(accepted.facts);
+    const [described] = found === undefined ? [] : await accepted.among([found]);
+    return described === undefined || withholds(described.facts);
   }
 
   return {

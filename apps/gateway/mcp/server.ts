@@ -29,9 +29,9 @@ import {
   registerSignatureMethod,
   type SignatureMethodDeps,
 } from '../extensions/signature/document.ts';
-import type { Signature } from '../offers/accepted-descriptions.ts';
+import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { completesTaskHeaders } from '../wire/headers.ts';
-import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { callerOf, claimsOf } from './authentication.ts';
 import { registerCompletionMethods } from '../offers/completions.ts';
 import { registerPromptMethods } from '../offers/prompts.ts';
@@ -53,7 +53,7 @@ export interface ProtocolPorts
   readonly taskChanges: TaskChanges;
   readonly ensureSubmitted: EnsureSubmitted;
   readonly upstreams: Upstreams & UpstreamRelay & { readonly items: UpstreamItems };
-  readonly signature: Signature;
+  readonly accepted: AcceptedDescriptions;
   readonly log: Logger;
 }
 
@@ -117,7 +117,7 @@ interface McpServerDeps extends ToolListDeps, ToolCallDeps, TaskMethodDeps, Sign
   readonly gatedCalls: ToolCallDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
   readonly enforceRead: EnforceRead;
   readonly rendering: Rendering;
-  readonly signature: Accepted & TaskMethodDeps['signature'];
+  readonly accepted: Accepted & TaskMethodDeps['accepted'];
   readonly redaction: ToolListDeps['redaction'] & TaskMethodDeps['redaction'];
   readonly upstreams: ToolListDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
   readonly log: Logger;
@@ -144,7 +144,7 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   registerToolCalls(server, deps, context);
   registerSignatureMethod(server, deps, context);
   const { items } = deps.upstreams;
-  const reading = { enforceRead: deps.enforceRead, items, signature: deps.signature };
+  const reading = { enforceRead: deps.enforceRead, items, accepted: deps.accepted };
   if (items.mayHave('prompts')) registerPromptMethods(server, reading, context);
   if (items.mayHave('resources')) registerResourceMethods(server, reading, context);
   if (items.mayHave('completions')) registerCompletionMethods(server, reading, context);

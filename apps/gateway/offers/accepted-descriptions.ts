@@ -1,28 +1,26 @@
 import type { Logger } from 'pino';
 import {
-  canBePinned,
-  isAsPinned,
+  canBeAccepted,
+  isAsAccepted,
   keyOf,
-  pinNameOf,
-  pinOf,
+  describedNameOf,
+  asAccepted,
   type Accepted,
   type Listed,
-  type Pin,
-  type PinKind,
-  type Pins,
-} from '../../../workflows/domain/tools/pins.ts';
-import {
+  type AcceptedDescription,
+  type DescribedKind,
+  type DescriptionStore,
   contentsOf,
   type Pinning,
   type SignatureContents,
   type SignatureSettings,
-} from '../../../workflows/domain/tools/signature.ts';
+} from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { listen } from '../../shared/database/listen.ts';
 import { stopAll, type Running } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 
-/** Where the database tells, on commit, that the signature changed. The trigger on `gateway.pin` does. */
+/** Where the trigger on `gateway.pin` tells, on commit, that accepted descriptions changed. */
 const CHANNEL = 'gateway_signature';
 /** How old what is known may get without a word, should a notice be lost. */
 const READ_EVERY_MS = 60_000;
@@ -32,23 +30,22 @@ const CHANGES = {
   tools: ['tool'],
   prompts: ['prompt'],
   resources: ['resource', 'resource_template'],
-} as const satisfies Record<string, readonly PinKind[]>;
+} as const satisfies Record<string, readonly DescribedKind[]>;
 type Changed = keyof typeof CHANGES;
 
 /**
- * The signature as this process knows it. It is kept in memory, so that no allowed call and no list waits for the database.
- * What nobody accepted is in none that was ever stored: what is known late can only refuse what was accepted a moment ago, or
- * go on with what had been accepted before.
+ * The accepted descriptions as this process knows them, in memory: no allowed call and no list waits for the database. What
+ * becomes known late only refuses what was accepted a moment ago, or goes on with what had been accepted before.
  */
-export interface Signature extends Accepted {
+export interface AcceptedDescriptions extends Accepted {
   /** Everything that any list may have, whoever asks. The same object until it changes. */
   contents(): Promise<SignatureContents>;
-  /** Calls back for each list whose part of the signature has changed. Answers how to stop that. */
+  /** Calls back for each list whose accepted descriptions have changed. Answers how to stop that. */
   onChange(listener: (what: Changed) => void): () => void;
 }
 
-export interface SignatureDeps extends Timing {
-  readonly pins: Pins;
+export interface AcceptedDescriptionsDeps extends Timing {
+  readonly store: DescriptionStore;
   readonly pinning: Pinning;
   /** Everything that the upstreams offer now. */
   readonly offered: () => Promise<readonly Listed[]>;
@@ -59,30 +56,32 @@ export interface SignatureDeps extends Timing {
 }
 
 interface Known {
-  readonly pins: ReadonlyMap<string, Pin>;
+  readonly byName: ReadonlyMap<string, AcceptedDescription>;
   readonly contents: SignatureContents;
   /** For each list, equal for equal signatures. */
   readonly marks: Readonly<Record<Changed, string>>;
-  /** Upstreams of which no more is pinned: there was no room for something else of theirs. */
+  /** Upstreams of which no more is accepted: there was no room for something else of theirs. */
   readonly full: Set<string>;
 }
 
-export function createSignature(deps: SignatureDeps): Signature & { start(): Running } {
-  const { pins, pinning, listenUrl, clock, limits, log } = deps;
+export function createAcceptedDescriptions(
+  deps: AcceptedDescriptionsDeps,
+): AcceptedDescriptions & { start(): Running } {
+  const { store, pinning, listenUrl, clock, limits, log } = deps;
   const reports = createReports(log);
   const { current, read, onChange } = createReader(deps);
   const readLater = () => void read().catch((err: unknown) => log.warn({ err }, 'the signature cannot be read'));
-  const pinUnseen = createFirstSeen({ pins, read, onFull: reports.full });
+  const acceptUnseen = createFirstSeen({ store, read, onFull: reports.full });
 
   async function among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]> {
     const before = await current();
-    const known = pinning === 'first-seen' ? await pinUnseen(things, before) : before;
-    const pinOfThing = (thing: Listed) => known.pins.get(keyOf(pinNameOf(thing)));
-    const accepted = things.filter((thing) => isAsPinned(thing, pinOfThing(thing)));
+    const known = pinning === 'first-seen' ? await acceptUnseen(things, before) : before;
+    const acceptedOf = (thing: Listed) => known.byName.get(keyOf(describedNameOf(thing)));
+    const accepted = things.filter((thing) => isAsAccepted(thing, acceptedOf(thing)));
     if (accepted.length < things.length) {
       const left = new Set<Listed>(accepted);
       // What there was no room for has been told of, all of it at once.
-      const hasRoom = (thing: Listed) => pinOfThing(thing) !== undefined || !known.full.has(thing.upstream);
+      const hasRoom = (thing: Listed) => acceptedOf(thing) !== undefined || !known.full.has(thing.upstream);
       reports.unaccepted(things.filter((thing) => !left.has(thing) && hasRoom(thing)));
     }
     return accepted;
@@ -109,19 +108,20 @@ export function createSignature(deps: SignatureDeps): Signature & { start(): Run
 }
 
 interface FirstSeen {
-  readonly pins: Pick<Pins, 'add'>;
+  readonly store: Pick<DescriptionStore, 'add'>;
   readonly read: () => Promise<Known>;
   readonly onFull: (upstream: string, leftOut: number) => void;
 }
 
-/** Pins what is not pinned yet, and answers what is known then. */
-function createFirstSeen({ pins, read, onFull }: FirstSeen) {
-  const isUnseen = (thing: Listed, known: Known) => !known.pins.has(keyOf(pinNameOf(thing))) && canBePinned(thing);
+/** Accepts what is seen for the first time, and answers what is known then. */
+function createFirstSeen({ store, read, onFull }: FirstSeen) {
+  const isUnseen = (thing: Listed, known: Known) =>
+    !known.byName.has(keyOf(describedNameOf(thing))) && canBeAccepted(thing);
   return async (things: readonly Listed[], before: Known): Promise<Known> => {
     // There is room again only when the signature is another one. Until then no list asks the database in vain.
     const unseen = things.filter((thing) => isUnseen(thing, before) && !before.full.has(thing.upstream));
     if (unseen.length === 0) return before;
-    await pins.add(unseen.map(pinOf));
+    await store.add(unseen.map(asAccepted));
     const known = await read();
     const leftOut = unseen.filter((thing) => isUnseen(thing, known));
     for (const upstream of new Set(leftOut.map((thing) => thing.upstream))) {
@@ -132,8 +132,8 @@ function createFirstSeen({ pins, read, onFull }: FirstSeen) {
   };
 }
 
-/** What is pinned, as it was read last. */
-function createReader({ pins, settings }: Pick<SignatureDeps, 'pins' | 'settings'>) {
+/** The accepted descriptions, as they were read last. */
+function createReader({ store, settings }: Pick<AcceptedDescriptionsDeps, 'store' | 'settings'>) {
   const listeners = new Set<(what: Changed) => void>();
   let known: Known | undefined;
   let asked = 0;
@@ -142,7 +142,7 @@ function createReader({ pins, settings }: Pick<SignatureDeps, 'pins' | 'settings
   /** What was asked for earlier may arrive later: it does not take the place of what is newer. */
   const read = async (): Promise<Known> => {
     const turn = (asked += 1);
-    const next = knownFrom(await pins.all(), settings);
+    const next = knownFrom(await store.all(), settings);
     if (known !== undefined && turn < shown) return known;
     shown = turn;
     const before = known;
@@ -162,15 +162,15 @@ function createReader({ pins, settings }: Pick<SignatureDeps, 'pins' | 'settings
   };
 }
 
-function knownFrom(pinned: readonly Pin[], settings: SignatureSettings): Known {
+function knownFrom(pinned: readonly AcceptedDescription[], settings: SignatureSettings): Known {
   const markOf = (what: Changed) =>
     JSON.stringify(
       pinned
-        .filter(({ kind }) => (CHANGES[what] as readonly PinKind[]).includes(kind))
+        .filter(({ kind }) => (CHANGES[what] as readonly DescribedKind[]).includes(kind))
         .map(({ kind, name, upstream, upstreamName, digest }) => [kind, name, upstream, upstreamName, digest]),
     );
   return {
-    pins: new Map(pinned.map((pin) => [keyOf(pin), pin])),
+    byName: new Map(pinned.map((one) => [keyOf(one), one])),
     contents: contentsOf(pinned, settings),
     marks: { tools: markOf('tools'), prompts: markOf('prompts'), resources: markOf('resources') },
     full: new Set(),
@@ -203,9 +203,9 @@ export function createReports(log: Logger): Reports {
   };
   return {
     unaccepted(things) {
-      const groups = new Map<string, { kind: PinKind; upstream: string; names: string[] }>();
+      const groups = new Map<string, { kind: DescribedKind; upstream: string; names: string[] }>();
       for (const thing of things) {
-        const { kind, name } = pinNameOf(thing);
+        const { kind, name } = describedNameOf(thing);
         const { upstream, digest } = thing;
         if (!isNews(JSON.stringify([kind, name, upstream, digest]))) continue;
         const key = `${kind} ${upstream}`;

@@ -2,7 +2,7 @@ import type { GetPromptResult, Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
-import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { EnforceRead } from './read.ts';
 import { pageOf, publishedItem } from '../wire/published.ts';
 import { renderRead } from '../wire/upstream-result.ts';
@@ -11,7 +11,7 @@ import { type RequestContext, forwardedMeta, askedBy } from '../wire/request-con
 export interface PromptMethodDeps {
   readonly enforceRead: EnforceRead;
   readonly items: Pick<UpstreamItems, 'list' | 'find'>;
-  readonly signature: Accepted;
+  readonly accepted: Accepted;
 }
 
 /** `prompts/list` and `prompts/get`. */
@@ -19,7 +19,7 @@ export function registerPromptMethods(server: Server, deps: PromptMethodDeps, co
   const { guarded } = context;
   server.setRequestHandler('prompts/list', ({ params }) =>
     guarded('prompts/list', async () => {
-      const listed = await deps.signature.among(await deps.items.list('prompt'));
+      const listed = await deps.accepted.among(await deps.items.list('prompt'));
       const { items, ...more } = pageOf(listed, params?.cursor);
       return { prompts: items.map(publishedItem) as never, ...more };
     }),

@@ -7,7 +7,7 @@ import type {
   UpstreamItems,
 } from '../../../workflows/domain/upstream-ports.ts';
 import type { UpstreamRound } from '../../../workflows/domain/relay.ts';
-import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Sender } from '../calls/extension-ports.ts';
 import { type SealedStates, openRound, readScope } from '../extensions/sealed-state.ts';
@@ -22,7 +22,7 @@ import { conversationOf, type Asked } from '../wire/request-context.ts';
 export interface ReadEnforcementDeps {
   readonly authorize: Authorize;
   readonly items: Pick<UpstreamItems, 'ask'>;
-  readonly signature: Accepted;
+  readonly accepted: Accepted;
   readonly sealedStates: SealedStates;
   readonly settings: {
     /** Limit on one forwarded request. */
@@ -57,11 +57,11 @@ export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound |
 export type EnforceRead = (read: UpstreamRead) => Promise<ReadAnswer>;
 
 export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
-  const { authorize, items, signature, sealedStates, settings } = deps;
+  const { authorize, items, accepted, sealedStates, settings } = deps;
   return async ({ sender, of, method, asks, params, asked, signal }) => {
     const { caller } = sender;
     // Each of them: which of its templates an address is of is for the upstream to say, and it may be the one that changed.
-    if ((await signature.among(of)).length < of.length) {
+    if ((await accepted.among(of)).length < of.length) {
       throw new CountersignError('ERR_NOT_ACCEPTED', 'it is not described as it was accepted');
     }
     const [{ upstream }] = of;

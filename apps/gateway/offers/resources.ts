@@ -1,6 +1,6 @@
 import type { ReadResourceResult, Server } from '@modelcontextprotocol/server';
 import type { UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
-import type { Accepted } from '../../../workflows/domain/tools/pins.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { EnforceRead } from './read.ts';
 import { unknownResource } from '../wire/errors.ts';
 import { pageOf, publishedItem } from '../wire/published.ts';
@@ -10,7 +10,7 @@ import { type RequestContext, forwardedMeta, askedBy } from '../wire/request-con
 export interface ResourceMethodDeps {
   readonly enforceRead: EnforceRead;
   readonly items: Pick<UpstreamItems, 'list' | 'findResource'>;
-  readonly signature: Accepted;
+  readonly accepted: Accepted;
 }
 
 /** `resources/list`, `resources/templates/list` and `resources/read`. Addresses are the upstream's own. */
@@ -18,14 +18,14 @@ export function registerResourceMethods(server: Server, deps: ResourceMethodDeps
   const { guarded } = context;
   server.setRequestHandler('resources/list', ({ params }) =>
     guarded('resources/list', async () => {
-      const listed = await deps.signature.among(await deps.items.list('resource'));
+      const listed = await deps.accepted.among(await deps.items.list('resource'));
       const { items, ...more } = pageOf(listed, params?.cursor);
       return { resources: items.map(publishedItem) as never, ...more };
     }),
   );
   server.setRequestHandler('resources/templates/list', ({ params }) =>
     guarded('resources/templates/list', async () => {
-      const listed = await deps.signature.among(await deps.items.list('resource_template'));
+      const listed = await deps.accepted.among(await deps.items.list('resource_template'));
       const { items, ...more } = pageOf(listed, params?.cursor);
       return { resourceTemplates: items.map(publishedItem) as never, ...more };
     }),

@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/server';
 import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
-import type { AcceptedTools } from '../../../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { publishedTools } from '../wire/published.ts';
 import type { Rendering } from '../wire/rendering.ts';
@@ -8,7 +8,7 @@ import type { RequestContext } from '../wire/request-context.ts';
 
 export interface ToolListDeps {
   readonly upstreams: Pick<Upstreams, 'tools'>;
-  readonly signature: AcceptedTools;
+  readonly accepted: AcceptedTools;
   readonly redaction: Pick<Redaction, 'withholds'>;
   readonly rendering: Rendering;
 }
@@ -25,6 +25,6 @@ export function registerToolList(server: Server, deps: ToolListDeps, { guarded }
  * (SIG-004). A list depends on nothing that a request declares (SESSION-002).
  */
 async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
-  const { upstreams, signature, redaction, rendering } = deps;
-  return publishedTools(await signature.among(await upstreams.tools()), redaction, rendering);
+  const { upstreams, accepted, redaction, rendering } = deps;
+  return publishedTools(await accepted.among(await upstreams.tools()), redaction, rendering);
 }

@@ -6,7 +6,7 @@ import { HINT_META, OWN_META_PREFIX, PREPROCESSOR_META, REQUIREMENTS_META } from
 import { OWN_TOOL_DEFINITIONS } from './own-tools.ts';
 import type { Rendering } from './rendering.ts';
 import { verbatimTool } from './sdk-overlay.ts';
-import type { Pin } from '../../../workflows/domain/tools/pins.ts';
+import type { AcceptedDescription } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 
 /** These tools and our own, as every list and the signature have them. */
@@ -67,7 +67,11 @@ const withoutOwn = (meta: JsonObject): JsonObject =>
  * A prompt, a resource or a resource template as clients see it: as its upstream describes it, and a prompt under its public
  * name. Of the others the address is the public name, and what is called their name is a text.
  */
-export const publishedItem = ({ kind, name, definition }: Pick<Pin, 'kind' | 'name' | 'definition'>): JsonObject =>
+export const publishedItem = ({
+  kind,
+  name,
+  definition,
+}: Pick<AcceptedDescription, 'kind' | 'name' | 'definition'>): JsonObject =>
   kind === 'prompt' ? { ...definition, name } : definition;
 
 /** Things on one page of a list. Clients of today read the first page only, so it is a large one. */

@@ -1,11 +1,11 @@
 import type { Result } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { PinKind } from '../../../workflows/domain/tools/pins.ts';
 import {
+  type DescribedKind,
   signatureDocument,
   type SignatureContents,
   type SignatureDocument,
-} from '../../../workflows/domain/tools/signature.ts';
+} from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { SIGNATURE_DIGEST_META } from './identifiers.ts';
@@ -24,7 +24,7 @@ export function renderDocument(
   redaction: Pick<Redaction, 'withholds'>,
   rendering: Pick<Rendering, 'requestTools'>,
 ): SignatureDocument {
-  const ofKind = (wanted: PinKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
+  const ofKind = (wanted: DescribedKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
   return signatureDocument(
     {
       // As they go over the wire: members that are written at serialisation only are part of them.

@@ -1,5 +1,5 @@
 import type { CedarValueJson } from '@cedar-policy/cedar-wasm/nodejs';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import { InvalidPolicies } from './problems.ts';
 
 /** A value that a caller sent does not have the type that the schema declares. The message names the place, never the value. */
@@ -68,7 +68,7 @@ function recordOf(type: SchemaType, common: CommonTypes): Projection {
     const record: Record<string, CedarValueJson> = {};
     for (const [name, project] of members) {
       // Cedar has no null: a member that is null counts as left out (AZ-TR-14).
-      const member = ownMember(value, name);
+      const member = ownProperty(value, name);
       if (member !== undefined && member !== null) record[name] = project(member, `${path}.${name}`);
     }
     return record;

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { errorCode } from '../../shared/error-code.ts';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
 import type { BoundDenial, SignedDenial } from '../binding-token.ts';
 import { together } from './together.ts';
 

@@ -1,5 +1,5 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Prepared } from '../cedar/engine.ts';
 import { isObject } from '../cedar/projection.ts';
 import { ACTION_MEMBER } from '../cedar/schema.ts';
@@ -59,7 +59,7 @@ function compare(sent: unknown, kept: unknown, path: string, found: { seen: stri
     ? sent.map((item, index) => [`${path}[${index}]`, item, Array.isArray(kept) ? kept[index] : undefined] as const)
     : isObject(sent)
       ? Object.entries(sent).map(
-          ([name, value]) => [`${path}.${name}`, value, isObject(kept) ? ownMember(kept, name) : undefined] as const,
+          ([name, value]) => [`${path}.${name}`, value, isObject(kept) ? ownProperty(kept, name) : undefined] as const,
         )
       : undefined;
   if (kept === undefined) found.leftAside.push(path);

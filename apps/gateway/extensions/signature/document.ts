@@ -1,10 +1,10 @@
 import type { RequestHandler } from 'express';
 import type { Server } from '@modelcontextprotocol/server';
-import type { SignatureContents, SignatureDocument } from '../../../../workflows/domain/tools/signature.ts';
+import type { SignatureContents, SignatureDocument } from '../../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Redaction } from '../redaction.ts';
 import { renderDocument, renderSignature } from '../../wire/render-signature.ts';
 import type { Rendering } from '../../wire/rendering.ts';
-import type { Signature } from '../../offers/accepted-descriptions.ts';
+import type { AcceptedDescriptions } from '../../offers/accepted-descriptions.ts';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
 import { SIGNATURE } from '../../wire/identifiers.ts';
 import { anyParams } from '../../wire/schemas.ts';
@@ -15,13 +15,13 @@ export type ReadDocument = () => Promise<SignatureDocument>;
 
 /** Made once for each signature, whoever asks for it and where. */
 export function createDocument(
-  signature: Pick<Signature, 'contents'>,
+  accepted: Pick<AcceptedDescriptions, 'contents'>,
   redaction: Pick<Redaction, 'withholds'>,
   rendering: Pick<Rendering, 'requestTools'>,
 ): ReadDocument {
   let made: { readonly contents: SignatureContents; readonly document: SignatureDocument } | undefined;
   return async () => {
-    const contents = await signature.contents();
+    const contents = await accepted.contents();
     if (made?.contents !== contents) {
       made = { contents, document: renderDocument(contents, redaction, rendering) };
     }

@@ -1,28 +1,28 @@
 import type { UpstreamItems, Upstreams } from '../../../../workflows/domain/upstream-ports.ts';
 import {
-  canBePinned,
-  pinNameOf,
-  PIN_KINDS,
+  canBeAccepted,
+  describedNameOf,
+  DESCRIBED_KINDS,
   type Listed,
-  type Pin,
-  type PinKind,
-  type PinName,
-  type Pins,
+  type AcceptedDescription,
+  type DescribedKind,
+  type DescribedName,
+  type DescriptionStore,
   ITEM_KINDS,
-} from '../../../../workflows/domain/tools/pins.ts';
-import {
   contentsOf,
   driftOf,
   type Drift,
   type SignatureDocument,
-} from '../../../../workflows/domain/tools/signature.ts';
+} from '../../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { createRedaction } from '../redaction.ts';
 import { renderDocument } from '../../wire/render-signature.ts';
 
 export interface OperatorDeps {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'tools'>;
-  readonly pins: Pins & { accept(pins: readonly Pin[], gone: readonly PinName[]): Promise<void> };
+  readonly pins: DescriptionStore & {
+    accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
+  };
   readonly upstreams: Pick<Upstreams, 'tools'> & {
     readonly items: Pick<UpstreamItems, 'list'>;
     refused(): readonly { readonly upstream: string }[];
@@ -31,14 +31,14 @@ export interface OperatorDeps {
 
 /** What is pinned, and the document that is published of it. */
 export interface Shown {
-  readonly pinned: readonly Pin[];
+  readonly pinned: readonly AcceptedDescription[];
   readonly document: SignatureDocument;
 }
 
 /** Things of one kind that an upstream does not list, so that nobody can tell whether they are gone. */
 export interface Silence {
   readonly upstream: string;
-  readonly kind: PinKind;
+  readonly kind: DescribedKind;
 }
 
 /** What departs from the signature, and what could not be looked at. */
@@ -70,9 +70,9 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
         ...offered.map(silenceOf),
         ...upstreams.refused().map(({ upstream }) => ({ upstream, kind: 'tool' as const })),
       ]);
-      const mayStillHave = (upstream: string, kind: PinKind) =>
+      const mayStillHave = (upstream: string, kind: DescribedKind) =>
         silent.some((one) => one.upstream === upstream && one.kind === kind);
-      return { drift: driftOf(pinned, offered.filter(canBePinned), mayStillHave), silent };
+      return { drift: driftOf(pinned, offered.filter(canBeAccepted), mayStillHave), silent };
     },
     async accept(drift) {
       const seen = drift.flatMap(({ listed }) => (listed === undefined ? [] : [listed]));
@@ -84,19 +84,23 @@ export function createOperator({ config, pins, upstreams }: OperatorDeps): Opera
   };
 }
 
-const silenceOf = (thing: Listed): Silence => ({ upstream: thing.upstream, kind: pinNameOf(thing).kind });
+const silenceOf = (thing: Listed): Silence => ({ upstream: thing.upstream, kind: describedNameOf(thing).kind });
 
 /**
  * Of which kinds nothing was heard from these upstreams. Only where something of the kind is pinned, since it matters there,
  * and of an upstream from which nothing was heard at all.
  */
-function silencesOf(upstreams: readonly string[], pinned: readonly Pin[], heard: readonly Silence[]): Silence[] {
+function silencesOf(
+  upstreams: readonly string[],
+  pinned: readonly AcceptedDescription[],
+  heard: readonly Silence[],
+): Silence[] {
   const textOf = ({ upstream, kind }: Silence) => `${kind} ${upstream}`;
   const [said, accepted] = [new Set(heard.map(textOf)), new Set(pinned.map(textOf))];
   const spoke = new Set(heard.map(({ upstream }) => upstream));
   const matters = (one: Silence) => accepted.has(textOf(one)) || (one.kind === 'tool' && !spoke.has(one.upstream));
   return upstreams
-    .flatMap((upstream) => PIN_KINDS.map((kind) => ({ upstream, kind })))
+    .flatMap((upstream) => DESCRIBED_KINDS.map((kind) => ({ upstream, kind })))
     .filter((one) => !said.has(textOf(one)) && matters(one));
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DatabaseError } from 'pg';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 /** An answer of the server, as `pg` makes it from the wire. */

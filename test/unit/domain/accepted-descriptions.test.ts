@@ -4,14 +4,16 @@ import fc from 'fast-check';
 import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamItem, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import {
-  canBePinned,
+  canBeAccepted,
   descriptionOf,
-  isAsPinned,
-  pinOf,
-  type Pin,
-  type PinKind,
-} from '../../../workflows/domain/tools/pins.ts';
-import { contentsOf, driftOf, signatureDocument } from '../../../workflows/domain/tools/signature.ts';
+  isAsAccepted,
+  asAccepted,
+  type AcceptedDescription,
+  type DescribedKind,
+  contentsOf,
+  driftOf,
+  signatureDocument,
+} from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { toolFacts } from '../../../workflows/domain/tools/tool-facts.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -22,7 +24,7 @@ const tool = (name: string, of: JsonObject = {}, upstream = 'bank'): UpstreamToo
   const names = { name: `${upstream}__${name}`, upstream, upstreamTool: name };
   return { ...names, definition, digest: digestOf(definition), facts: toolFacts(definition) };
 };
-const pin = (...of: Parameters<typeof tool>): Pin => pinOf(tool(...of));
+const pin = (...of: Parameters<typeof tool>): AcceptedDescription => asAccepted(tool(...of));
 const item = (kind: UpstreamItem['kind'], name: string, of: JsonObject = {}): UpstreamItem => {
   const definition = { name, ...of };
   const digest = digestOf(descriptionOf(kind, definition));
@@ -90,7 +92,7 @@ describe('what is in a signature', () => {
   const servers = { bank: {}, shop: {} };
 
   it('is what was pinned, tools with what the operator says of them', () => {
-    const { tools, items } = contentsOf([pin('pay'), pin('sell', {}, 'shop'), pinOf(item('prompt', 'ask'))], {
+    const { tools, items } = contentsOf([pin('pay'), pin('sell', {}, 'shop'), asAccepted(item('prompt', 'ask'))], {
       mcpServers: servers,
       tools: { bank__pay: { requirements: ['env:a'] } },
     });
@@ -98,12 +100,12 @@ describe('what is in a signature', () => {
       ['bank__pay', ['env:a']],
       ['shop__sell', []],
     ]);
-    expect(items).toEqual([pinOf(item('prompt', 'ask'))]);
+    expect(items).toEqual([asAccepted(item('prompt', 'ask'))]);
   });
 
   it('is nothing of an upstream that is not there any more, and no tool that is refused', () => {
     const unfit = pin('watch', { preprocessor: true });
-    const away = { ...pinOf(item('resource', 'x:1')), upstream: 'gone' };
+    const away = { ...asAccepted(item('resource', 'x:1')), upstream: 'gone' };
     const pins = [pin('pay'), pin('x', {}, 'gone'), unfit, away];
     expect(contentsOf(pins, { mcpServers: servers, tools: {} })).toEqual({
       tools: [expect.objectContaining({ name: 'bank__pay' })],
@@ -115,13 +117,13 @@ describe('what is in a signature', () => {
 describe('a thing', () => {
   it('is as it was pinned only with its kind, its description, its upstream and its name there', () => {
     for (const thing of [tool('pay', { description: 'Pays.' }), item('prompt', 'ask')]) {
-      const pinned = pinOf(thing);
-      expect(isAsPinned(thing, pinned)).toBe(true);
+      const pinned = asAccepted(thing);
+      expect(isAsAccepted(thing, pinned)).toBe(true);
       const others = [{ digest: 'sha-256:0' }, { upstream: 'shop' }, { upstreamName: 'pays' }, { name: 'pay' }];
       for (const change of [...others, { kind: 'resource' as const }]) {
-        expect(isAsPinned(thing, { ...pinned, ...change })).toBe(false);
+        expect(isAsAccepted(thing, { ...pinned, ...change })).toBe(false);
       }
-      expect(isAsPinned(thing, undefined)).toBe(false);
+      expect(isAsAccepted(thing, undefined)).toBe(false);
     }
   });
 
@@ -149,17 +151,17 @@ describe('a thing', () => {
   });
 
   it('with a name that the database does not take is not pinned', () => {
-    expect(canBePinned(tool('pay'))).toBe(true);
-    expect(canBePinned(item('resource', 'x'.repeat(800)))).toBe(true);
+    expect(canBeAccepted(tool('pay'))).toBe(true);
+    expect(canBeAccepted(item('resource', 'x'.repeat(800)))).toBe(true);
     for (const name of ['x'.repeat(801), 'p\0ay']) {
-      expect(canBePinned(tool(name))).toBe(false);
-      expect(canBePinned(item('resource', name))).toBe(false);
+      expect(canBeAccepted(tool(name))).toBe(false);
+      expect(canBeAccepted(item('resource', name))).toBe(false);
     }
   });
 });
 
 describe('what departs from a signature', () => {
-  const told = (pinned: Pin[], listed: (UpstreamTool | UpstreamItem)[], away: PinKind[] = []) =>
+  const told = (pinned: AcceptedDescription[], listed: (UpstreamTool | UpstreamItem)[], away: DescribedKind[] = []) =>
     driftOf(pinned, listed, (_upstream, kind) => away.includes(kind)).map(({ change, name, members }) => [
       change,
       name,
@@ -187,11 +189,11 @@ describe('what departs from a signature', () => {
 
   it('is nothing that an upstream does not list because it cannot be asked', () => {
     expect(told([pin('pay')], [], ['tool'])).toEqual([]);
-    expect(told([pin('pay'), pinOf(item('prompt', 'ask'))], [], ['prompt'])).toEqual([['gone', 'bank__pay', []]]);
+    expect(told([pin('pay'), asAccepted(item('prompt', 'ask'))], [], ['prompt'])).toEqual([['gone', 'bank__pay', []]]);
   });
 
   it('is told by kind: things of two kinds may have one name', () => {
-    const pins = [item('prompt', 'x:1'), item('resource', 'x:1')].map(pinOf);
+    const pins = [item('prompt', 'x:1'), item('resource', 'x:1')].map(asAccepted);
     const listed = [item('prompt', 'x:1', { description: 'new' }), item('resource', 'x:1', { size: 9 })];
     expect(driftOf(pins, listed, () => false)).toMatchObject([{ kind: 'prompt', name: 'x:1', change: 'changed' }]);
   });
