@@ -14,7 +14,7 @@ import type {
 import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import type { Conversation, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
-import type { Mounted } from './offered-tools.ts';
+import type { PrefixedUpstream } from './offered-tools.ts';
 import { readToolResult, readRelayed, readTaskAnswer } from './answer.ts';
 import { askOnce } from './request.ts';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
@@ -33,7 +33,7 @@ interface CallDeps {
 
 /** Calls of tools that these upstreams have, and what is asked about the tasks that they opened. */
 export function createCalls(
-  upstreams: ReadonlyMap<string, Mounted>,
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
   { known, fitsOutput, log, clock }: CallDeps,
 ): Pick<Upstreams, 'call'> & UpstreamRelay {
   async function send<T extends RelayedAnswer>(
@@ -84,14 +84,14 @@ export function createCalls(
  * another process, and a long time ago. Where it is another one, the tools are listed again before the call is given up.
  */
 async function boundTool(
-  mounted: Mounted | undefined,
+  prefixed: PrefixedUpstream | undefined,
   known: CallDeps['known'],
   { upstreamTool, toolDigest }: UpstreamCall,
 ): Promise<UpstreamTool | undefined> {
-  const find = () => known().get(`${mounted?.start ?? ''}${upstreamTool}`);
-  await mounted?.connection.ensureGoodTools();
+  const find = () => known().get(`${prefixed?.namePrefix ?? ''}${upstreamTool}`);
+  await prefixed?.connection.ensureGoodTools();
   if (toolDigest === undefined || find()?.digest === toolDigest) return find();
-  await mounted?.connection.refresh();
+  await prefixed?.connection.refresh();
   const tool = find();
   if (tool?.digest === toolDigest) return tool;
   throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');

@@ -4,7 +4,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ProgramStart } from './program.ts';
 import { Attempts } from './reconnection.ts';
 import { connectClient, createClient } from './sdk-client.ts';
-import { createCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
+import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
 import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
 import { UpstreamList } from './list.ts';
 import { GatheredChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
@@ -47,7 +47,7 @@ export class UpstreamConnection {
     const { log, onChanged, clock, limits } = deps;
     this.#server = server;
     this.#deps = deps;
-    this.credentials = 'url' in server ? createCredentials(server, limits) : NO_CREDENTIALS;
+    this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
     this.#tools = new UpstreamList(TOOLS, clock);
     const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
     this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);

@@ -54,7 +54,11 @@ export interface HttpUpstream {
   readonly auth?: UpstreamAuth | undefined;
 }
 
-/** Those of a program, which is started by us and needs none. */
+/** Whether the configuration names a credential of any kind for it. */
+export const hasCredentials = ({ headers, auth }: HttpUpstream): boolean =>
+  auth !== undefined || Object.keys(headers).length > 0;
+
+/** Those of an upstream that needs none, as a program that we start. */
 export const NO_CREDENTIALS: Credentials = { headers: async () => ({}), refused: () => undefined };
 
 /** `auth` gives an `Authorization` header, beside those that are always the same. */

@@ -9,7 +9,7 @@ import type {
 } from '../../../workflows/domain/upstream-ports.ts';
 import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { sha256 } from '../../../apps/shared/sha256.ts';
-import { candidatesFor, type Mounted } from './offered-tools.ts';
+import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
 import { readAnswer, isRound, readRound } from './answer.ts';
 import { askOnce } from './request.ts';
 import { LISTINGS, UpstreamListing } from './listing.ts';
@@ -17,7 +17,7 @@ import type { Changed } from './notices.ts';
 
 /** What several upstreams list beside tools, put together. */
 export class JoinedItems implements UpstreamItems {
-  readonly #upstreams: ReadonlyMap<string, Mounted>;
+  readonly #upstreams: ReadonlyMap<string, PrefixedUpstream>;
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #listings: ReadonlyMap<string, Readonly<Record<ItemKind, UpstreamListing>>>;
@@ -26,7 +26,7 @@ export class JoinedItems implements UpstreamItems {
   readonly #reported = new Set<string>();
 
   constructor(
-    upstreams: ReadonlyMap<string, Mounted>,
+    upstreams: ReadonlyMap<string, PrefixedUpstream>,
     { log, clock }: { readonly log: Logger; readonly clock: Clock },
   ) {
     this.#upstreams = upstreams;
@@ -106,14 +106,17 @@ export class JoinedItems implements UpstreamItems {
   }
 
   /** Described once for each list that was read, however often the list is asked for; undefined when it has no digest. */
-  #describe(of: { kind: ItemKind; upstream: string; start: string }, definition: JsonObject): UpstreamItem | undefined {
-    const { kind, upstream, start } = of;
+  #describe(
+    of: { kind: ItemKind; upstream: string; namePrefix: string },
+    definition: JsonObject,
+  ): UpstreamItem | undefined {
+    const { kind, upstream, namePrefix } = of;
     const known = this.#described.get(definition);
     if (known !== undefined) return known;
     const upstreamName = definition[LISTINGS[kind].key] as string;
     try {
       const digest = `sha-256:${sha256(canonicalJson(descriptionOf(kind, definition)))}`;
-      const item = { kind, upstream, upstreamName, name: `${start}${upstreamName}`, definition, digest };
+      const item = { kind, upstream, upstreamName, name: `${namePrefix}${upstreamName}`, definition, digest };
       this.#described.set(definition, item);
       return item;
     } catch (err) {
@@ -144,11 +147,11 @@ export class JoinedItems implements UpstreamItems {
     const { key } = LISTINGS[kind];
     return of.flatMap((upstream) => {
       // An address means what it means wherever it is written, so it has no prefix.
-      const start = kind === 'prompt' ? (this.#upstreams.get(upstream)?.start ?? '') : '';
+      const namePrefix = kind === 'prompt' ? (this.#upstreams.get(upstream)?.namePrefix ?? '') : '';
       const items = this.#listings.get(upstream)?.[kind].known ?? [];
       return items
-        .filter((definition) => fits(`${start}${definition[key] as string}`))
-        .flatMap((definition) => this.#describe({ kind, upstream, start }, definition) ?? []);
+        .filter((definition) => fits(`${namePrefix}${definition[key] as string}`))
+        .flatMap((definition) => this.#describe({ kind, upstream, namePrefix }, definition) ?? []);
     });
   }
 

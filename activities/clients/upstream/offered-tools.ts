@@ -30,12 +30,16 @@ export interface OfferedTools {
 }
 
 /** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: nobody could know which one was approved. */
-export function sortOut(upstreams: ReadonlyMap<string, Mounted>, settings: SettingsByTool, log: Logger): OfferedTools {
+export function sortOut(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  settings: SettingsByTool,
+  log: Logger,
+): OfferedTools {
   const known = new Map<string, UpstreamTool>();
   const refused = new Map<string, RefusedTool>();
-  for (const [upstream, { connection, start }] of upstreams) {
+  for (const [upstream, { connection, namePrefix }] of upstreams) {
     for (const definition of connection.tools ?? []) {
-      const tool = describe({ upstream, start }, definition, settings);
+      const tool = describe({ upstream, namePrefix }, definition, settings);
       if (tool === undefined) {
         log.error({ upstream }, 'a tool has no canonical description and is left out');
         continue;
@@ -55,12 +59,12 @@ export function sortOut(upstreams: ReadonlyMap<string, Mounted>, settings: Setti
 const digests = new WeakMap<JsonObject, string>();
 
 function describe(
-  { upstream, start }: { readonly upstream: string; readonly start: string },
+  { upstream, namePrefix }: { readonly upstream: string; readonly namePrefix: string },
   definition: JsonObject,
   settings: SettingsByTool,
 ): UpstreamTool | undefined {
   const upstreamTool = definition['name'] as string;
-  const name = `${start}${upstreamTool}`;
+  const name = `${namePrefix}${upstreamTool}`;
   try {
     const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
     digests.set(definition, digest);
@@ -75,15 +79,17 @@ function describe(
 const SEPARATOR = '__';
 
 /** An upstream among others. */
-export interface Mounted {
+export interface PrefixedUpstream {
   readonly connection: UpstreamConnection;
   /** What the public names of its tools and prompts begin with, separator included. Empty: they are the upstream's own. */
-  readonly start: string;
+  readonly namePrefix: string;
 }
 
 /** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`, and one without any always. */
-export const candidatesFor = (name: string, upstreams: ReadonlyMap<string, Mounted>): [string, Mounted][] =>
-  [...upstreams].filter(([, { start }]) => name.startsWith(start));
+export const candidatesFor = (
+  name: string,
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+): [string, PrefixedUpstream][] => [...upstreams].filter(([, { namePrefix }]) => name.startsWith(namePrefix));
 
 /** What public names begin with that have this prefix. */
-export const startOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);
+export const namePrefixOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

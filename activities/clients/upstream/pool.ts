@@ -5,8 +5,8 @@ import type { ResultCheck, UpstreamItems, Upstreams } from '../../../workflows/d
 import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import {
   candidatesFor,
-  startOf,
-  type Mounted,
+  namePrefixOf,
+  type PrefixedUpstream,
   sortOut,
   type OfferedTools,
   type RefusedTool,
@@ -55,28 +55,28 @@ export function createUpstreams(
 ): UpstreamPool {
   const listeners = new Set<(what: Changed) => void>();
   let offered: OfferedTools = { known: new Map(), refused: [] };
-  const mounted = mount(servers, { log, ...time }, (upstream, what) => {
-    if (what === 'tools') offered = sortOut(mounted, settings, log);
+  const upstreams = prefixed(servers, { log, ...time }, (upstream, what) => {
+    if (what === 'tools') offered = sortOut(upstreams, settings, log);
     else items.changed(upstream, what);
     for (const listener of listeners) listener(what);
   });
-  const items = new JoinedItems(mounted, { log, clock: time.clock });
-  const connections = () => [...mounted.values()].map(({ connection }) => connection);
+  const items = new JoinedItems(upstreams, { log, clock: time.clock });
+  const connections = () => [...upstreams.values()].map(({ connection }) => connection);
 
   return {
-    ...createCalls(mounted, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
+    ...createCalls(upstreams, { known: () => offered.known, fitsOutput, log, clock: time.clock }),
     items,
 
     async tools() {
       await Promise.all(connections().map((one) => atMost(one.ensureGoodTools(), one.patienceMs, time.clock)));
-      return [...offered.known.values()].filter((tool) => mounted.get(tool.upstream)?.connection.isConnected);
+      return [...offered.known.values()].filter((tool) => upstreams.get(tool.upstream)?.connection.isConnected);
     },
 
     async find(name, options) {
       const known = offered.known.get(name);
       // A call of a tool that is known waits for no other upstream than its own.
-      const owner = options?.live ? undefined : known && mounted.get(known.upstream);
-      const candidates = owner ? [owner] : candidatesFor(name, mounted).map(([, candidate]) => candidate);
+      const owner = options?.live ? undefined : known && upstreams.get(known.upstream);
+      const candidates = owner ? [owner] : candidatesFor(name, upstreams).map(([, candidate]) => candidate);
       await Promise.all(candidates.map(({ connection }) => lookAt(connection, time, options?.live)));
       return offered.known.get(name);
     },
@@ -100,16 +100,16 @@ export function createUpstreams(
 }
 
 /** Nothing is connected, and `onChanged` is not called, before something is asked for. */
-function mount(
+function prefixed(
   servers: Readonly<Record<string, ConfiguredUpstream>>,
   { log, ...time }: Timing & { readonly log: Logger },
   onChanged: (upstream: string, what: Changed) => void,
-): ReadonlyMap<string, Mounted> {
+): ReadonlyMap<string, PrefixedUpstream> {
   return new Map(
     Object.entries(servers).map(([upstream, { prefix = upstream, ...server }]) => {
       const own = { log: log.child({ upstream }), onChanged: (what: Changed) => onChanged(upstream, what) };
       const connection = new UpstreamConnection(server, { ...own, ...time });
-      return [upstream, { connection, start: startOf(prefix) }];
+      return [upstream, { connection, namePrefix: namePrefixOf(prefix) }];
     }),
   );
 }
