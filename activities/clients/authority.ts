@@ -7,7 +7,7 @@ import { createCredential, type CredentialSettings } from './credential.ts';
 import { checkPolicyDecisionPoint, type PdpProblem } from './pdp/check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp/metadata.ts';
 import { createPolicyDecisionPoint } from './pdp/client.ts';
-import { createRequestCatalogs } from './access-requests/catalogs.ts';
+import { createRequestCatalogs } from './access-requests/forms.ts';
 import { trustOf } from './trusted-origins.ts';
 import { createObligingPdp, type ObligingPdpOptions } from '../obligations/obliging-pdp.ts';
 import type { Clock } from '../../apps/shared/clock.ts';

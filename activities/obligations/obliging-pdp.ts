@@ -24,36 +24,30 @@ export function createObligingPdp({ pool, seals, obligations: settings, ...optio
   const queue = createObligationQueue(pool, seals);
   return {
     pdp: createPolicyDecisionPoint({ ...options, oblige: createOblige({ receivers, queue, log, settings }) }),
-    deliverObligation: createDeliverObligation({ receivers, queue, log }),
+    deliverObligation: (id) => deliver({ receivers, queue, log }, id),
   };
 }
 
-/** An obligation that nobody took for a day says nothing of use to anybody any more. */
+/** After a day without a receiver that takes it, an obligation is given up. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
-export interface DeliverObligationDeps {
-  readonly receivers: Pick<ObligationReceivers, 'send'>;
-  readonly queue: Pick<ObligationQueue, 'find' | 'drop'>;
+interface Delivering {
+  readonly receivers: ObligationReceivers;
+  readonly queue: ObligationQueue;
   readonly log: Logger;
 }
 
-/** Sends an obligation that is still queued, with the id that it has had from the start. Throws when it is to be tried again. */
-export function createDeliverObligation({
-  receivers,
-  queue,
-  log,
-}: DeliverObligationDeps): (id: string) => Promise<void> {
-  return async (id) => {
-    const found = await queue.find(id);
-    if (found === undefined) return;
-    const answer = await receivers.send(found.message).catch((error: unknown) => {
-      if (found.waitedMs < GIVE_UP_MS) throw error;
-      return 'given up' as const;
-    });
-    await queue.drop(id);
-    const outcome = answer === 'taken' ? 'carried_out' : 'unmet';
-    log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial came to its end');
-    if (outcome === 'unmet')
-      log.error({ alarm: 'obligation_unmet', webhookId: id, answer }, 'an obligation was not carried out');
-  };
+/** Sends an obligation that is still queued, under the id that it has had from the start. Throws when it is to be tried again. */
+async function deliver({ receivers, queue, log }: Delivering, id: string): Promise<void> {
+  const found = await queue.find(id);
+  if (found === undefined) return;
+  const answer = await receivers.send(found.message).catch((error: unknown) => {
+    if (found.waitedMs < GIVE_UP_MS) throw error;
+    return 'given up' as const;
+  });
+  await queue.drop(id);
+  const outcome = answer === 'taken' ? 'carried_out' : 'unmet';
+  log.info({ audit: 'obligation', webhookId: id, outcome }, 'an obligation of a denial came to its end');
+  if (outcome === 'unmet')
+    log.error({ alarm: 'obligation_unmet', webhookId: id, answer }, 'an obligation was not carried out');
 }

@@ -3,11 +3,10 @@ import type { StepUp } from '../../../workflows/domain/authzen/obligation.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { InvocationResult, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
+import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import type { MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
 import type { CallFault } from '../../shared/schemas/schema-check.ts';
-import type { RelayedRound, Undeclared } from '../extensions/relayed-rounds/conversation.ts';
 import type { Asked } from '../wire/request-context.ts';
 
 /** What a caller gets for a call that an approval could cure. */
@@ -72,6 +71,19 @@ export interface FormRound {
   readonly key: string;
   readonly form: RequestForm;
   readonly requestState: string;
+}
+
+/** What an upstream asks, as its client gets it. */
+export interface RelayedRound extends Omit<UpstreamRound, 'kind' | 'requestState'> {
+  readonly kind: 'relayed_round';
+  /** Ours: it holds the upstream's. */
+  readonly requestState: string;
+}
+
+/** What only a client can be told that declares more. */
+export interface Undeclared {
+  readonly kind: 'undeclared';
+  readonly requiredCapabilities: JsonObject;
 }
 
 /** The client is asked first: for what an access request needs, or for what the upstream of an allowed call needs. Nothing was opened. */

@@ -124,15 +124,16 @@ function unavailable(response: Response, error: unknown): void {
   response.status(isAway ? 503 : 500).json({ jsonrpc: '2.0', id: null, error: { code: INTERNAL_ERROR, message } });
 }
 
-interface BearerVerification {
-  readonly verifier: TokenVerifier;
+/** The verifier in the form that the SDK's bearer authentication takes; the token's own text says nothing to the client. */
+function bearerVerifier({
+  verifier,
+  hasClient,
+  resource,
+  log,
+}: Omit<AuthenticationDeps, 'config'> & {
   readonly hasClient: ClientDemand;
   readonly resource: URL;
-  readonly log: Logger;
-}
-
-/** The verifier in the form that the SDK's bearer authentication takes; the token's own text says nothing to the client. */
-function bearerVerifier({ verifier, hasClient, resource, log }: BearerVerification): OAuthTokenVerifier {
+}): OAuthTokenVerifier {
   return {
     async verifyAccessToken(token) {
       const { principal, scopes, claims, expiresAt } = await verified(verifier, token, log);

@@ -27,7 +27,7 @@ import { authenticate, callerOf, demandScopes } from './authentication.ts';
 import type { McpEndpoint } from './request-limits.ts';
 import { serveCard, type ReadDocument } from '../extensions/signature/document.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, TRACEPARENT_META } from '../wire/identifiers.ts';
-import { answerToUnkeptValue } from '../wire/unkept-value.ts';
+import { answerToUnkeptValue } from '../wire/errors.ts';
 import { inLogScope, newTrace, traceIn, type LogScope } from '../../shared/log-scope.ts';
 
 const MCP_PATH = '/mcp';

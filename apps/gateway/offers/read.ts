@@ -1,23 +1,13 @@
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type {
-  ReadMethod,
-  UpstreamAnswer,
-  UpstreamItem,
-  UpstreamItems,
-} from '../../../workflows/domain/upstream-ports.ts';
-import type { UpstreamRound } from '../../../workflows/domain/relay.ts';
+import type { ReadMethod, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Sender } from '../calls/extension-ports.ts';
 import { type SealedStates, openRound, readScope } from '../extensions/sealed-state.ts';
-import {
-  handOnRound,
-  orUndeclared,
-  type RelayedRound,
-  type Undeclared,
-} from '../extensions/relayed-rounds/conversation.ts';
+import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
 import { conversationOf, type Asked } from '../wire/request-context.ts';
+import type { ReadAnswer } from '../wire/upstream-result.ts';
 
 export interface ReadEnforcementDeps {
   readonly authorize: Authorize;
@@ -45,9 +35,6 @@ export interface UpstreamRead {
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;
 }
-
-/** What the caller gets. */
-export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound | Undeclared;
 
 /**
  * The policy enforcement point for everything that is no tool. Only an allow lets a request through, each time that it comes;

@@ -11,11 +11,10 @@ import {
   TRANSPORT_ERROR_CODES,
   EARLIER_RESOURCE_NOT_FOUND,
 } from './identifiers.ts';
-import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
-import type { RelayedRound } from '../extensions/relayed-rounds/conversation.ts';
+import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
+import type { RelayedRound, Undeclared } from '../calls/tool-call.ts';
 import { TASK_LIFETIME_MS } from '../extensions/sealed-state.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ReadAnswer } from '../offers/read.ts';
 import { missingCapabilities } from './sdk-overlay.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
@@ -103,6 +102,9 @@ export function renderRelayedTask(taskId: string, task: UpstreamTask): Result {
     ...(result !== undefined && { result: { ...forwardedResult(result), resultType: 'complete' } }),
   };
 }
+
+/** What the caller of such a request gets. */
+export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound | Undeclared;
 
 /**
  * An upstream's answer to a request that calls no tool. How long it may be kept, and by whom, is not for the upstream to say:

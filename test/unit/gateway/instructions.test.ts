@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { instructionsFor } from '../../../apps/gateway/wire/instructions.ts';
+import { instructionsFor } from '../../../apps/gateway/wire/own-tools.ts';
 
 const told = (isModern: boolean, requestTools: boolean, waitSeconds = 0) =>
   instructionsFor({ isModern, rendering: { requestTools }, holding: { waitSeconds } });

@@ -1,14 +1,21 @@
 import type { RequestHandler } from 'express';
-import type { Server } from '@modelcontextprotocol/server';
-import type { SignatureContents, SignatureDocument } from '../../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Server, Result } from '@modelcontextprotocol/server';
+import {
+  type SignatureContents,
+  type SignatureDocument,
+  type DescribedKind,
+  signatureDocument,
+} from '../../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Redaction } from '../redaction.ts';
-import { renderDocument, renderSignature } from '../../wire/render-signature.ts';
 import type { Rendering } from '../../wire/rendering.ts';
 import type { AcceptedDescriptions } from '../../offers/accepted-descriptions.ts';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import { SIGNATURE } from '../../wire/identifiers.ts';
+import { SIGNATURE, SIGNATURE_DIGEST_META } from '../../wire/identifiers.ts';
 import { anyParams } from '../../wire/schemas.ts';
 import type { RequestContext } from '../../wire/request-context.ts';
+import type { JsonObject } from '../../../../workflows/domain/canonical-json.ts';
+import { sha256 } from '../../../shared/sha256.ts';
+import { publishedItem, publishedTools } from '../../wire/published.ts';
 
 /** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
 export type ReadDocument = () => Promise<SignatureDocument>;
@@ -69,4 +76,38 @@ export function registerSignatureMethod(
   server.setRequestHandler(SIGNATURE, { params: anyParams }, () =>
     guarded(SIGNATURE, async () => renderSignature(await readDocument())),
   );
+}
+
+/** How long a client may go on with what it read, in milliseconds, unless a list tells it sooner. */
+const TTL_MS = 60_000;
+
+/**
+ * The signature with these contents and our own tools, each exactly as lists have it; but for what a list says of the contents
+ * of a resource, which is not accepted.
+ */
+export function renderDocument(
+  { tools, items }: SignatureContents,
+  redaction: Pick<Redaction, 'withholds'>,
+  rendering: Pick<Rendering, 'requestTools'>,
+): SignatureDocument {
+  const ofKind = (wanted: DescribedKind) => items.filter(({ kind }) => kind === wanted).map(publishedItem);
+  return signatureDocument(
+    {
+      // As they go over the wire: members that are written at serialisation only are part of them.
+      tools: JSON.parse(JSON.stringify(publishedTools(tools, redaction, rendering))) as JsonObject[],
+      prompts: ofKind('prompt'),
+      resources: ofKind('resource'),
+      resourceTemplates: ofKind('resource_template'),
+    },
+    sha256,
+  );
+}
+
+/**
+ * The answer to `signature`: the document, and beside it what is not part of it. It does not depend on the caller, but is
+ * for nobody without a token. @see SEP-2091
+ */
+export function renderSignature({ text, digest }: SignatureDocument): Result {
+  const content = JSON.parse(text) as Record<string, unknown>;
+  return { ...content, ttlMs: TTL_MS, cacheScope: 'private', _meta: { [SIGNATURE_DIGEST_META]: digest } };
 }

@@ -16,7 +16,7 @@ import {
 } from '../../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { createRedaction } from '../redaction.ts';
-import { renderDocument } from '../../wire/render-signature.ts';
+import { renderDocument } from './document.ts';
 
 export interface OperatorDeps {
   readonly config: Pick<Config, 'gateway' | 'mcpServers' | 'tools'>;

@@ -1,16 +1,109 @@
 import type { Result } from '@modelcontextprotocol/server';
-import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import type { Principal } from '../../../../workflows/domain/principal.ts';
-import type { TaskMethod, UpstreamRelay } from '../../../../workflows/domain/relay-port.ts';
-import type { UpstreamTask } from '../../../../workflows/domain/relay.ts';
-import { TASK_LIFETIME_MS, type SealedStates, type StateScope } from '../sealed-state.ts';
-import type { Redaction, ToolLookup } from '../redaction.ts';
-import { INVALID_PARAMS } from '../../wire/identifiers.ts';
-import { orUndeclared, type Undeclared } from './conversation.ts';
-import type { Clock } from '../../../shared/clock.ts';
-import { renderRelayedTask } from '../../wire/upstream-result.ts';
-import { missingCapabilities } from '../../wire/sdk-overlay.ts';
-import { conversationOf, undeclaredIn, type Asked } from '../../wire/request-context.ts';
+import type { InvocationResult, Unanswered } from '../../../workflows/domain/upstream-ports.ts';
+import type { RelayedRounds } from '../calls/extension-ports.ts';
+import { refused, type RelayedRound, type ToolCallAnswer, type Undeclared } from '../calls/tool-call.ts';
+import { INTERNAL_ERROR, MISSING_CAPABILITY, INVALID_PARAMS } from '../wire/identifiers.ts';
+import {
+  TASKS,
+  undeclared,
+  type Asked,
+  relayedCapabilities,
+  undeclaredIn,
+  conversationOf,
+} from '../wire/request-context.ts';
+import type { Redaction, ToolLookup } from './redaction.ts';
+import {
+  callScope,
+  openRound,
+  type SealedStates,
+  type StateScope,
+  sealRound,
+  TASK_LIFETIME_MS,
+} from './sealed-state.ts';
+import { objectOf, type Json } from '../../../workflows/domain/canonical-json.ts';
+import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { TaskMethod, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { renderRelayedTask } from '../wire/upstream-result.ts';
+import { missingCapabilities } from '../wire/sdk-overlay.ts';
+
+export interface RelayedRoundDeps extends ToolLookup {
+  readonly redaction: Pick<Redaction, 'withholds' | 'ofResult' | 'ofTask'>;
+  readonly sealedStates: SealedStates;
+}
+
+/** An upstream may only ask, and only open tasks, as it was told that it may. */
+const UNEXPECTED: Unanswered = {
+  kind: 'error',
+  code: INTERNAL_ERROR,
+  message: 'The upstream server answered with something that it was not asked for.',
+};
+
+/** What upstreams ask the clients of allowed calls, and the tasks that they open for these. Nothing of it is stored. */
+export function createRelayedRounds(deps: RelayedRoundDeps): RelayedRounds {
+  const { redaction, sealedStates } = deps;
+  return {
+    open: (binding, state) => openRound(sealedStates, callScope(binding), state),
+    async handOn(call, { tool: { facts }, binding }, answer) {
+      const ran = (outcome: InvocationResult): ToolCallAnswer => ({
+        kind: 'ran',
+        outcome: redaction.ofResult(facts, outcome),
+      });
+      switch (answer.kind) {
+        case 'input_required':
+          if (redaction.withholds(facts)) return ran(UNEXPECTED);
+          return asAnswer(await handOnRound(sealedStates, callScope(binding), call, answer));
+        case 'task': {
+          if (undeclared(TASKS, call.capabilities ?? {}) !== undefined) return ran(UNEXPECTED);
+          const { upstream, tool, caller } = binding;
+          const { taskId: upstreamTaskId } = answer.task;
+          const taskId = await sealTask(sealedStates, caller, { upstream, upstreamTaskId, tool });
+          return {
+            kind: 'ran',
+            outcome: { kind: 'task', taskId, task: await redaction.ofTask(answer.task, tool, deps) },
+          };
+        }
+        case 'error': {
+          const error = orUndeclared(answer, call);
+          return error.kind === 'undeclared' ? asAnswer(error) : ran(error);
+        }
+      }
+    },
+  };
+}
+
+function asAnswer(round: RelayedRound | Undeclared): ToolCallAnswer {
+  if (round.kind === 'relayed_round') return { kind: 'asks', round };
+  return refused({ reason: 'undeclared', requiredCapabilities: round.requiredCapabilities });
+}
+
+/** Hands a round of an upstream on, to a client that declared what it needs. */
+export async function handOnRound(
+  sealedStates: SealedStates,
+  scope: StateScope,
+  { capabilities = {} }: Pick<Asked, 'capabilities'>,
+  { kind: _kind, requestState: state, ...round }: UpstreamRound,
+): Promise<RelayedRound | Undeclared> {
+  const missing = undeclaredIn(round.inputRequests, capabilities);
+  if (missing !== undefined) return { kind: 'undeclared', requiredCapabilities: missing };
+  const held = { kind: 'relayed_round', ...(state !== undefined && { state }) } as const;
+  return { kind: 'relayed_round', ...round, requestState: await sealRound(sealedStates, scope, held) };
+}
+
+/**
+ * An upstream's error, or what the client would have to declare instead of it. Only what is handed on at all counts: a client
+ * that declares something else would get the same error again.
+ */
+export function orUndeclared<T extends { readonly code: number; readonly data?: Json }>(
+  error: T,
+  { capabilities }: Pick<Asked, 'capabilities'>,
+): T | Undeclared {
+  if (error.code !== MISSING_CAPABILITY || capabilities === undefined) return error;
+  const missing = undeclared(relayedCapabilities(objectOf(error.data)['requiredCapabilities']), capabilities);
+  return missing === undefined ? error : { kind: 'undeclared', requiredCapabilities: missing };
+}
 
 export interface RelayedTaskDeps extends ToolLookup {
   readonly sealedStates: SealedStates;
