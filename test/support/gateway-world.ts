@@ -17,7 +17,7 @@ import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upst
 import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type {
   RequirementChecks,
-  RequirementQuestion,
+  RequirementQuery,
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
@@ -87,7 +87,7 @@ export class FakeWorld {
   failure: Error | undefined;
   callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
   recentRequests: readonly RecentRequest[] = [];
-  readonly questions: RequirementQuestion[] = [];
+  readonly questions: RequirementQuery[] = [];
   readonly evaluations: EvaluationRequest[] = [];
   readonly openings: Opening[] = [];
   readonly submitted: string[] = [];

@@ -35,7 +35,7 @@ type DenialContext = z.infer<typeof denialContext>;
 type NextAction = 'retry' | 'request' | 'none';
 
 /** What was asked, and of whom. */
-interface Question {
+interface Asked {
   readonly withApproval: boolean;
   /** Where a denial is taken that names no address of its own. */
   readonly accessRequests: string | undefined;
@@ -81,18 +81,18 @@ function basisOf(body: unknown): PolicyBasis | undefined {
  * Reads an evaluation response, but for its obligations: an allow is none before they are met. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
  * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
  */
-export function readDecision(body: unknown, question: Question): Decision {
+export function readDecision(body: unknown, asked: Asked): Decision {
   const answer = answerBody.safeParse(body);
   if (!answer.success) throw unreadable();
   const basis = basisOf(body);
-  return { ...readAnswer(answer.data, question), ...(basis !== undefined && { basis }) };
+  return { ...readAnswer(answer.data, asked), ...(basis !== undefined && { basis }) };
 }
 
-function readAnswer(data: z.infer<typeof answerBody>, question: Question): Decision {
+function readAnswer(data: z.infer<typeof answerBody>, asked: Asked): Decision {
   if (data.decision) return readAllow(data.context);
   const context = denialContext.safeParse(data.context ?? {});
   if (!context.success) return { kind: 'deny' };
-  return readDenial(context.data, question);
+  return readDenial(context.data, asked);
 }
 
 const obligingBody = z.looseObject({ context: z.looseObject({ obligations: z.json().optional() }) });
@@ -122,15 +122,15 @@ function readAllow(raw: unknown): Decision {
 
 function readDenial(
   context: DenialContext,
-  question: Question,
+  asked: Asked,
 ): Extract<Decision, { kind: 'deny' | 'requestable' | 'retry' }> {
   const { evaluation_id: evaluationId, evaluated_at: evaluatedAt, reason } = context;
-  if (reason === UNAVAILABLE && !question.withApproval) {
+  if (reason === UNAVAILABLE && !asked.withApproval) {
     throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point could not put its denial on record');
   }
   const common = { ...(evaluationId !== undefined && { evaluationId }), ...(reason !== undefined && { reason }) };
-  const offer = readOffer(context, question);
-  const next = question.withApproval ? nextActionOf(context, offer !== undefined) : 'request';
+  const offer = readOffer(context, asked);
+  const next = asked.withApproval ? nextActionOf(context, offer !== undefined) : 'request';
   if (next === 'retry') {
     const { retry_after: seconds } = context;
     return { kind: 'retry', ...common, ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }) };
@@ -148,7 +148,7 @@ function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
 }
 
 /** Where a request for an approval may go. */
-type Addresses = Pick<Question, 'accessRequests' | 'trust'>;
+type Addresses = Pick<Asked, 'accessRequests' | 'trust'>;
 
 /**
  * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and

@@ -33,7 +33,7 @@ const batchBody = z.looseObject({ evaluations: z.array(z.unknown()) });
 
 /**
  * Client of an AuthZEN policy decision point. Whatever is not a decision (no connection, no answer in time, a redirect, an
- * error status, a body that cannot be read, more or fewer decisions than questions) is `ERR_PDP_UNAVAILABLE`, never an allow.
+ * error status, a body that cannot be read, more or fewer decisions than requests) is `ERR_PDP_UNAVAILABLE`, never an allow.
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
 export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPoint {
@@ -54,27 +54,27 @@ export function createPolicyDecisionPoint(options: PdpOptions): PolicyDecisionPo
 
   const evaluate: PolicyDecisionPoint['evaluate'] = async (request, approval, claims = {}) => {
     const { evaluation, accessRequests } = await describe();
-    const answer = await post(evaluation, questionOf(request, approval));
+    const answer = await post(evaluation, bodyFor(request, approval));
     return reader(accessRequests)(bodyOf(answer), claims, approval);
   };
 
   return {
     evaluate,
     async evaluateAll(requests, claims = {}) {
-      if (requests.length === 0) throw pdpUnavailable('no question was put to the policy decision point');
+      if (requests.length === 0) throw pdpUnavailable('the policy decision point was asked about nothing');
       const oneByOne = () => Promise.all(requests.map((request) => evaluate(request, undefined, claims)));
       const { evaluations: endpoint, accessRequests } = await describe();
       if (endpoint === undefined) return oneByOne();
       // Each entry says all of it: what the PDP would have to fill in, it could fill in otherwise.
-      const question = {
-        evaluations: requests.map((request) => questionOf(request)),
+      const batch = {
+        evaluations: requests.map((request) => bodyFor(request)),
         options: { evaluations_semantic: 'execute_all' },
       };
-      const answer = await post(endpoint, question);
+      const answer = await post(endpoint, batch);
       if (NO_BATCH.includes(answer.status)) return oneByOne();
       const { evaluations } = batchBody.safeParse(bodyOf(answer)).data ?? {};
       if (evaluations?.length !== requests.length) {
-        throw pdpUnavailable('the policy decision point did not answer each of the questions');
+        throw pdpUnavailable('the policy decision point did not answer each request');
       }
       const read = reader(accessRequests);
       return Promise.all(evaluations.map((body) => read(body, claims)));
@@ -91,7 +91,7 @@ const NOT_REQUESTABLE =
   'a denial is not requestable, because of where its request would go: if calls may be sent there, add the origin to accessRequests.trustedOrigins';
 
 /** The request as it was captured; an approval is the one thing added to it (ARAP-REV-02, PRJ-12, PRJ-30). */
-function questionOf({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {
+function bodyFor({ subject, action, resource, context }: EvaluationRequest, approval?: Approval): object {
   const presented = approval && { approval: approval.presented };
   return { subject, action, resource, context: { ...context, ...presented } };
 }
@@ -104,12 +104,12 @@ export interface PdpExchangeOptions {
   readonly timeoutMs: number;
 }
 
-/** Sends a question to an endpoint of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
-export type PdpExchange = (endpoint: string, question: object) => Promise<HttpAnswer>;
+/** Sends a request to an endpoint of a PDP. Throws `ERR_PDP_UNAVAILABLE` when no answer comes. */
+export type PdpExchange = (endpoint: string, request: object) => Promise<HttpAnswer>;
 
 export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExchangeOptions): PdpExchange {
   let isNoted = false;
-  return async (endpoint, question) => {
+  return async (endpoint, request) => {
     const requestId = randomUUID();
     const headers = {
       ...credential.headers,
@@ -117,7 +117,7 @@ export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExch
       accept: 'application/json',
       'x-request-id': requestId,
     };
-    const body = JSON.stringify(question);
+    const body = JSON.stringify(request);
     const init = { method: 'POST', headers, body, timeoutMs, clock, via: credential.via } as const;
     const answer = await sendHttp(endpoint, init).catch((cause: unknown) => {
       throw pdpUnavailable('the policy decision point gives no answer', cause);

@@ -9,7 +9,7 @@ export interface ForeignPdpSettings
   extends Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>, Pick<CredentialSettings, 'clientCertificate'> {
   readonly url: string;
   readonly trustedOrigins: readonly string[];
-  /** Sent with every question: the credential, whatever the PDP wants it to be. */
+  /** Sent with every request: the credential, whatever the PDP wants it to be. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -20,12 +20,12 @@ export interface ForeignPdpSettings
 export function connectForeignPdp(
   settings: ForeignPdpSettings,
   { log, ...time }: Timing & { readonly log: Logger },
-): (question: object) => Promise<unknown> {
+): (request: object) => Promise<unknown> {
   const { url, metadata, signedMetadata, headers, clientCertificate } = settings;
   const credential: Credential = { headers, via: createConnections(clientCertificate) };
   const isTrusted = trustedOrigins([url, ...settings.trustedOrigins]);
   const known = { metadata, signedMetadata, isTrusted, via: credential.via };
   const describe = createPdpMetadata({ pdpUrl: url, ...known, ...time });
   const exchange = createPdpExchange({ credential, log, clock: time.clock, timeoutMs: time.limits.foreignPdpAnswerMs });
-  return async (question) => bodyOf(await exchange((await describe()).evaluation, question));
+  return async (request) => bodyOf(await exchange((await describe()).evaluation, request));
 }

@@ -161,7 +161,7 @@ const isOfType = (raw: unknown, type: string) =>
 /** Whether it asks something, well or badly. */
 export const isRound = (raw: unknown) => isOfType(raw, 'input_required');
 
-/** Whatever a call may be answered with for somebody who waits: a result, questions, or a task. */
+/** The answer to a call whose client waits: a result, a round of input requests, or a task. */
 export function readRelayed(raw: unknown): RelayedAnswer {
   if (isRound(raw)) return readRound(raw);
   if (!isOfType(raw, 'task')) return readToolResult(raw);
@@ -172,7 +172,7 @@ export function readRelayed(raw: unknown): RelayedAnswer {
   return { kind: 'task', task: asTask(created) };
 }
 
-/** Questions, and nothing else. */
+/** A round of input requests. */
 export function readRound(raw: unknown): UpstreamRound | typeof NOT_A_RESULT {
   const { data } = round.safeParse(raw);
   if (data === undefined) return NOT_A_RESULT;

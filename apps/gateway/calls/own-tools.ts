@@ -5,7 +5,7 @@ import type { ToolCall } from './tool-call.ts';
 import { accessRequestArguments, readOwnArguments, statusArguments } from '../wire/own-tools.ts';
 import { renderAnswer } from '../wire/render-answer.ts';
 import {
-  renderInvalidQuestion,
+  renderInvalidArguments,
   withEmptyArguments,
   withRequest,
   renderRecent,
@@ -26,7 +26,7 @@ export async function requestAccess(
   params: unknown,
 ): Promise<CallToolResult> {
   const wanted = readOwnArguments(accessRequestArguments, params);
-  if ('problem' in wanted) return renderInvalidQuestion(wanted.problem);
+  if ('problem' in wanted) return renderInvalidArguments(wanted.problem);
   const { tool, arguments: args } = wanted.read;
   try {
     const answer = await enforce({ ...of, tool, arguments: args, onHold: 'reference' });
@@ -36,7 +36,7 @@ export async function requestAccess(
     return isUnfit && Object.keys(args).length === 0 ? withEmptyArguments(rendered) : rendered;
   } catch (error) {
     if (!(error instanceof CountersignError) || error.code !== 'ERR_TOOL_NOT_FOUND') throw error;
-    return renderInvalidQuestion('there is no tool of this name');
+    return renderInvalidArguments('there is no tool of this name');
   }
 }
 
@@ -56,7 +56,7 @@ export async function requestStatus(
   params: unknown,
 ): Promise<CallToolResult> {
   const asked = readOwnArguments(statusArguments, params);
-  if ('problem' in asked) return renderInvalidQuestion(asked.problem);
+  if ('problem' in asked) return renderInvalidArguments(asked.problem);
   const { reference } = asked.read;
   const owner = gatedCalls.ownerOf(caller);
   if (reference === undefined) return renderRecent(await gatedCalls.recent(owner, MAX_LISTED));

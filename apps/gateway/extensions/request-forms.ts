@@ -71,7 +71,7 @@ async function nextStep(
     return silent ? { kind: 'complete', additions: silent } : nextInput(deps, form, {});
   }
   const answer = inputResponse.safeParse(call.inputResponses.get(asked.key));
-  if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a question has another form');
+  if (!answer.success) throw new CountersignError('ERR_ARGUMENTS_INVALID', 'an answer to a form has another shape');
   if (answer.data.action !== 'accept') return { kind: 'refused' };
   const before = await nextInput(deps, form, asked.given ?? {});
   if (before.kind === 'unusable') return before;

@@ -16,19 +16,19 @@ const MAX_LENGTH = 200_000;
 const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 
 const content = z.discriminatedUnion('kind', [
-  /** A round of questions of ours: what an access request needs. */
+  /** A form of ours: the input that an access request needs. */
   z.object({
     kind: z.literal('form'),
-    /** Of the question. */
+    /** Of the form. */
     key: z.string(),
-    /** Digest of the form: answers to another one are none to this. */
+    /** Digest of the form: answers to another form do not count. */
     form: z.string(),
     /** From 1. */
     round: z.number().int().positive(),
     /** What was said in the rounds before. */
     given: z.custom<JsonObject>((value) => typeof value === 'object' && value !== null).optional(),
   }),
-  /** A round of questions that an upstream asks, with its own state, if it gave one. */
+  /** What an upstream asks, with its own state, if it gave one. */
   z.object({ kind: z.literal('relayed_round'), state: z.string().optional() }),
   /** A task that an upstream opened, with its own id, and the public name of the tool that was called. */
   z.object({ kind: z.literal('relayed_task'), upstream: z.string(), upstreamTaskId: z.string(), tool: z.string() }),

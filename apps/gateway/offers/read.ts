@@ -30,7 +30,7 @@ export interface UpstreamRead {
   readonly asks: JsonObject;
   /** As the upstream gets them. */
   readonly params: JsonObject;
-  /** Of a method that may be answered with questions. */
+  /** Of a method whose upstream may ask for input. */
   readonly asked?: Asked;
   /** Fires when the caller has gone. */
   readonly signal: AbortSignal;

@@ -99,7 +99,7 @@ const ANSWER_THE_TASK =
   'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
 
 /** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */
-export function renderInvalidQuestion(problem: string): CallToolResult {
+export function renderInvalidArguments(problem: string): CallToolResult {
   return toolError(`The arguments are not valid: ${problem}.`);
 }
 

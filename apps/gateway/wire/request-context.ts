@@ -19,17 +19,17 @@ export interface RequestContext {
   readonly guarded: Guarded;
 }
 
-/** What a client brings with a request that it repeats to answer questions. */
+/** What a client brings with a request that it repeats with input. */
 export interface BroughtInput {
   /** As it was given out; hostile until it was opened. */
   readonly requestState?: string;
-  /** By the key of the question. */
+  /** By the key of the input request. */
   readonly inputResponses: ReadonlyMap<string, unknown>;
 }
 
 /** What of a request says whether its client can be asked, and what it answers. */
 export interface Asked extends BroughtInput {
-  /** What this very request declares of what is handed on. `undefined`: it is of an earlier revision, that has no questions. */
+  /** What this very request declares of what is handed on. `undefined`: it is of an earlier revision, which has no input requests. */
   readonly capabilities: JsonObject | undefined;
 }
 
@@ -97,8 +97,8 @@ function capabilitiesOf(ctx: ServerContext): unknown {
 }
 
 /**
- * What a request can be asked, and brings in answer: nothing in earlier revisions, which have no requests that are repeated to
- * answer questions. An entry that the SDK found malformed is `null`.
+ * What the client of a request can be asked, and the input that it brings. Earlier revisions have no input requests. An entry
+ * that the SDK found malformed is `null`.
  */
 export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
   if (!isModern) return { capabilities: undefined, inputResponses: new Map() };

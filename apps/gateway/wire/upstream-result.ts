@@ -72,7 +72,7 @@ function forwardedData(data: UpstreamError['data']): unknown {
   return withoutForged(withoutReserved(data as JsonObject) ?? {});
 }
 
-/** Questions of an upstream, member for member, with a state of ours. @see SEP-2322, input required */
+/** What an upstream asks, member for member, with a state of ours. @see SEP-2322, input required */
 export function renderRelayedRound({ inputRequests, requestState, meta }: RelayedRound): Result {
   const kept = withoutReserved(meta);
   return {
@@ -91,7 +91,7 @@ export function renderRelayedCreation(taskId: string, task: UpstreamTask): Resul
 
 /** The answer to `tasks/get`: the upstream's, under our id. No approval was asked for, so none is spoken of. */
 export function renderRelayedTask(taskId: string, task: UpstreamTask): Result {
-  // Answers to questions of a task need no state (MRTR-025).
+  // Input for a task needs no state (MRTR-025).
   const { requestState: _requestState, result, ...rest } = task;
   return {
     ...forwardedResult(rest),
