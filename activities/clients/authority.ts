@@ -13,7 +13,7 @@ import { createObligingPdp, type ObligingPdpOptions } from '../obligations/oblig
 import type { Clock } from '../../apps/shared/clock.ts';
 import { sendHttp } from './http.ts';
 
-/** How the authority side is reached, whoever made it. */
+/** How the authority side is reached, ours or another. */
 export interface AuthoritySettings {
   readonly pdp: Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'> & {
     /** Identifier of the PDP. */
@@ -37,7 +37,7 @@ export interface Authority {
   readonly deliverObligation: (id: string) => Promise<void>;
   readonly accessRequests: AccessRequestService;
   readonly requestCatalogs: RequestCatalogs;
-  /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when nobody answers. */
+  /** The clock of the access request service, in milliseconds since 1970; undefined when it tells no time. Rejects when it does not answer. */
   readonly accessRequestsClock: () => Promise<number | undefined>;
   /** What keeps the PDP from being used as it is meant; empty when nothing does. Throws `ERR_PDP_UNAVAILABLE` when it does not answer. */
   readonly check: () => Promise<readonly PdpProblem[]>;
@@ -80,7 +80,7 @@ function reach(
   const describe = createPdpMetadata({ pdpUrl, ...known, clock, limits });
   const timeoutMs = limits.pdpAnswerMs;
   const options = { describe, credential, accessRequestsUrl, trust, log, clock, limits, timeoutMs };
-  // Whoever examines is told what was found; the log is for calls.
+  // The caller of an examination is told what was found; the log is for calls.
   const pdp = createPolicyDecisionPoint({ ...options, log: log.child({}, { level: 'silent' }) });
   return {
     options,
@@ -102,7 +102,7 @@ const TIMEOUT_MS = 1_000;
 const HALF_A_SECOND = 500;
 
 /**
- * The clock of an HTTP service to half a second, in milliseconds since 1970, from the `Date` header of whatever it answers;
+ * The clock of an HTTP service to half a second, in milliseconds since 1970, from the `Date` header of any answer;
  * `undefined` when there is none. No credential goes along. Rejects when there is no answer within a second.
  * @see RFC 9110, section 6.6.1
  */

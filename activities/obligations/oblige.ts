@@ -117,7 +117,7 @@ async function sendNow({ receivers, log }: ObligeDeps, message: ObligationMessag
   }
 }
 
-/** Whoever finds that it was queued before leaves it to those who did. */
+/** A message that was queued before is left to the process that queued it. */
 async function queueAndSend({ receivers, queue, log }: ObligeDeps, message: ObligationMessage): Promise<Carried> {
   const isNew = await queue.add(message);
   if (!isNew) return 'repeated';
@@ -139,7 +139,7 @@ const MAX_OBLIGATIONS = 50;
 const MAX_BODY_CHARACTERS = 4_000;
 const MAX_PROPERTIES_CHARACTERS = 16_000;
 
-/** Somebody may put them into the head of a message: a line break there would add another. */
+/** They may get into the head of a message: a line break there would add another header. */
 const NO_CONTROLS = /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u;
 /** Line breaks and tabs aside, no control characters. */
 const PLAIN_TEXT = /^(?:[^\p{Cc}]|[\n\t])*$/u;

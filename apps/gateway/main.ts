@@ -69,7 +69,7 @@ export interface GatewayPorts extends ProtocolPorts {
   readonly problems?: Problems;
 }
 
-/** What the gateway reaches the world through. Whoever makes them closes them. */
+/** What the gateway reaches the world through. The code that makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
   readonly taskChanges: ReturnType<typeof createTaskChanges>;
   readonly accepted: ReturnType<typeof createAcceptedDescriptions>;
@@ -83,7 +83,7 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 
 type Own = Pick<GatewayDeps, 'log' | 'clock'>;
 
-/** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
+/** The configured upstreams, for gateway and worker of one process to share. The caller closes them. */
 export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamPool {
   const limits = limitsOf(config);
   const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
@@ -94,7 +94,7 @@ export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamP
 export const examineUpstreams = (config: Config, { log, clock }: Own) =>
   examineEach(config.mcpServers, log, { clock, limits: limitsOf(config) });
 
-/** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
+/** The signature as its operator sees and accepts it, over connections of the owner of the tables. The caller closes it. */
 export function openSignature(
   config: Config,
   { databaseUrl, ...own }: Own & Pick<GatewayDeps, 'databaseUrl'>,
@@ -199,7 +199,7 @@ export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecre
   };
 }
 
-/** Serves the gateway from these ports, whatever stands behind them. */
+/** Serves the gateway from these ports. */
 export async function serveGateway(
   config: Config,
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,

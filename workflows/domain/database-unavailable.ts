@@ -10,7 +10,7 @@ const PASSING = /^(08|40|53|57P|58)|^(55P03|57014|25006)$/;
 const OUTDATED_PLAN = 'cached plan must not change result type';
 
 /**
- * What a statement failed of, as `ERR_DATABASE_UNAVAILABLE` where it is trouble that passes: whoever asked may try again.
+ * What a statement failed of, as `ERR_DATABASE_UNAVAILABLE` where it is trouble that passes: the caller may try again.
  * Whether the statement was committed is then not known. Anything else stays as it is, and so does what has a name already.
  */
 export function asUnavailable(thrown: unknown): Error {

@@ -117,7 +117,7 @@ function unavailable(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
 }
 
-/** It already ended (409), it is gone (404, 410), or cannot be given up (405): whoever gives a request up comes too late for it. */
+/** It already ended (409), it is gone (404, 410), or cannot be given up (405): it is too late to give it up. */
 function isOver(response: HttpAnswer): boolean {
   const type = problemType(response) ?? '';
   return (
@@ -148,7 +148,7 @@ function readTask(response: HttpAnswer, about?: string): TaskBody {
   return { task: parsed.data.task, result: (body as { result?: unknown }).result };
 }
 
-/** What a refusal says by its type, whatever its status is. @see ARAP, error responses */
+/** What a refusal says by its type, with any status. @see ARAP, error responses */
 const REFUSALS: Readonly<Record<string, ErrorCode>> = {
   not_requestable: 'ERR_NOT_REQUESTABLE',
   expired_denial: 'ERR_DENIAL_EXPIRED',
@@ -163,7 +163,7 @@ function problemType(response: HttpAnswer): string | undefined {
   return problemBody.safeParse(readJson(response)).data?.type?.split(':').at(-1);
 }
 
-/** The type decides; of one that nobody knows, and of what is no problem document, the status does (ARAP-ERR-09). */
+/** The type decides; for an unknown type, and for what is no problem document, the status does (ARAP-ERR-09). */
 function refusedBy(response: HttpAnswer): CountersignError {
   const { status } = response;
   const type = problemType(response);
@@ -197,7 +197,7 @@ function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle
 const TERMINAL: ReadonlySet<string> = new Set(['approved', 'denied', 'expired', 'cancelled', 'failed']);
 
 /**
- * Only `approved` with a complete approval is a grant; a value nobody knows is one more reason to look again. So is a task with
+ * Only `approved` with a complete approval is a grant; an unknown value is one more reason to look again. So is a task with
  * items, which is about something else than the one call that is asked for: neither its status nor a result beside
  * them says anything about a single one (ARAP-BLK-07, ARAP-BLK-08).
  */
@@ -237,7 +237,7 @@ function hasCanonicalForm(value: Json): boolean {
   }
 }
 
-/** Seconds, or a date by the clock of whoever says it. @see RFC 9110, section 10.2.3 */
+/** Seconds, or a date by the clock of the service. @see RFC 9110, section 10.2.3 */
 function retryAfterMs(response: HttpAnswer, clock: Timing['clock']): number | undefined {
   const text = response.header('retry-after');
   if (text === undefined) return undefined;

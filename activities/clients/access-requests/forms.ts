@@ -18,7 +18,7 @@ const REMEMBERED_FORMS = 100;
 const REMEMBER_MS = 60_000;
 
 /**
- * Forms by the schemas that denials name. A schema is fetched without a credential and without following anybody, from an
+ * Forms by the schemas that denials name. A schema is fetched without a credential and without following redirects, from an
  * address that was found to be on the host of the service itself; what is understood of it is kept for a minute.
  * @see ARAP-FRM-02, ARAP-SEC-02
  */
@@ -64,8 +64,8 @@ interface Fetching extends Timing {
 }
 
 /**
- * Fetches what says how a request is to be filled in: once, following nobody, and with a credential only where one is given. Answers what
- * came, whatever that is. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later.
+ * Fetches what says how a request is to be filled in: once, without following redirects, and with a credential only where one
+ * is given. Answers what came, of any kind. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later.
  */
 export async function fetchRequestDocument(
   url: string,
@@ -107,11 +107,11 @@ export interface RequestCatalogOptions extends Timing {
 
 /**
  * Catalogs as an access request service offers them. A document is fetched without a credential, a catalog with that of the service and
- * from its origin alone; nobody is followed. Nothing is kept, since what can be chosen is to be true when it is submitted.
+ * from its origin alone; no redirect is followed. Nothing is kept, since what can be chosen is to be true when it is submitted.
  * @see ARAP, PEP Resolution Rules; ARAP-SEC-02, ARAP-SEC-03
  */
 export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestCatalogOptions): RequestCatalogs {
-  /** `undefined` for what cannot be used; whoever runs the services is told. */
+  /** `undefined` for what cannot be used; the log tells the operator. */
   const orNothing = async <T>(about: object, work: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await work();

@@ -34,7 +34,7 @@ const allowContext = z.looseObject({
 type DenialContext = z.infer<typeof denialContext>;
 type NextAction = 'retry' | 'request' | 'none';
 
-/** What was asked, and of whom. */
+/** What was asked, and which service it was. */
 interface Asked {
   readonly withApproval: boolean;
   /** Where a denial is taken that names no address of its own. */

@@ -15,7 +15,7 @@ export interface PdpProblem {
   readonly nextStep: string;
 }
 
-/** A call that nobody makes, of a tool that does not exist: no policy has a reason to say yes to it. */
+/** A call that no caller makes, of a tool that does not exist: no policy has a reason to permit it. */
 const NONSENSE = {
   subject: { type: 'identity', id: 'countersign-self-check' },
   action: { name: 'tools/call' },
@@ -99,7 +99,7 @@ function isProtected(text: string): boolean {
   return protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }
 
-/** Whoever verifies binding tokens and approvals needs these keys, and we are nearest to tell that they are away. */
+/** Services that verify binding tokens and approvals need these keys; the check tells when they are away. */
 async function keyProblems({ jwks }: PdpDescription, { pdpKeysMs }: Limits): Promise<PdpProblem[]> {
   if (jwks === undefined) return [];
   const nextStep =

@@ -22,7 +22,7 @@ const NO_BATCH = [400, 404, 405, 501];
 
 export interface PdpOptions extends PdpExchangeOptions {
   readonly describe: DescribePdp;
-  /** Where access requests are submitted, whatever the PDP's metadata say. */
+  /** Where access requests are submitted, in place of what the PDP's metadata say. */
   readonly accessRequestsUrl: string | undefined;
   readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
   /** What carries obligations out. Default: none is, and a permit that has one is a denial (OBL-07). */
@@ -32,7 +32,7 @@ export interface PdpOptions extends PdpExchangeOptions {
 const batchBody = z.looseObject({ evaluations: z.array(z.unknown()) });
 
 /**
- * Client of an AuthZEN policy decision point. Whatever is not a decision (no connection, no answer in time, a redirect, an
+ * Client of an AuthZEN policy decision point. Anything that is not a decision (no connection, no answer in time, a redirect, an
  * error status, a body that cannot be read, more or fewer decisions than requests) is `ERR_PDP_UNAVAILABLE`, never an allow.
  * @see AuthZEN Authorization API 1.0, section 10.1
  */
@@ -122,7 +122,7 @@ export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExch
     const answer = await sendHttp(endpoint, init).catch((cause: unknown) => {
       throw pdpUnavailable('the policy decision point gives no answer', cause);
     });
-    // A nuisance to whoever compares logs, and no more; so it is said once (PRJ-31).
+    // It only makes logs harder to compare, so it is logged once (PRJ-31).
     if (!isNoted && answer.header('x-request-id') !== requestId) {
       isNoted = true;
       log.warn('the policy decision point does not repeat X-Request-ID: its log cannot be matched with this one by it');
@@ -131,7 +131,7 @@ export function createPdpExchange({ credential, log, clock, timeoutMs }: PdpExch
   };
 }
 
-/** The body of a success. Whatever else came is no answer: `ERR_PDP_UNAVAILABLE`. */
+/** The body of a success. Anything else is no answer: `ERR_PDP_UNAVAILABLE`. */
 export function bodyOf(answer: HttpAnswer): unknown {
   if (answer.status !== 200) throw pdpUnavailable(`the policy decision point answered ${answer.status}`);
   try {

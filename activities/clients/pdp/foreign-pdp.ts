@@ -9,12 +9,12 @@ export interface ForeignPdpSettings
   extends Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>, Pick<CredentialSettings, 'clientCertificate'> {
   readonly url: string;
   readonly trustedOrigins: readonly string[];
-  /** Sent with every request: the credential, whatever the PDP wants it to be. */
+  /** Sent with every request: the credential, in the form that the PDP wants. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Asks a PDP of somebody else's, and hands on what it answers, unread. Throws `ERR_PDP_UNAVAILABLE` when there is no answer,
+ * Asks another PDP, and hands on what it answers, unread. Throws `ERR_PDP_UNAVAILABLE` when there is no answer,
  * and when it cannot be told where to ask.
  */
 export function connectForeignPdp(

@@ -115,7 +115,7 @@ function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions):
   }
   const { data } = parsed;
   const { policy_decision_point: identity, access_evaluation_endpoint: evaluation } = data;
-  // Nothing in it is used, whatever it is (AZ-MD-06).
+  // Nothing in it is used (AZ-MD-06).
   if (identity !== pdpUrl) throw unusable(`is that of ${identity}, and not of ${pdpUrl}`, 'mend pdp.url');
   if (!isTrusted(evaluation)) {
     const nextStep = 'add its origin to pdp.trustedOrigins if calls may be sent there';

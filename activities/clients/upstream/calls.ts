@@ -130,8 +130,8 @@ const MISFIT: JsonObject = {
 };
 
 /**
- * A result that keeps the tool's promise, unchanged; of any other, all but the structured part, as an error: whoever reads it as
- * the schema says would read something else. An error need not have a structured part.
+ * A result that keeps the tool's promise, unchanged; of any other, all but the structured part, as an error: a client that
+ * reads it by the schema would read something else. An error need not have a structured part.
  *
  * @returns `undefined` when nothing was left out.
  * @see MCP 2026-07-28, Tools, Output Schema (TOOL-003)

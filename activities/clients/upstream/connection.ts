@@ -58,8 +58,8 @@ export class UpstreamConnection {
   }
 
   /**
-   * For how long, in milliseconds, whoever wants a list is to wait for it: not again and again for a connection that does not
-   * come about.
+   * For how long, in milliseconds, a reader is to wait for a list: not again and again for a connection that does not come
+   * about.
    */
   get patienceMs(): number {
     const connectingMs = this.#connecting === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#connectingSince;
@@ -82,7 +82,7 @@ export class UpstreamConnection {
 
   /** A connection that works as far as can be known without sending the call. Throws `ERR_UPSTREAM_UNAVAILABLE`. */
   async connect(): Promise<Client> {
-    // A connection that is there but has not listed its tools yet is not ready: whoever takes it would know no tool.
+    // A connection that is there but has not listed its tools yet is not ready: its user would know no tool.
     if (this.#connecting !== undefined) return this.#connecting;
     if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
     if (this.#closed) throw unavailable('the gateway is stopping');

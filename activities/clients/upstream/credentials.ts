@@ -133,7 +133,7 @@ async function discover(auth: UpstreamAuth, { tokenMs }: Limits): Promise<oidc.C
       ? oidc.ClientSecretBasic(await reveal(auth.clientSecret ?? ''))
       : oidc.PrivateKeyJwt(await privateKey(auth.privateKey));
   return oidc.discovery(url, auth.clientId, undefined, proof, {
-    // Secrets travel over plain http only where nobody else can listen; the configuration takes no other issuer.
+    // Secrets travel over plain http on loopback only; the configuration takes no other issuer.
     execute: url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [],
     timeout: tokenMs / 1_000,
   });

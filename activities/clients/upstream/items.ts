@@ -142,7 +142,7 @@ export class JoinedItems implements UpstreamItems {
     return this.#known(kind, fits, [...from]);
   }
 
-  /** The same of what was listed last, whatever its age. */
+  /** The same of what was listed last, even if it is old. */
   #known(kind: ItemKind, fits: (name: string) => boolean, of: readonly string[]): UpstreamItem[] {
     const { key } = LISTINGS[kind];
     return of.flatMap((upstream) => {
@@ -156,7 +156,7 @@ export class JoinedItems implements UpstreamItems {
   }
 
   /**
-   * What two upstreams claim belongs to neither: nobody could know whose was meant when it was allowed. An address that one
+   * What two upstreams claim belongs to neither: it would be unknown whose was meant when it was allowed. An address that one
    * lists and that another's template fits is no exception, or an upstream could take over what another answers for.
    */
   #soleOwner(claims: readonly UpstreamItem[]): UpstreamItem | undefined {

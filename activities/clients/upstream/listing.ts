@@ -21,7 +21,7 @@ export const LISTINGS = {
   },
 } as const satisfies Record<string, Listed>;
 
-/** What one upstream lists of one kind: read when somebody asks, and again after it may have changed. */
+/** What one upstream lists of one kind: read when it is asked for, and again after it may have changed. */
 export class UpstreamListing {
   readonly #connection: UpstreamConnection;
   readonly #log: Logger;
@@ -47,14 +47,14 @@ export class UpstreamListing {
     this.#list.changed();
   }
 
-  /** The last list, whatever its age. */
+  /** The last list, even if it is old. */
   get known(): readonly JsonObject[] {
     return this.#list.items ?? [];
   }
 
   /**
    * The present list; the last one, or none, when the upstream does not list it now. Waits for an upstream that never failed
-   * to list it, and for no other: an upstream that hangs keeps nobody who reads from another waiting, but once.
+   * to list it, and for no other: an upstream that hangs delays readers of other upstreams once at most.
    */
   async items(): Promise<readonly JsonObject[]> {
     if (!this.#hasJustFailed()) {

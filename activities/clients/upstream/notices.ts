@@ -22,7 +22,7 @@ const TOGETHER_MS = 50;
 /**
  * Calls back for everything that the upstream says has changed, for as long as the client is connected. One of the present
  * revision says so on a stream that it was asked for: when that ends, another is asked for, and all counts as changed, because
- * nobody knows what was missed. Resolves when it is listened to.
+ * something may have been missed. Resolves when it is listened to.
  */
 export async function hearChanges(client: Client, hearing: Hearing): Promise<void> {
   const { onChanged } = hearing;

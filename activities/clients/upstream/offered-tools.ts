@@ -29,7 +29,7 @@ export interface OfferedTools {
   readonly refused: readonly RefusedTool[];
 }
 
-/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: nobody could know which one was approved. */
+/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
 export function sortOut(
   upstreams: ReadonlyMap<string, PrefixedUpstream>,
   settings: SettingsByTool,

@@ -150,7 +150,7 @@ function linesIn(chunk: Buffer): number {
   return lines;
 }
 
-/** Holds a stream that somebody else reads by its events to this pace. Answers how to let it go for good. */
+/** Holds a stream, which is read by its events, to this pace. Answers how to let it go for good. */
 export function keepPace(stream: Readable, { pace, clock }: { pace: ReadingPace; clock: Clock }): () => void {
   let cancel: Cancel | undefined;
   const goOn = () => {

@@ -22,7 +22,7 @@ interface Connection {
 }
 
 interface AskOptions extends Omit<SendingLimits, 'headers'> {
-  /** Of this request, over HTTP, beside the credential. Whatever it throws means that nothing is sent. */
+  /** Of this request, over HTTP, beside the credential. Nothing is sent if it throws. */
   readonly headers?: (client: Client) => Promise<Readonly<Record<string, string>>>;
   /** For whom it is asked: the upstream may want a credential that names the caller. */
   readonly caller?: Principal | undefined;
@@ -84,7 +84,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const exchanges = new AsyncLocalStorage<Exchange>();
 
 /**
- * One request to an upstream, for whoever sends it over HTTP: the transport of the SDK knows no headers of a single request,
+ * One request to an upstream, as `transport.ts` sends it over HTTP. The SDK's transport knows no headers of a single request,
  * and in earlier revisions does not close the connection of a request that was given up.
  */
 export class Exchange {
@@ -102,8 +102,8 @@ export class Exchange {
   }
 
   /**
-   * Tells whoever waits for the exchange on whose answer the message came. Messages name no request: one that came on no answer,
-   * as all of a program do, may be about the call of somebody else, and is heard by nobody.
+   * Hands a log message to the exchange on whose answer it came. Messages name no request: one that came on no answer, as all
+   * messages of a program do, may be about another caller's call, and is dropped.
    */
   static log(message: LogMessage): void {
     exchanges.getStore()?.onLog?.(message);
@@ -120,7 +120,7 @@ export class Exchange {
     return exchange;
   }
 
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the answer is not waited for any more. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
@@ -150,7 +150,7 @@ export class Exchange {
     return this.#failure;
   }
 
-  /** The answer was read. Whoever goes on sending after it loses the connection, or would hold one for every call. */
+  /** The answer was read. An upstream that goes on sending loses the connection; it would hold one for every call otherwise. */
   settle(clock: Clock): void {
     const body = this.#body;
     if (body === undefined || body.closed) return;
@@ -161,7 +161,7 @@ export class Exchange {
   }
 }
 
-/** Whatever fires first ends the request. */
+/** The first of these to fire ends the request. */
 export interface SendingLimits {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;

@@ -56,7 +56,7 @@ async function readText(body: Readable, reading: Reading): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Reads up to the first event with data. Whatever cannot be judged from it is left to the SDK, from the first byte on. */
+/** Reads up to the first event with data. What cannot be judged from it is left to the SDK, from the first byte on. */
 function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]; answer: unknown }> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -79,7 +79,7 @@ function readStart(body: Readable, reading: Reading): Promise<{ chunks: Buffer[]
       if (first !== undefined || bytes > reading.maxMessageBytes) stop();
     };
     body.on('data', take).once('end', stop).once('error', stop);
-    // A connection may break at any time, also while nobody listens.
+    // A connection may break at any time, also without a listener.
     body.on('error', () => undefined);
   });
 }

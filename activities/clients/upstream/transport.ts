@@ -77,7 +77,7 @@ interface Sending {
 
 /**
  * Sends one request, for the transport. A redirect is an error: following it would take the credential and the call to a
- * place nobody configured, or send the call twice.
+ * place that is not configured, or send the call twice.
  */
 async function fetchOnce(
   { reading, credentials, asides }: Sending,

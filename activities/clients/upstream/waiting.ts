@@ -16,7 +16,7 @@ export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-/** Waits for a promise, whatever its end, but not longer than this. */
+/** Waits for a promise to settle, but not longer than this. */
 export async function atMost(promise: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
   const over = new AbortController();
   const end = () => over.abort();

@@ -123,7 +123,7 @@ export function identityOf({ caller, claims }: Sender, claim: string): string {
   throw new MappingError(`the token has no claim "${claim}", which says on whose behalf it is used`);
 }
 
-/** The agent is the token's, whatever a mapping says of it (COAZ-SE-04). */
+/** The agent is always the token's; a mapping cannot change it (COAZ-SE-04). */
 export function withAgent({ caller }: Sender, context: JsonObject): JsonObject {
   const { agent: _agent, ...others } = context;
   return caller.clientId === undefined ? others : { agent: caller.clientId, ...others };

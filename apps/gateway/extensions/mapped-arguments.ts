@@ -52,7 +52,7 @@ function evaluationRequests(
   const params = { name: tool.name, arguments: call.arguments };
   const requests = resolveMapping(form, { params, token: sender.claims, identity }, deps);
   const { type, id } = requests[0].subject;
-  // Under another type the caller would be nobody that policies know anything of, and nothing that they hold against it would count.
+  // Under another type, policies would not know the caller, and nothing that they hold against it would count.
   const isCaller = id === identity && (type === SUBJECT_TYPE || mapping.by === 'operator');
   if (!isCaller) allowOtherSubject(deps, tool, form);
   const anchored = (request: EvaluationRequest): EvaluationRequest => {
@@ -64,7 +64,7 @@ function evaluationRequests(
       ...request,
       context: {
         ...withAgent(sender, request.context),
-        // Approvers see the whole call, whatever the mapping tells policies of it.
+        // Approvers see the whole call, also where the mapping tells policies less of it.
         ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest, tool: tool.name }),
       },
     };
@@ -114,12 +114,12 @@ function sourceOf({ shared, questions: [first] }: Mapping): 'token' | 'message' 
 
 const TOOLS_CALL = 'tools/call';
 const TOOL = 'tool';
-/** Those that nobody has another use for. */
+/** Those that have no other use. */
 const PROTOCOL_WORDS = MAPPED_METHODS.filter((method) => method.includes('/') || method === 'initialize');
 
 /**
- * Keeps an upstream from speaking in the words of the default mappings about anything but its own tool. Whoever writes a policy
- * about `tools/call` and another tool means that tool: a mapping that asked about it instead would borrow its permissions. Other
+ * Keeps an upstream from speaking in the words of the default mappings about anything but its own tool. A policy about
+ * `tools/call` and another tool means that tool: a mapping that asked about it instead would borrow its permissions. Other
  * words are the upstream's own. Throws a `MappingError`.
  *
  * @param own Public name of the tool that is called. @see COAZ, Trust-Anchored (COAZ-FW-19)

@@ -21,7 +21,7 @@ export interface Redaction {
   ofResult(facts: ToolFacts, result: InvocationResult): InvocationResult;
   /** A task that the upstream of this tool opened, as its owner may see it. */
   ofTask(task: UpstreamTask, tool: string, tools: ToolLookup): Promise<UpstreamTask>;
-  /** The same records, in which results of sensitive tools are withheld from whoever reads a task. */
+  /** The same records, in which results of sensitive tools are withheld from readers of a task. */
   ofTasks(gatedCalls: GatedCalls, tools: ToolLookup): GatedCalls;
 }
 

@@ -125,7 +125,7 @@ export interface RelayedTask {
   readonly tool: string;
 }
 
-/** Somebody who asks about a task of his. */
+/** The task owner's request. */
 export interface TaskAsker extends Asked {
   readonly caller: Principal;
   readonly signal: AbortSignal;
@@ -144,8 +144,8 @@ export function sealTask(
 }
 
 /**
- * The caller's task of an upstream that this id leads to. `undefined` for any other id, somebody else's among them: it is
- * looked up as one of ours then, so that both are refused on the same way.
+ * The caller's task of an upstream that this id leads to. `undefined` for any other id, also of another caller's task:
+ * it is then looked up as one of ours, so that both are refused in the same way.
  */
 export async function findRelayedTask(
   sealedStates: SealedStates,
@@ -160,7 +160,7 @@ export async function findRelayedTask(
 
 /**
  * Asks the upstream about a task, or tells it something, as the caller may see it. Throws `ERR_GATED_CALL_NOT_FOUND` when it
- * has no such task any more, and `ERR_UPSTREAM_UNAVAILABLE` for whatever else is no answer.
+ * has no such task any more, and `ERR_UPSTREAM_UNAVAILABLE` for anything else that is no answer.
  */
 export async function askAboutTask(
   deps: RelayedTaskDeps,
@@ -190,13 +190,13 @@ export async function askAboutTask(
   throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', `a task cannot be asked about: ${answer.kind}`);
 }
 
-/** No listener makes us ask an upstream more often than this, and none waits longer for news, whatever the upstream says. */
+/** No listener makes us ask an upstream more often than this, and none waits longer for news, also where the upstream says otherwise. */
 const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Shows a task of an upstream at each look, until it has ended, is gone, or nobody listens any more. The upstream is asked at
- * its own pace: it knows nothing of who listens here.
+ * Shows a task of an upstream at each look, until it has ended, is gone, or the listener has left. The upstream is asked at its
+ * own pace, since it knows nothing of the listeners here.
  */
 export async function watchRelayedTask(
   deps: RelayedTaskDeps & { readonly clock: Clock },

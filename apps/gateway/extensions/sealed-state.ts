@@ -11,7 +11,7 @@ import { sha256 } from '../../shared/sha256.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { ReadMethod } from '../../../workflows/domain/upstream-ports.ts';
 
-/** The longest text that is opened. Ours are shorter, whatever an upstream may have in them. */
+/** The longest text that is opened. Ours are shorter, also with what an upstream put in them. */
 const MAX_LENGTH = 200_000;
 const SEALING = { alg: 'dir', enc: 'A256GCM' } as const;
 
@@ -91,7 +91,7 @@ export function createSealedStates(sealingKeys: Secrets['sealingKeys'], clock: C
 const derivedFrom = (k: string) =>
   new Uint8Array(hkdfSync('sha256', Buffer.from(k, 'base64url'), '', 'countersign handle', 32));
 
-/** `undefined` when it cannot be opened, for whatever reason: who sent it is told no more. */
+/** `undefined` when it cannot be opened. The sender is not told why. */
 async function decrypt(
   sealed: string,
   keys: ReadonlyMap<string, Uint8Array>,

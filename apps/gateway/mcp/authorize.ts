@@ -87,7 +87,7 @@ export function createMethodGate(deps: {
     const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
     for (const message of messages) {
       const { id, method, params } = objectOf((message ?? null) as Json);
-      // Whatever else is no request: the protocol layer says so, and does nothing with it.
+      // Anything else is no request: the protocol layer says so, and does nothing with it.
       if (typeof method !== 'string' || (typeof id !== 'string' && typeof id !== 'number') || isLeft(method)) continue;
       const sender = { caller: callerOf(auth), claims: claimsOf(auth) };
       const refused = await errorOf(() =>
@@ -111,7 +111,7 @@ async function errorOf(run: () => Promise<void>): Promise<ProtocolError | undefi
 
 /** What the evaluation request for a message of one method is about. The action is the method; subject and agent are the token's. */
 interface DefaultMapping {
-  /** `server`: this server, whatever the message says. */
+  /** `server`: always this server. */
   readonly resource: 'server' | ((params: JsonObject) => Resource);
   /** What the binding puts into the context beside the agent. */
   readonly context?: (params: JsonObject) => JsonObject;
@@ -174,7 +174,7 @@ export const MAPPED_METHODS: readonly string[] = Object.keys(TABLE);
 const defaultMapping = (method: string): DefaultMapping | undefined =>
   Object.hasOwn(TABLE, method) ? TABLE[method] : undefined;
 
-/** Whether messages of the method are nobody's to decide on (COAZ-DF-15). */
+/** Whether messages of the method need no decision (COAZ-DF-15). */
 const passesThrough = (method: string): boolean => method === 'ping' || method.startsWith('notifications/');
 
 function text(value: Json | undefined, member: string): string {

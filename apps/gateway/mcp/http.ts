@@ -89,8 +89,8 @@ export function createGatewayApp({
 }
 
 /**
- * Whatever is answered is the caller's own, and of this moment: `ttlMs` of a task says how long it is kept, not how long an
- * answer is fresh. @see CACHE-008
+ * Each answer is for its caller and this moment only: `ttlMs` of a task says how long it is kept, not how long an answer is
+ * fresh. @see CACHE-008
  */
 const notStored: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');

@@ -150,7 +150,7 @@ function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext)
   return server;
 }
 
-/** Whatever an upstream may turn out to have. Only in the present revision is there a stream on which changes are told. */
+/** Everything that an upstream may turn out to have. Only the present revision has a stream that tells of changes. */
 function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
   const listed = isModern ? { listChanged: true } : {};
   return {

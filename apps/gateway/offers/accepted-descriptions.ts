@@ -38,7 +38,7 @@ type Changed = keyof typeof CHANGES;
  * becomes known late only refuses what was accepted a moment ago, or goes on with what had been accepted before.
  */
 export interface AcceptedDescriptions extends Accepted {
-  /** Everything that any list may have, whoever asks. The same object until it changes. */
+  /** Everything that any list may have, for any caller. The same object until it changes. */
   contents(): Promise<SignatureContents>;
   /** Calls back for each list whose accepted descriptions have changed. Answers how to stop that. */
   onChange(listener: (what: Changed) => void): () => void;

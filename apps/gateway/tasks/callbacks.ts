@@ -10,8 +10,8 @@ import { sha256 } from '../../shared/sha256.ts';
 import { callbackBody } from '../wire/schemas.ts';
 
 /**
- * Callbacks of the access request service. A callback is a hint to look: whatever it claims, the status is fetched before
- * anything moves. It is authenticated all the same, because hints cost work (APPR-193, ARAP callback security).
+ * Callbacks of the access request service. A callback is a hint: the status is fetched before anything moves,
+ * and what the callback claims does not count. It is authenticated all the same, because hints cost work (APPR-193, ARAP callback security).
  */
 export function receiveCallback(deps: {
   gatedCalls: Pick<GatedCalls, 'acceptCallback'>;
@@ -42,7 +42,7 @@ export function receiveCallback(deps: {
       response.status(409).json({ error: 'this id was used for another body' });
       return;
     }
-    // The same answer for requests nobody waits for: it tells the sender nothing and stops its retries.
+    // The same answer for a request that no call waits for: it tells the sender nothing and stops its retries.
     response.status(204).end();
   };
 }

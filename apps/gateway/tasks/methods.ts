@@ -27,7 +27,7 @@ const TASK_METHODS: Readonly<Record<TaskMethod, OwnTaskMethod>> = {
   'tasks/cancel': cancelTask,
 };
 
-/** The methods of the tasks extension. A request that does not declare it is told so, whatever else is wrong with it. */
+/** The methods of the tasks extension. A request that does not declare it is told so first, before anything else that is wrong with it. */
 export function registerTaskMethods(server: Server, deps: TaskMethodDeps, context: RequestContext): void {
   const { caller, guarded } = context;
   for (const [method, handle] of Object.entries(TASK_METHODS) as [TaskMethod, OwnTaskMethod][]) {
@@ -63,8 +63,8 @@ export interface TaskRequest {
 }
 
 /**
- * The caller's task that the parameters name. Unknown, no longer kept and somebody else's are one answer, so that a
- * task id tells nothing to those it does not belong to.
+ * The caller's task that the parameters name. An unknown task, one that is no longer kept and one of another caller get one
+ * answer, so that a task id tells nothing to other callers.
  */
 export async function ownTask(
   gatedCalls: Pick<GatedCalls, 'findTask' | 'ownerOf'>,

@@ -7,7 +7,7 @@ import { listen } from '../../shared/database/listen.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 
-/** Every task is looked at again this often, whatever was heard: a notice that got lost costs no more than this. */
+/** Every task is read again this often, also without a notice: a lost notice costs no more than this. */
 const LOOK_MS = 60_000;
 /** How soon a look is repeated that the database did not answer. */
 const RETRY_MS = 500;
@@ -64,7 +64,7 @@ export async function watchTasks(deps: TaskWatchDeps, { taskIds, owner, show, si
   }
 }
 
-/** Looks until the database answers, or nobody waits any more. */
+/** Reads until the database answers, or the listener has left. */
 async function findPatiently(
   { gatedCalls, clock }: TaskWatchDeps,
   { taskId, owner, signal }: { taskId: string; owner: string; signal: AbortSignal },

@@ -116,7 +116,7 @@ export function toProtocolError(
 /** A denied tool call for clients that go by COAZ alone, with the words that it has as a result. @see COAZ-ER-03 */
 export const deniedCall = (words: string): ProtocolError => new ProtocolError(COAZ_DENIED, words);
 
-/** For a resource that nobody has. @see SEP-2164 */
+/** For a resource that no upstream has. @see SEP-2164 */
 export const unknownResource = (uri: string): ProtocolError =>
   new ProtocolError(INVALID_PARAMS, WIRE_ERRORS.ERR_RESOURCE_NOT_FOUND.message, { uri });
 
@@ -132,7 +132,7 @@ export function internalError(): ProtocolError {
 /** Runs what answers one request of a method. A failure is told as one of a request, if not said otherwise. */
 export type Guarded = <T>(method: string, run: () => Promise<T>, failureOf?: FailureOf) => Promise<T>;
 
-/** Failures that somebody has to look at, whoever was answered. */
+/** Failures that the operator has to look at. */
 const ALARMS: Partial<Record<ErrorCode, string>> = {
   ERR_SEAL_BROKEN: 'seal_broken',
   ERR_SEALING_KEY_UNAVAILABLE: 'sealing_key_missing',

@@ -6,14 +6,14 @@ import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/
 import { ENCODED_VALUE, HEADER_MISMATCH, MIRROR_HEADER_PREFIX } from './identifiers.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
 
-/** RFC 9110 lets other bytes through, of which nobody knows which text they are. */
+/** RFC 9110 lets other bytes through, whose text is unknown. */
 const READABLE = /^[\t\x20-\x7e]*$/;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const DECIMAL = /^-?\d+(?:\.\d+)?$/;
 
 /**
- * The first header that does not repeat the argument that it should; `undefined` when all do. One that is there for an argument
- * that is not is no better than one with another value: whoever routed by it took the call for another one.
+ * The first header that does not repeat the argument that it should; `undefined` when all do. A header without its
+ * argument is as bad as one with another value: a router that went by it took the call for another one.
  *
  * @see MCP 2026-07-28, Streamable HTTP, Server Behavior for Custom Headers (HTTP-014 to HTTP-017)
  */

@@ -171,8 +171,8 @@ export function renderNeedsForms(rendering: Rendering): CallToolResult {
 }
 
 /**
- * Whoever was asked for input declined, or gave none that could be used; or it cannot be chosen, whoever is asked. Why is in the log then,
- * for those who can mend it (ARAP-FRM-05).
+ * The client declined to give input, or gave none that could be used; or the input cannot be chosen at all. Then the log says
+ * why, for the operator who can mend it (ARAP-FRM-05).
  */
 export function renderNotRequested(why: 'not_given' | 'nothing_to_choose', rendering: Rendering): CallToolResult {
   return toolError(

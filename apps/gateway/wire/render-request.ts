@@ -93,7 +93,7 @@ function nextStep(view: GatedCallView, { requestTools }: Rendering) {
 /** Whether an approval is still waited for. */
 const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'granted' && state !== 'claimed';
 
-/** Forms are a task's, and somebody with a plain tool has none. */
+/** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =
   'The information cannot be given here. Next step: the client that holds the task of this call answers the questions that ' +
   'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
@@ -111,7 +111,7 @@ export function withEmptyArguments(refused: CallToolResult): CallToolResult {
   return { ...refused, content: [...refused.content, { type: 'text', text }] };
 }
 
-/** A request reference of somebody else, one whose call is no longer kept, and one that was never given: one answer. */
+/** One answer for another caller's reference, for one whose call is no longer kept, and for one that was never given. */
 export function renderUnknownRequest(): CallToolResult {
   return toolError('There is no such request, or it is no longer kept.');
 }

@@ -113,8 +113,8 @@ export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: Serve
 }
 
 /**
- * Tells a client what comes of its call before the answer, on the stream of the answer. In the present revision logging is
- * deprecated, and nobody is told of it. What cannot be sent is lost: the client has gone, or has its answer.
+ * Tells a client what comes of its call before the answer, on the stream of the answer. Logging is deprecated in the
+ * present revision, so its clients get no log messages. What cannot be sent is lost: the client has gone, or has its answer.
  */
 export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
   onProgress: progressTo(ctx),

@@ -80,9 +80,9 @@ export const canBeAccepted = (thing: Listed): boolean =>
 
 /**
  * What of a definition describes the thing, and is accepted: everything but how large its contents are and when they
- * changed. A server says those two anew whenever its contents are others, and nobody decides by them. A member that we do
+ * changed. A server says those two anew whenever its contents are others, and no decision rests on them. A member that we do
  * not know counts, since a model may read it; and a size that is no number, or a time that is none, counts as well, or
- * there would be a place for texts that nobody has looked at.
+ * there would be a place for texts that no operator has seen.
  */
 export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObject {
   if (kind === 'prompt') return definition;
@@ -94,7 +94,7 @@ export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObjec
   };
 }
 
-/** ISO 8601, whatever the precision: nothing that could be read as words. */
+/** ISO 8601 of any precision: nothing that could be read as words. */
 const TIME = /^[\d\-+:.TZ]{1,40}$/;
 
 function withoutTime(annotations: Json): { readonly annotations?: Json } {
@@ -124,16 +124,16 @@ export interface SignatureSettings {
   readonly tools: Readonly<Record<string, ToolSettings>>;
 }
 
-/** Everything that any list may have, whoever asks and whatever can be reached. */
+/** Everything that any list may have, for any caller, reachable now or not. */
 export interface SignatureContents {
   /** The pinned tools with what is known of them. */
   readonly tools: readonly UpstreamTool[];
-  /** Whatever is pinned beside tools. */
+  /** What is accepted beside tools. */
   readonly items: readonly AcceptedDescription[];
 }
 
 /**
- * What is pinned of an upstream that is not configured any more can be listed to nobody, and neither can a tool that is refused.
+ * The accepted descriptions that can be listed: none of an upstream that is not configured any more, and no refused tool.
  * @see SEP-2091 (SIG-004, SIG-012)
  */
 export function contentsOf(
@@ -154,7 +154,7 @@ export function contentsOf(
 
 /** A signature as it is published. */
 export interface SignatureDocument {
-  /** RFC 8785 text: the same for the same things, wherever and in whatever order they were found. */
+  /** RFC 8785 text: the same for the same things, found anywhere and in any order. */
   readonly text: string;
   /** SHA-256 of exactly these bytes. @see SEP-2091 (SIG-019) */
   readonly digest: string;
@@ -163,7 +163,7 @@ export interface SignatureDocument {
 /** The lists of a signature, with the member that tells the things of each apart. @see SEP-2091 (SIG-002) */
 const LISTS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const;
 
-/** Whatever is in a signature, as it is published. */
+/** Everything in a signature, as it is published. */
 export type Published = Readonly<Record<keyof typeof LISTS, readonly JsonObject[]>>;
 
 /** The document with these things in it. */

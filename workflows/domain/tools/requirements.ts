@@ -13,7 +13,7 @@ export interface RequirementQuery {
 
 /** What is in neither list is met. */
 export interface RequirementVerdict {
-  /** Those that are known not to be met, and those that nobody knows. */
+  /** Those that are known not to be met, and those that are unknown. */
   readonly unmet: readonly string[];
   /** Those that cannot be looked at now. They are not met either, but may turn out to be. */
   readonly undecided: readonly string[];

@@ -20,7 +20,7 @@ import { publishedItem, publishedTools } from '../../wire/published.ts';
 /** The signature as it is published now. Throws `ERR_DATABASE_UNAVAILABLE` when it was never read. */
 export type ReadDocument = () => Promise<SignatureDocument>;
 
-/** Made once for each signature, whoever asks for it and where. */
+/** Made once for each set of accepted descriptions. */
 export function createDocument(
   accepted: Pick<AcceptedDescriptions, 'contents'>,
   redaction: Pick<Redaction, 'withholds'>,
@@ -40,8 +40,8 @@ export function createDocument(
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * The signature by plain HTTP, for those who only want to know whether it is another one: its entity tag is its digest.
- * Whoever has it asks whether it is still good before each use. @see SEP-2091 (SIG-014, SIG-015)
+ * The signature by plain HTTP, for clients that only want to know whether it changed: its entity tag is its digest. A
+ * client that has it asks before each use whether it is still good. @see SEP-2091 (SIG-014, SIG-015)
  */
 export function serveCard(readDocument: ReadDocument): RequestHandler {
   return async (request, response) => {
@@ -104,8 +104,8 @@ export function renderDocument(
 }
 
 /**
- * The answer to `signature`: the document, and beside it what is not part of it. It does not depend on the caller, but is
- * for nobody without a token. @see SEP-2091
+ * The answer to `signature`: the document, and beside it what is not part of it. It does not depend on the caller, but
+ * needs a token. @see SEP-2091
  */
 export function renderSignature({ text, digest }: SignatureDocument): Result {
   const content = JSON.parse(text) as Record<string, unknown>;

@@ -35,7 +35,7 @@ export interface Shown {
   readonly document: SignatureDocument;
 }
 
-/** Things of one kind that an upstream does not list, so that nobody can tell whether they are gone. */
+/** Things of one kind that an upstream does not list, so that it is unknown whether they are gone. */
 export interface Silence {
   readonly upstream: string;
   readonly kind: DescribedKind;
@@ -52,7 +52,7 @@ export interface Departures {
 export interface Operator {
   show(): Promise<Shown>;
   compare(): Promise<Departures>;
-  /** Accepts exactly what was seen, whatever the upstreams list by now. */
+  /** Accepts exactly what was seen, even if the upstreams list something else by now. */
   accept(drift: readonly Drift[]): Promise<void>;
 }
 
