@@ -93,7 +93,9 @@ export default {
         'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. To ask another PDP it speaks the same protocol.',
       severity: 'error',
       from: { path: '^apps/(pdp|approvals)/' },
-      to: { path: ['^activities/(?!clients/pdp/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
+      to: {
+        path: ['^activities/(?!clients/pdp/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'],
+      },
     },
     {
       name: 'enforcement-side-apart',
