@@ -81,6 +81,14 @@ export default {
       to: { path: '^activities/' },
     },
     {
+      name: 'gateway-takes-no-step',
+      comment:
+        "The steps of a held call are the worker's. The gateway takes the library of the activities (their folders), and the submission, which both do.",
+      severity: 'error',
+      from: { path: '^apps/gateway/' },
+      to: { path: '^activities/[^/]+[.]ts$', pathNot: '^activities/submit-access-request[.]ts$' },
+    },
+    {
       name: 'only-main-wires-stores',
       comment: 'Which store is behind a port is decided in one file per app. Its type may be named within the app.',
       severity: 'error',

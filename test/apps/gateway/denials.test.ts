@@ -93,7 +93,7 @@ const ANSWERS = {
     ],
     not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
     step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
-    // An error of the protocol: the tests of the ladder have it.
+    // An error of the protocol: hold.test.ts has it.
     demands_tasks: [],
     needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
     needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
