@@ -6,8 +6,8 @@ import { createRequestForms } from '../../activities/clients/access-requests/for
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
 import {
   createUpstreams,
-  type UpstreamPool,
   examineUpstreams as examineEach,
+  type UpstreamPool,
 } from '../../activities/clients/upstream/pool.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';

@@ -6,7 +6,7 @@ import type { Json } from '../../../workflows/domain/canonical-json.ts';
 import { parseAnswer, jsonOf } from '../../../workflows/domain/json-answer.ts';
 import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import { type HttpAnswer, sendHttp } from '../http.ts';
+import { sendHttp, type HttpAnswer } from '../http.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Credential } from '../credential.ts';
 import { cataloguedForm, valueIn, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';

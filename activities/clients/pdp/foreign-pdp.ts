@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import { type Credential, type CredentialSettings, createConnections } from '../credential.ts';
+import { createConnections, type Credential, type CredentialSettings } from '../credential.ts';
 import { bodyOf, createPdpExchange } from './client.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './metadata.ts';
 import { trustedOrigins } from '../trusted-origins.ts';

@@ -6,8 +6,8 @@ import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
 import {
   candidatesFor,
   namePrefixOf,
-  type PrefixedUpstream,
   sortOut,
+  type PrefixedUpstream,
   type OfferedTools,
   type RefusedTool,
   type SettingsByTool,

@@ -3,20 +3,20 @@ import type { Readable, Writable } from 'node:stream';
 import {
   SdkError,
   SdkErrorCode,
+  deserializeMessage,
   type JSONRPCMessage,
   type Transport,
-  deserializeMessage,
   type ReadBuffer,
 } from '@modelcontextprotocol/client';
 import {
   getDefaultEnvironment,
   StdioClientTransport,
-  type StdioServerParameters,
   DEFAULT_INHERITED_ENV_VARS,
+  type StdioServerParameters,
 } from '@modelcontextprotocol/client/stdio';
 import type { Logger } from 'pino';
 import { isNativeError } from 'node:util/types';
-import { keepPace, INTERNAL_ERROR, MessageShape, type UnreadableMessage, LINE_END } from './reading.ts';
+import { keepPace, INTERNAL_ERROR, MessageShape, LINE_END, type UnreadableMessage } from './reading.ts';
 import type { Reading } from './response.ts';
 
 const MAX_LOGGED_CHARS = 2_000;

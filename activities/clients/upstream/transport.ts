@@ -3,10 +3,10 @@ import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprot
 import type { Logger } from 'pino';
 import { Agent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../apps/shared/clock.ts';
-import { type UnreadableMessage, ReadingPace } from './reading.ts';
+import { ReadingPace, type UnreadableMessage } from './reading.ts';
 import type { Credentials, HttpUpstream } from './credentials.ts';
 import { Exchange } from './request.ts';
-import { type ProgramStart, createProgramTransport, type UpstreamProgram } from './program.ts';
+import { createProgramTransport, type ProgramStart, type UpstreamProgram } from './program.ts';
 import { toResponse, type Reading } from './response.ts';
 
 /** What one upstream may make us read. What is beyond is not read, and harms its own calls only. */

@@ -14,10 +14,10 @@ import {
   FORMS,
   undeclared,
   forwardedMeta,
-  type RequestContext,
   askedBy,
   requestDeclaresTasks,
   onItsWay,
+  type RequestContext,
   type Asked,
 } from '../wire/request-context.ts';
 

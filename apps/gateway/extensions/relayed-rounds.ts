@@ -6,19 +6,19 @@ import { INTERNAL_ERROR, MISSING_CAPABILITY, INVALID_PARAMS } from '../wire/iden
 import {
   TASKS,
   undeclared,
-  type Asked,
   relayedCapabilities,
   undeclaredIn,
   conversationOf,
+  type Asked,
 } from '../wire/request-context.ts';
 import type { Redaction, ToolLookup } from './redaction.ts';
 import {
   callScope,
   openRound,
-  type SealedStates,
-  type StateScope,
   sealRound,
   TASK_LIFETIME_MS,
+  type SealedStates,
+  type StateScope,
 } from './sealed-state.ts';
 import { objectOf, type Json } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';

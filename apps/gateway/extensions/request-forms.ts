@@ -1,5 +1,5 @@
 import type { AccessRequestOffer } from '../../../workflows/domain/authzen/evaluation.ts';
-import { type JsonObject, canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject, type Json } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/ports.ts';

@@ -1,7 +1,7 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
 import { EncryptJWT, jwtDecrypt, type JWTPayload } from 'jose';
 import * as z from 'zod';
-import { type JsonObject, canonicalJson } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Redemption } from '../../../workflows/domain/ports.ts';
 import { ownerKey, type Principal, type TaskOwner } from '../../../workflows/domain/principal.ts';

@@ -25,8 +25,8 @@ import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
 import { createRateLimit } from '../../shared/http/rate-limit.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import {
-  type ReadDocument,
   registerSignatureMethod,
+  type ReadDocument,
   type SignatureMethodDeps,
 } from '../extensions/signature/document.ts';
 import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';

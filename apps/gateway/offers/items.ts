@@ -6,7 +6,7 @@ import type { Accepted } from '../../../workflows/domain/tools/accepted-descript
 import type { EnforceRead } from './read.ts';
 import { pageOf, publishedItem } from '../wire/published.ts';
 import { renderRead } from '../wire/upstream-result.ts';
-import { type RequestContext, forwardedMeta, askedBy } from '../wire/request-context.ts';
+import { forwardedMeta, askedBy, type RequestContext } from '../wire/request-context.ts';
 import { unknownResource } from '../wire/errors.ts';
 
 export interface ItemMethodDeps {

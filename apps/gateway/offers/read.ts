@@ -4,7 +4,7 @@ import type { ReadMethod, UpstreamItem, UpstreamItems } from '../../../workflows
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Authorize } from '../mcp/authorize.ts';
 import type { Sender } from '../calls/extension-ports.ts';
-import { type SealedStates, openRound, readScope } from '../extensions/sealed-state.ts';
+import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
 import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
 import { conversationOf, type Asked } from '../wire/request-context.ts';
 import type { ReadAnswer } from '../wire/upstream-result.ts';

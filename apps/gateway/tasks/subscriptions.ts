@@ -18,19 +18,19 @@ import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.t
 import { missingTasksCapability } from '../wire/sdk-overlay.ts';
 import {
   findRelayedTask,
+  watchRelayedTask,
   type RelayedTask,
   type RelayedTaskDeps,
-  watchRelayedTask,
 } from '../extensions/relayed-rounds.ts';
 import { relayedCapabilities, FORMS, undeclared } from '../wire/request-context.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import {
   openEventStream,
-  type EventStream,
   renderAcknowledgement,
   renderSubscriptionEnd,
   renderTaskNotification,
+  type EventStream,
 } from '../wire/event-stream.ts';
 import type { Rendering } from '../wire/rendering.ts';
 import { renderRelayedTask } from '../wire/upstream-result.ts';

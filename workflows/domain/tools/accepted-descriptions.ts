@@ -1,4 +1,4 @@
-import { objectOf, type Json, type JsonObject, canonicalJson } from '../canonical-json.ts';
+import { objectOf, canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
 import type { ItemKind, UpstreamItem, UpstreamTool } from '../upstream-ports.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
 import { ownProperty } from '../own-property.ts';

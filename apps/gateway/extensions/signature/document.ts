@@ -1,10 +1,10 @@
 import type { RequestHandler } from 'express';
 import type { Server, Result } from '@modelcontextprotocol/server';
 import {
+  signatureDocument,
   type SignatureContents,
   type SignatureDocument,
   type DescribedKind,
-  signatureDocument,
 } from '../../../../workflows/domain/tools/accepted-descriptions.ts';
 import type { Redaction } from '../redaction.ts';
 import type { Rendering } from '../../wire/rendering.ts';
