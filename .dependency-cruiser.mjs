@@ -26,14 +26,14 @@ export default {
     {
       name: 'activities-import-inwards',
       comment:
-        'Activities know the domain, the ports that workflows own, their own stores and clients, the time, which call log lines are about, and how a function of the database is called; never an app.',
+        'Activities know the domain, the ports that workflows own, their own library, and the helpers of apps/shared that are listed here; never an app.',
       severity: 'error',
       from: { path: '^activities/' },
       to: {
         path: '^(apps|workflows)/',
         pathNot: [
           '^workflows/(domain/|activity-ports[.]ts$)',
-          '^apps/shared/(log-scope|clock|limits|database/function-call)[.]ts$',
+          '^apps/shared/(log-scope|clock|limits|sha256|random-text|database/function-call)[.]ts$',
         ],
       },
     },
@@ -81,6 +81,14 @@ export default {
       to: { path: '^activities/' },
     },
     {
+      name: 'gateway-takes-no-step',
+      comment:
+        "The steps of a held call are the worker's. The gateway takes the library of the activities (their folders), and the submission, which both do.",
+      severity: 'error',
+      from: { path: '^apps/gateway/' },
+      to: { path: '^activities/[^/]+[.]ts$', pathNot: '^activities/submit-access-request[.]ts$' },
+    },
+    {
       name: 'only-main-wires-stores',
       comment: 'Which store is behind a port is decided in one file per app. Its type may be named within the app.',
       severity: 'error',
@@ -93,7 +101,9 @@ export default {
         'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. To ask another PDP it speaks the same protocol.',
       severity: 'error',
       from: { path: '^apps/(pdp|approvals)/' },
-      to: { path: ['^activities/(?!clients/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'] },
+      to: {
+        path: ['^activities/(?!clients/pdp/foreign-pdp[.]ts$)', '^apps/(gateway|worker)/', '^workflows/(?!domain/)'],
+      },
     },
     {
       name: 'enforcement-side-apart',

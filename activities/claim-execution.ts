@@ -6,7 +6,7 @@ import { createReadResolution } from './read-resolution.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
 import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
-import { sha256 } from './sha256.ts';
+import { sha256 } from '../apps/shared/sha256.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
 import { LATER, waitForWord } from './wait.ts';
 

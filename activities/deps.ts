@@ -9,7 +9,7 @@ import type {
 } from '../workflows/domain/ports.ts';
 import type { Upstreams } from '../workflows/domain/upstream-ports.ts';
 import type { RequirementChecks } from '../workflows/domain/tools/requirements.ts';
-import type { AcceptedTools } from '../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../workflows/domain/tools/accepted-descriptions.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
 
 /** Notices a database that has forgotten what was done, as far as the engine remembers it. */

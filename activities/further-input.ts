@@ -3,8 +3,8 @@ import type { AccessRequestOffer } from '../workflows/domain/authzen/evaluation.
 import { additionsOf, type Additions } from '../workflows/domain/submission-input/answers.ts';
 import { formDigest, questionsOf } from '../workflows/domain/submission-input/request-form.ts';
 import type { ActivityDeps } from './deps.ts';
-import { randomText } from './random-text.ts';
-import { sha256 } from './sha256.ts';
+import { randomText } from '../apps/shared/random-text.ts';
+import { sha256 } from '../apps/shared/sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { waitForWord } from './wait.ts';
 

@@ -8,8 +8,8 @@ import { persist } from './stores/persist.ts';
 import { storeResult } from './store-result.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
-import { randomText } from './random-text.ts';
-import { sha256 } from './sha256.ts';
+import { randomText } from '../apps/shared/random-text.ts';
+import { sha256 } from '../apps/shared/sha256.ts';
 
 /** Lets an upstream that can tell repetitions apart do so. Random per call; says nothing about the task. */
 const IDEMPOTENCY_KEY_META = 'dev.countersign/idempotency-key';

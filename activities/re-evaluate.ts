@@ -8,7 +8,7 @@ import type { Ended, Wait } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createFurtherInput } from './further-input.ts';
 import { createRequestAgain } from './request-again.ts';
-import { sha256 } from './sha256.ts';
+import { sha256 } from '../apps/shared/sha256.ts';
 import { databaseNow, type CallProgress, type StoredCall } from './stores/stored-call.ts';
 import { waitWithin } from './wait.ts';
 

@@ -2,7 +2,7 @@ import type { Decision } from '../workflows/domain/authzen/evaluation.ts';
 import type { Additions } from '../workflows/domain/submission-input/answers.ts';
 import { newSubmission } from '../workflows/domain/gated-call/new-submission.ts';
 import type { ActivityDeps } from './deps.ts';
-import { randomText } from './random-text.ts';
+import { randomText } from '../apps/shared/random-text.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
 /**

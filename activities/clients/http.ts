@@ -14,7 +14,7 @@ const KEPT_MS = 300_000;
 
 /**
  * Connections that keep what they fetched for as long as HTTP caching lets them. A request for such a document says itself
- * how old an answer may be, so that nothing is kept for longer than five minutes, whatever its server says.
+ * how old an answer may be, so that nothing is kept for longer than five minutes, even if its server allows that.
  */
 export function cachingHttp(via: Dispatcher = agent): Dispatcher {
   return via.compose(interceptors.cache({ methods: ['GET'], type: 'private', cacheByDefault: KEPT_MS }));
@@ -22,8 +22,8 @@ export function cachingHttp(via: Dispatcher = agent): Dispatcher {
 export const KEPT_DOCUMENT = { 'cache-control': `max-age=${KEPT_MS / 1_000}` } as const;
 
 /**
- * A limit is waited for in so many steps. A process that stood still loses one of them: it blames nobody for that, and whoever
- * was asked may have answered meanwhile.
+ * A limit is waited for in so many steps. A process that stood still loses one of them only, since the service
+ * may have answered meanwhile.
  */
 const STEPS = 4;
 

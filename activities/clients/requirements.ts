@@ -5,8 +5,8 @@ import * as z from 'zod';
 import type { Timing } from '../../apps/shared/limits.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { jsonOf } from '../../workflows/domain/json-answer.ts';
-import { ownMember } from '../../workflows/domain/own-member.ts';
-import type { RequirementChecks, RequirementQuestion } from '../../workflows/domain/tools/requirements.ts';
+import { ownProperty } from '../../workflows/domain/own-property.ts';
+import type { RequirementChecks, RequirementQuery } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
 
 /** How one requirement is looked at. */
@@ -33,22 +33,22 @@ export function createRequirementChecks(
   // No requirement is called like a member that every object has.
   const known = new Map(Object.entries(settings));
 
-  async function look(requirement: string, question: RequirementQuestion): Promise<Answer> {
+  async function look(requirement: string, query: RequirementQuery): Promise<Answer> {
     const setting = known.get(requirement);
     if (setting === undefined) return 'unmet';
     try {
-      return (await isMet(setting, { requirement, question }, time)) ? 'met' : 'unmet';
+      return (await isMet(setting, { requirement, query }, time)) ? 'met' : 'unmet';
     } catch (err) {
-      log.warn({ requirement, tool: question.tool, err }, 'a requirement cannot be looked at; it counts as not met');
+      log.warn({ requirement, tool: query.tool, err }, 'a requirement cannot be looked at; it counts as not met');
       return 'undecided';
     }
   }
 
   return {
     claimNames: [...new Set([...known.values()].flatMap((setting) => ('claim' in setting ? [setting.claim] : [])))],
-    async check(question) {
-      const answers = await Promise.all(question.requirements.map((one) => look(one, question)));
-      const having = (answer: Answer) => question.requirements.filter((_, index) => answers[index] === answer);
+    async check(query) {
+      const answers = await Promise.all(query.requirements.map((one) => look(one, query)));
+      const having = (answer: Answer) => query.requirements.filter((_, index) => answers[index] === answer);
       return { unmet: having('unmet'), undecided: having('undecided') };
     },
   };
@@ -56,22 +56,22 @@ export function createRequirementChecks(
 
 interface Asked {
   readonly requirement: string;
-  readonly question: RequirementQuestion;
+  readonly query: RequirementQuery;
 }
 
 /** Rejects when it cannot be told. */
-async function isMet(setting: RequirementSetting, { requirement, question }: Asked, time: Timing): Promise<boolean> {
+async function isMet(setting: RequirementSetting, { requirement, query }: Asked, time: Timing): Promise<boolean> {
   if ('met' in setting) return setting.met;
-  if ('claim' in setting) return holds(question.claims, setting);
+  if ('claim' in setting) return holds(query.claims, setting);
   if ('flagsFile' in setting) {
     const all = flags.parse(parse(await readFile(setting.flagsFile, 'utf8')));
-    return ownMember(all, requirement) === true;
+    return ownProperty(all, requirement) === true;
   }
-  return askService(setting, { requirement, question }, time);
+  return askService(setting, { requirement, query }, time);
 }
 
 function holds(claims: JsonObject, { claim, value }: { claim: string; value: Json }): boolean {
-  const held = ownMember(claims, claim);
+  const held = ownProperty(claims, claim);
   // Scopes are the one list that tokens write as a text. @see RFC 6749, section 3.3
   if (claim === 'scope' && typeof held === 'string') return held.split(' ').some((scope) => scope === value);
   return Array.isArray(held) ? held.includes(value) : held === value;
@@ -79,7 +79,7 @@ function holds(claims: JsonObject, { claim, value }: { claim: string; value: Jso
 
 async function askService(
   { url, headers }: { url: string; headers: Readonly<Record<string, string>> },
-  { requirement, question: { tool, caller } }: Asked,
+  { requirement, query: { tool, caller } }: Asked,
   { clock, limits }: Timing,
 ): Promise<boolean> {
   const { issuer, subject, clientId } = caller;

@@ -3,7 +3,7 @@ export type IsTrusted = (url: string) => boolean;
 
 /** Which addresses may be contacted, by what is sent there: no service gets the credential of the other. */
 export interface Trust {
-  /** Questions, with the credential for the PDP. */
+  /** Evaluation requests, with the credential for the PDP. */
   readonly pdp: IsTrusted;
   /** Access requests, with the credential for their service. */
   readonly accessRequests: IsTrusted;

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import {
-  isAsPinned,
+  isAsAccepted,
   keyOf,
-  pinNameOf,
+  describedNameOf,
   type Accepted,
-  type Pin,
-  type PinName,
-  type Pins,
-} from '../../workflows/domain/tools/pins.ts';
+  type AcceptedDescription,
+  type DescribedName,
+  type DescriptionStore,
+} from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { query } from './query.ts';
 
 const COLUMNS = 'kind, name, upstream, upstream_name AS "upstreamName", digest';
@@ -24,12 +24,12 @@ const ACCEPT = 'SELECT gateway.accept_pins($1, $2, $3, $4, $5, $6, $7, $8)';
  */
 const AT_ONCE = 500;
 
-type Row = Omit<Pin, 'definition'> & { readonly definition: string };
+type Row = Omit<AcceptedDescription, 'definition'> & { readonly definition: string };
 
 /** The pins, which the operator may change. */
-export interface StoredPins extends Pins {
+export interface StoredPins extends DescriptionStore {
   /** Pins these, in place of what was pinned under their names, and forgets those that are gone. */
-  accept(pins: readonly Pin[], gone: readonly PinName[]): Promise<void>;
+  accept(pins: readonly AcceptedDescription[], gone: readonly DescribedName[]): Promise<void>;
 }
 
 /** @param pool For `accept`, connections of the owner of the tables. */
@@ -54,19 +54,24 @@ export function createPins(pool: Pool): StoredPins {
 export function createAccepted(pool: Pool): Accepted {
   return {
     async among(things) {
-      const rows = await query<Omit<Pin, 'definition'>>(pool, 'pins-named', NAMED, namesOf(things.map(pinNameOf)));
+      const rows = await query<Omit<AcceptedDescription, 'definition'>>(
+        pool,
+        'pins-named',
+        NAMED,
+        namesOf(things.map(describedNameOf)),
+      );
       const pins = new Map(rows.map((pin) => [keyOf(pin), pin]));
-      return things.filter((thing) => isAsPinned(thing, pins.get(keyOf(pinNameOf(thing)))));
+      return things.filter((thing) => isAsAccepted(thing, pins.get(keyOf(describedNameOf(thing)))));
     },
   };
 }
 
-const namesOf = (names: readonly PinName[]): string[][] => [
+const namesOf = (names: readonly DescribedName[]): string[][] => [
   names.map(({ kind }) => kind),
   names.map(({ name }) => name),
 ];
 
-const columnsOf = (pins: readonly Pin[]): string[][] => [
+const columnsOf = (pins: readonly AcceptedDescription[]): string[][] => [
   ...namesOf(pins),
   pins.map(({ upstream }) => upstream),
   pins.map(({ upstreamName }) => upstreamName),

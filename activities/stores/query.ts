@@ -1,5 +1,5 @@
 import type { Pool, QueryResultRow } from 'pg';
-import { asUnavailable } from '../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../workflows/domain/database-unavailable.ts';
 
 /**
  * Runs one prepared statement and answers its rows. Trouble that passes becomes `ERR_DATABASE_UNAVAILABLE`, never an

@@ -1,6 +1,6 @@
 import type { Stage } from '../../workflows/domain/access-request/stages.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { ownMember } from '../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../workflows/domain/own-property.ts';
 import { DEFAULT_STAGE, stageFor } from '../shared/approvers/stages.ts';
 import { templateProblems } from '../shared/approvers/template-problems.ts';
 import type { Config } from '../shared/config/config.ts';
@@ -28,7 +28,7 @@ export function configuredTerms({ approvals }: Pick<Config, 'approvals'>, direct
     throw new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
   }
   return (name, resource) => {
-    const template = name === undefined ? undefined : ownMember(approvals.templates, name);
+    const template = name === undefined ? undefined : ownProperty(approvals.templates, name);
     return {
       stages: template?.stages.map((stage) => stageFor(stage, approvals.owners, resource)) ?? [DEFAULT_STAGE],
       separateStages: template?.separateStages ?? true,

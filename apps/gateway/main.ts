@@ -1,11 +1,14 @@
 import type { Logger } from 'pino';
 import { createResultCheck } from '../shared/schemas/schema-check.ts';
-import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/authority.ts';
-import { asProblem, type Problem } from '../../activities/clients/pdp-check.ts';
-import { createRequestForms } from '../../activities/clients/request-forms.ts';
+import { connectAuthority, examineAuthority as examine, type Authority } from '../../activities/clients/authority.ts';
+import { asProblem, type PdpProblem } from '../../activities/clients/pdp/check.ts';
+import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
-import { examineUpstreams as examineEach } from '../../activities/clients/upstream-check.ts';
+import {
+  createUpstreams,
+  examineUpstreams as examineEach,
+  type UpstreamPool,
+} from '../../activities/clients/upstream/pool.ts';
 import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
@@ -14,7 +17,7 @@ import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
-import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
+import { createTokenVerifier, type TokenVerifier } from '../shared/auth/token-verifier.ts';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
@@ -27,19 +30,17 @@ import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startSweeper } from '../shared/maintenance/sweeper.ts';
-import { receiveCallback } from './callbacks.ts';
+import { receiveCallback } from './tasks/callbacks.ts';
 import { callOptions } from './call-options.ts';
-import type { TokenVerifier } from './caller.ts';
-import { createGatewayApp } from './http.ts';
-import { createHandles } from './handles.ts';
-import { createTaskChanges } from './listen/task-changes.ts';
+import { createGatewayApp } from './mcp/http.ts';
+import { createSealedStates } from './extensions/sealed-state.ts';
+import { createTaskChanges } from './tasks/watch.ts';
 import { reportPdpProblems } from './pdp-report.ts';
-import { createProtocol, type ProtocolPorts } from './protocol.ts';
-import { createRedaction } from './redaction.ts';
-import { createDocument } from './signature/document.ts';
-import { offeredBy } from './signature/offered.ts';
-import { createOperator, type Operator } from './signature/operator.ts';
-import { createSignature } from './signature/signature.ts';
+import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
+import { createRedaction } from './extensions/redaction.ts';
+import { createDocument } from './extensions/signature/document.ts';
+import { offeredBy, createOperator, type Operator } from './extensions/signature/operator.ts';
+import { createAcceptedDescriptions } from './offers/accepted-descriptions.ts';
 
 /** The secrets that the gateway holds. */
 export const GATEWAY_SECRETS = [
@@ -68,10 +69,10 @@ export interface GatewayPorts extends ProtocolPorts {
   readonly problems?: Problems;
 }
 
-/** What the gateway reaches the world through. Whoever makes them closes them. */
+/** What the gateway reaches the world through. The code that makes them closes them. */
 export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'> {
   readonly taskChanges: ReturnType<typeof createTaskChanges>;
-  readonly signature: ReturnType<typeof createSignature>;
+  readonly accepted: ReturnType<typeof createAcceptedDescriptions>;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
   readonly accessRequests: AccessRequestService;
@@ -82,7 +83,7 @@ export interface GatewayConnections extends Omit<GatewayPorts, 'ensureSubmitted'
 
 type Own = Pick<GatewayDeps, 'log' | 'clock'>;
 
-/** The configured upstreams, for gateway and worker of one process to share. Whoever connects them closes them. */
+/** The configured upstreams, for gateway and worker of one process to share. The caller closes them. */
 export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamPool {
   const limits = limitsOf(config);
   const known = { settings: config.tools, fitsOutput: createResultCheck(limits) };
@@ -93,7 +94,7 @@ export function connectUpstreams(config: Config, { log, clock }: Own): UpstreamP
 export const examineUpstreams = (config: Config, { log, clock }: Own) =>
   examineEach(config.mcpServers, log, { clock, limits: limitsOf(config) });
 
-/** The signature as its operator sees and accepts it, over connections of the owner of the tables. Whoever opens it closes it. */
+/** The signature as its operator sees and accepts it, over connections of the owner of the tables. The caller closes it. */
 export function openSignature(
   config: Config,
   { databaseUrl, ...own }: Own & Pick<GatewayDeps, 'databaseUrl'>,
@@ -133,8 +134,8 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     ...connectAuthority(authority, { pdpToken, accessRequestToken }, { pool, seals, obligations, ...own }),
     gatedCalls: createGatedCallStore(pool, { seals, retentionMs, ...callOptions(config), ...own }),
     taskChanges: createTaskChanges(deps.databaseUrl, own),
-    signature: createSignature({
-      pins: createPins(pool),
+    accepted: createAcceptedDescriptions({
+      store: createPins(pool),
       pinning: config.signature.pinning,
       offered: () => offeredBy(upstreams),
       settings: config,
@@ -146,7 +147,7 @@ export function connectGateway(config: Config, secrets: GatewaySecrets, deps: Ga
     upstreams,
     requirements: createRequirementChecks(config.requirements, own),
     requestForms: createRequestForms(own.log, own),
-    handles: createHandles(secrets.sealingKeys, own.clock, gateway.taskOwner),
+    sealedStates: createSealedStates(secrets.sealingKeys, own.clock, gateway.taskOwner),
     verifier: createTokenVerifier(config, urls.mcp, own),
     problems: () => databaseProblems(pool),
     ...own,
@@ -167,7 +168,7 @@ export async function startGatewayOn(
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     const ensureSubmitted = createEnsureSubmitted(connections);
-    parts.push(connections.taskChanges.start(), connections.signature.start());
+    parts.push(connections.taskChanges.start(), connections.accepted.start());
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry deadlines out, too. What was promised of a deadline holds without them.
     parts.push(
@@ -193,34 +194,34 @@ export async function startGatewayOn(
 export function examineAuthority(config: Config, { pdpToken }: Pick<GatewaySecrets, 'pdpToken'>, own: Own) {
   const examined = examine(config.authority, pdpToken, { ...own, limits: limitsOf(config) });
   return {
-    pdp: (): Promise<readonly Problem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
+    pdp: (): Promise<readonly PdpProblem[]> => examined.check().catch((error: unknown) => [asProblem(error)]),
     accessRequests: () => examined.accessRequestsClock(),
   };
 }
 
-/** Serves the gateway from these ports, whatever stands behind them. */
+/** Serves the gateway from these ports. */
 export async function serveGateway(
   config: Config,
   secrets: Pick<GatewaySecrets, 'callbackSecret'>,
   ports: GatewayPorts,
 ): Promise<Running> {
-  const { upstreams, signature, verifier, clock, limits, log } = ports;
+  const { upstreams, accepted, verifier, clock, limits, log } = ports;
   const redaction = createRedaction(config.gateway.redactAbove, config.tools);
-  const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, signature });
-  const readDocument = createDocument(signature, redaction, config.gateway);
+  const gatedCalls = redaction.ofTasks(ports.gatedCalls, { upstreams, accepted });
+  const readDocument = createDocument(accepted, redaction, config.gateway);
   const protocol = createProtocol(config, { ...ports, gatedCalls, redaction, readDocument });
   // Starts the upstreams before the first call needs them; who cannot be reached now is tried again later.
   upstreams.tools().catch((error: unknown) => log.warn({ err: error }, 'the upstreams cannot be listed yet'));
   const forgetChanges = [
     upstreams.onChange((what) => protocol.notify[`${what}Changed`]()),
-    signature.onChange((what) => {
+    accepted.onChange((what) => {
       upstreams.outdate();
       protocol.notify[`${what}Changed`]();
     }),
   ];
   const app = createGatewayApp({
     config,
-    front: protocol.front,
+    endpoint: protocol.endpoint,
     readDocument,
     verifier,
     problems: ports.problems,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 
-interface Problem {
+interface ReportedProblem {
   readonly weight: 'fatal' | 'notable';
   readonly what: string;
   readonly nextStep: string;
@@ -11,7 +11,7 @@ interface Problem {
  * nothing is allowed. Never rejects.
  */
 export async function reportPdpProblems(
-  { check, log }: { readonly check: () => Promise<readonly Problem[]>; readonly log: Logger },
+  { check, log }: { readonly check: () => Promise<readonly ReportedProblem[]>; readonly log: Logger },
   url: string,
 ): Promise<void> {
   if (url.startsWith('http:')) log.warn({ url }, 'calls are sent to the policy decision point over plain http');

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
-import { connectForeignPdp } from '../../activities/clients/foreign-pdp.ts';
+import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';

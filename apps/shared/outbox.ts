@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
-import { ownMember } from '../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../workflows/domain/own-property.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
 import type { Timing } from './limits.ts';
@@ -133,7 +133,7 @@ interface Handling {
 /** Whether the row has been handled; otherwise it comes back. Never throws. */
 async function handle(row: Row, { rows, handlers, signal, log }: Handling): Promise<boolean> {
   try {
-    const handler = ownMember(handlers, row.kind);
+    const handler = ownProperty(handlers, row.kind);
     if (handler === undefined) throw new Error(`no handler for rows of kind ${row.kind}`);
     await handler(row.subject_id, signal);
     return true;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import type { AcceptedTools } from '../../workflows/domain/tools/signature.ts';
+import type { AcceptedTools } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL } from '../support/steps.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { InvocationResult } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';

@@ -10,7 +10,7 @@ import { createOutcomeRecords } from '../../apps/audit/stores/outcome-record.sto
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { anApproval, CALLER, gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { sealingKey, sealingSecrets } from '../support/sealing-secrets.ts';

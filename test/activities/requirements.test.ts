@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { RequirementQuestion, RequirementVerdict } from '../../workflows/domain/tools/requirements.ts';
+import type { RequirementQuery, RequirementVerdict } from '../../workflows/domain/tools/requirements.ts';
 import { anOpening, CALLER } from '../support/gated-calls.ts';
 import { ownCalls } from '../support/own-calls.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
@@ -8,7 +8,7 @@ const REQUIRED = ['env:production', 'feature:new'];
 
 describe('a granted call whose tool requires something', () => {
   const own = ownCalls();
-  const asked: RequirementQuestion[] = [];
+  const asked: RequirementQuery[] = [];
 
   /** What becomes of a granted call when the requirements of its tool are like this now. */
   async function claimWith(verdict: RequirementVerdict) {
@@ -18,7 +18,7 @@ describe('a granted call whose tool requires something', () => {
       submission: opening.submission,
       binding: { ...opening.binding, claims: { roles: ['teller'] } },
     });
-    const check = async (question: RequirementQuestion) => {
+    const check = async (question: RequirementQuery) => {
       asked.push(question);
       return verdict;
     };

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
-import { UpstreamList } from '../../activities/clients/upstream-list.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
+import { UpstreamList } from '../../activities/clients/upstream/list.ts';
 import { startChangingUpstream } from '../support/changing-upstream.ts';
 import { openUpstreams } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';

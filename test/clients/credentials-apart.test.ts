@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { pino } from 'pino';
-import { connectAuthority } from '../../activities/authority.ts';
+import { connectAuthority } from '../../activities/clients/authority.ts';
 import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { GatheredChanges } from '../../activities/clients/upstream-notices.ts';
+import { GatheredChanges } from '../../activities/clients/upstream/notices.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const TOGETHER_MS = 50;

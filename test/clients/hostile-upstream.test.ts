@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { keepPace, ReadingPace } from '../../activities/clients/reading-pace.ts';
-import { UpstreamList } from '../../activities/clients/upstream-list.ts';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import { keepPace, ReadingPace } from '../../activities/clients/upstream/reading.ts';
+import { UpstreamList } from '../../activities/clients/upstream/list.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { waitFor } from '../support/wait-for.ts';

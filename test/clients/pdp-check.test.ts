@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { checkPolicyDecisionPoint } from '../../activities/clients/pdp-check.ts';
+import { checkPolicyDecisionPoint } from '../../activities/clients/pdp/check.ts';
 import { aPdpClient, type PdpClientOptions } from '../support/authority-clients.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 import { systemTime } from '../support/time.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createRequestForms } from '../../activities/clients/request-forms.ts';
+import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
 import { recordingLog } from '../support/pdp.ts';
 import { serve } from '../support/serve.ts';

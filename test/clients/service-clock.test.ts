@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readServiceClock } from '../../activities/clients/service-clock.ts';
+import { readServiceClock } from '../../activities/clients/authority.ts';
 import { serve } from '../support/serve.ts';
 import { patiently } from '../support/wait-for.ts';
 import { systemTime } from '../support/time.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { ToolSettings } from '../../workflows/domain/tools/tool-facts.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { ItemKind } from '../../workflows/domain/upstream-ports.ts';
 import { ALICE } from '../support/gateway-world.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';

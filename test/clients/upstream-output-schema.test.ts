@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
 import { aTool } from '../support/tools.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { GatewayUnderTest } from '../support/gateway.ts';
 import { openUpstreams, untilFound } from '../support/upstreams.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { startApprovals } from '../../apps/approvals/main.ts';
 import { startGateway } from '../../apps/gateway/main.ts';
 import { startPdp } from '../../apps/pdp/main.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { databaseNow } from '../../activities/stores/stored-call.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { sha256 } from '../../activities/sha256.ts';
+import { sha256 } from '../../apps/shared/sha256.ts';
 import { errorCode } from '../../apps/shared/error-code.ts';
 import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
 import type { Arrival } from '../invariants/invariant.ts';

@@ -5,7 +5,11 @@ import { createAccepted, createPins } from '../../activities/stores/pins.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
-import { pinOf, type Pin, type PinKind } from '../../workflows/domain/tools/pins.ts';
+import {
+  asAccepted,
+  type AcceptedDescription,
+  type DescribedKind,
+} from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTool } from '../support/tools.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -37,13 +41,13 @@ const namesAndDigests = async () => (await createPins(own).all()).map(({ name, d
 
 describe('things that are seen for the first time', () => {
   it('are pinned as they are described', async () => {
-    await createPins(own).add([pinOf(PAY), pinOf(LOOK)]);
-    expect(await createPins(own).all()).toEqual([pinOf(LOOK), pinOf(PAY)]);
+    await createPins(own).add([asAccepted(PAY), asAccepted(LOOK)]);
+    expect(await createPins(own).all()).toEqual([asAccepted(LOOK), asAccepted(PAY)]);
   });
 
   it('do not take the place of one that is pinned', async () => {
-    await createPins(own).add([pinOf(PAY)]);
-    await createPins(own).add([PAY_TWICE, LOOK].map(pinOf));
+    await createPins(own).add([asAccepted(PAY)]);
+    await createPins(own).add([PAY_TWICE, LOOK].map(asAccepted));
     expect(await namesAndDigests()).toEqual([
       ['bank__look', LOOK.digest],
       ['bank__pay', PAY.digest],
@@ -51,14 +55,14 @@ describe('things that are seen for the first time', () => {
   });
 
   it('are pinned once, whichever gateways see them at the same time', async () => {
-    const tools = Array.from({ length: 50 }, (_, index) => pinOf(described(`t${index}`, 'Does.')));
+    const tools = Array.from({ length: 50 }, (_, index) => asAccepted(described(`t${index}`, 'Does.')));
     await Promise.all([createPins(own).add(tools), createPins(own).add(tools.toReversed())]);
     expect(await namesAndDigests()).toHaveLength(50);
   });
 });
 
 describe('things of different kinds', () => {
-  const thing = (kind: PinKind, name = 'ask'): Pin => {
+  const thing = (kind: DescribedKind, name = 'ask'): AcceptedDescription => {
     const definition = { name, description: `A ${kind}.` };
     return { kind, name, upstream: 'bank', upstreamName: name, definition, digest: digestOf(definition) };
   };
@@ -76,14 +80,14 @@ describe('things of different kinds', () => {
   });
 
   it('are of the four kinds, and of no other', async () => {
-    const odd = { ...thing('tool'), kind: 'trap' as PinKind };
+    const odd = { ...thing('tool'), kind: 'trap' as DescribedKind };
     await expect(createPins(own).add([odd])).rejects.toMatchObject({ constraint: 'pin_kind' });
   });
 });
 
 describe('of one upstream', () => {
   const MIB = 1024 * 1024;
-  const many = (count: number, upstream: string, description = ''): Pin[] =>
+  const many = (count: number, upstream: string, description = ''): AcceptedDescription[] =>
     Array.from({ length: count }, (_, index) => {
       const name = `${upstream} ${index}`;
       const definition = { name, description };
@@ -130,24 +134,24 @@ describe('of one upstream', () => {
   it('the operator may accept more', async () => {
     await createPins(own).add(many(10_000, 'flood'));
     const [one] = many(1, 'flood beyond');
-    await createPins(own).add([{ ...(one as Pin), upstream: 'flood' }]);
+    await createPins(own).add([{ ...(one as AcceptedDescription), upstream: 'flood' }]);
     expect(await count('flood')).toBe(10_000);
-    await createPins(db.pool).accept([{ ...(one as Pin), upstream: 'flood' }], []);
+    await createPins(db.pool).accept([{ ...(one as AcceptedDescription), upstream: 'flood' }], []);
     expect(await count('flood')).toBe(10_001);
   });
 });
 
 describe('what the operator accepts', () => {
   it('takes the place of what was pinned, and what is gone is forgotten', async () => {
-    await createPins(own).add([PAY, LOOK].map(pinOf));
-    await createPins(db.pool).accept([pinOf(PAY_TWICE)], [pinOf(LOOK)]);
+    await createPins(own).add([PAY, LOOK].map(asAccepted));
+    await createPins(db.pool).accept([asAccepted(PAY_TWICE)], [asAccepted(LOOK)]);
     expect(await namesAndDigests()).toEqual([['bank__pay', PAY_TWICE.digest]]);
   });
 
   it('cannot be accepted by a gateway or a worker', async () => {
-    await createPins(own).add([pinOf(PAY)]);
+    await createPins(own).add([asAccepted(PAY)]);
     const denied = { code: '42501' };
-    await expect(createPins(own).accept([pinOf(PAY_TWICE)], [])).rejects.toMatchObject(denied);
+    await expect(createPins(own).accept([asAccepted(PAY_TWICE)], [])).rejects.toMatchObject(denied);
     await expect(own.query('DELETE FROM gateway.pin')).rejects.toMatchObject(denied);
     await expect(own.query(`UPDATE gateway.pin SET upstream = 'shop'`)).rejects.toMatchObject(denied);
     expect(await namesAndDigests()).toEqual([['bank__pay', PAY.digest]]);
@@ -155,9 +159,9 @@ describe('what the operator accepts', () => {
 });
 
 it('what is pinned under a digest has that digest', async () => {
-  const altered = { ...pinOf(PAY), digest: LOOK.digest };
+  const altered = { ...asAccepted(PAY), digest: LOOK.digest };
   await expect(createPins(own).add([altered])).rejects.toMatchObject({ constraint: 'pin_digest' });
-  await createPins(own).add([pinOf(PAY)]);
+  await createPins(own).add([asAccepted(PAY)]);
   const alter = `UPDATE gateway.pin SET definition = '{}'`;
   await expect(db.pool.query(alter)).rejects.toMatchObject({ constraint: 'pin_digest' });
 });
@@ -165,8 +169,8 @@ it('what is pinned under a digest has that digest', async () => {
 it('who looks at a tool finds what is accepted in that moment', async () => {
   const accepted = createAccepted(own);
   expect(await accepted.among([PAY, LOOK])).toEqual([]);
-  await createPins(own).add([PAY, LOOK].map(pinOf));
+  await createPins(own).add([PAY, LOOK].map(asAccepted));
   expect(await accepted.among([PAY_TWICE, LOOK, PAY])).toEqual([LOOK, PAY]);
-  await createPins(db.pool).accept([pinOf(PAY_TWICE)], []);
+  await createPins(db.pool).accept([asAccepted(PAY_TWICE)], []);
   expect(await accepted.among([PAY, PAY_TWICE])).toEqual([PAY_TWICE]);
 });

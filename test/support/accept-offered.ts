@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import { createPins } from '../../activities/stores/pins.ts';
-import { offeredBy } from '../../apps/gateway/signature/offered.ts';
-import { pinOf, type Pin } from '../../workflows/domain/tools/pins.ts';
+import { offeredBy } from '../../apps/gateway/extensions/signature/operator.ts';
+import { asAccepted, type AcceptedDescription } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { openUpstreams } from './upstreams.ts';
 
 /** Everything that these upstreams offer, as it is described in this moment. */
-export async function offeredNow(mcpServers: object): Promise<readonly Pin[]> {
+export async function offeredNow(mcpServers: object): Promise<readonly AcceptedDescription[]> {
   const upstreams = openUpstreams(mcpServers);
   try {
-    return (await offeredBy(upstreams)).map(pinOf);
+    return (await offeredBy(upstreams)).map(asAccepted);
   } finally {
     await upstreams.close();
   }

@@ -1,12 +1,15 @@
-import type { Signature } from '../../apps/gateway/signature/signature.ts';
+import type { AcceptedDescriptions } from '../../apps/gateway/offers/accepted-descriptions.ts';
 import type { UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
-import type { Accepted, Pin } from '../../workflows/domain/tools/pins.ts';
+import type { Accepted, AcceptedDescription } from '../../workflows/domain/tools/accepted-descriptions.ts';
 
 /** Everything is as it was accepted. */
 export const ALL_ACCEPTED: Accepted = { among: async (things) => things };
 
-/** A signature with these tools and other things, in which everything else would be, too. */
-export const aSignature = (tools: () => Promise<readonly UpstreamTool[]>, items: readonly Pin[] = []): Signature => ({
+/** These tools and other things, with everything else as it was accepted. */
+export const acceptedWith = (
+  tools: () => Promise<readonly UpstreamTool[]>,
+  items: readonly AcceptedDescription[] = [],
+): AcceptedDescriptions => ({
   ...ALL_ACCEPTED,
   contents: async () => ({ tools: await tools(), items }),
   onChange: () => () => undefined,

@@ -1,4 +1,4 @@
-import { createHandles } from '../../apps/gateway/handles.ts';
+import { createSealedStates } from '../../apps/gateway/extensions/sealed-state.ts';
 import type { RequestCatalogs, RequestForms, ToSubmit } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';
@@ -13,6 +13,6 @@ export class FakeInput {
   readonly ports = {
     requestForms: { at: async (schemaUrl: string) => this.forms[schemaUrl] } satisfies RequestForms,
     requestCatalogs: { at: async () => undefined, look: async () => undefined } satisfies RequestCatalogs,
-    handles: createHandles(SEALING_SECRETS.sealingKeys, systemTime.clock),
+    sealedStates: createSealedStates(SEALING_SECRETS.sealingKeys, systemTime.clock),
   };
 }

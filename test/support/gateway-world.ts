@@ -1,6 +1,6 @@
-import type { TokenVerifier } from '../../apps/gateway/caller.ts';
-import type { UpstreamPool } from '../../activities/clients/upstream.ts';
-import type { TaskChanges } from '../../apps/gateway/listen/task-changes.ts';
+import type { TokenVerifier } from '../../apps/shared/auth/token-verifier.ts';
+import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
+import type { TaskChanges } from '../../apps/gateway/tasks/watch.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
@@ -17,11 +17,11 @@ import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upst
 import type { RelayedAnswer } from '../../workflows/domain/relay-port.ts';
 import type {
   RequirementChecks,
-  RequirementQuestion,
+  RequirementQuery,
   RequirementVerdict,
 } from '../../workflows/domain/tools/requirements.ts';
 import { ownerKey, type Principal } from '../../workflows/domain/principal.ts';
-import { aSignature } from './all-accepted.ts';
+import { acceptedWith } from './all-accepted.ts';
 import { FakeInput } from './fake-input.ts';
 import { ANYTHING, TRANSFER } from './tools.ts';
 
@@ -87,7 +87,7 @@ export class FakeWorld {
   failure: Error | undefined;
   callbackVerdict: 'accepted' | 'repeated' | 'conflict' = 'accepted';
   recentRequests: readonly RecentRequest[] = [];
-  readonly questions: RequirementQuestion[] = [];
+  readonly questions: RequirementQuery[] = [];
   readonly evaluations: EvaluationRequest[] = [];
   readonly openings: Opening[] = [];
   readonly submitted: string[] = [];
@@ -157,8 +157,8 @@ export class FakeWorld {
   };
 
   isAccepted = true;
-  readonly signature = {
-    ...aSignature(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
+  readonly accepted = {
+    ...acceptedWith(() => (this.failure ? Promise.reject(this.failure) : Promise.resolve(this.listed))),
     among: async <Thing>(things: readonly Thing[]) => (this.isAccepted ? things : []),
   };
 
@@ -239,6 +239,7 @@ export class FakeWorld {
       return {
         principal,
         scopes: this.scopes,
+        roles: [],
         claims: { sub: principal.subject, roles: ['teller'], email: 'canary-mail', ...this.claims },
         expiresAt: Date.now() / 1_000 + this.tokenSeconds,
       };

@@ -1,5 +1,5 @@
 import { pino, type Logger } from 'pino';
-import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream.ts';
+import { createUpstreams, type UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import { createResultCheck } from '../../apps/shared/schemas/schema-check.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { patiently } from './wait-for.ts';

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { createRequestForms } from '../../activities/clients/request-forms.ts';
+import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { SCHEMA_PATH } from './authority-stub.ts';
 import { anApproval, gatedCallFixture } from './gated-calls.ts';
 import { send } from './gateway-wire.ts';

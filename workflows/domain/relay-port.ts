@@ -2,7 +2,7 @@ import type { InvocationResult, Unanswered, UpstreamCall, UpstreamCallOptions } 
 import type { Principal } from './principal.ts';
 import type { Conversation, UpstreamRound, UpstreamTask } from './relay.ts';
 
-/** How a call ended that somebody waits for who can be asked, or hold a task. */
+/** How a call ended whose client waits, and can be asked or hold a task. */
 export type RelayedAnswer = InvocationResult | UpstreamRound | { readonly kind: 'task'; readonly task: UpstreamTask };
 
 /** The methods about one task. */
@@ -24,7 +24,7 @@ export interface TaskRequest {
 export type RelayedTaskAnswer =
   { readonly kind: 'task'; readonly task: UpstreamTask } | { readonly kind: 'done' } | Unanswered;
 
-/** What the upstream MCP servers are asked for somebody who waits. Each sends once, and never repeats. */
+/** What the upstream MCP servers are asked for a client that waits. Each sends once, and never repeats. */
 export interface UpstreamRelay {
   /** A call, as `Upstreams.call` makes it, in which the upstream is told what it may ask, and whether it may open a task. */
   relay(call: UpstreamCall & { conversation: Conversation }, options: UpstreamCallOptions): Promise<RelayedAnswer>;

@@ -1,6 +1,6 @@
 import type { JsonObject } from './canonical-json.ts';
 
-/** What goes along with a request for somebody who can be asked. None of it reaches an upstream of an earlier revision. */
+/** What goes along with a request whose client can be asked. None of it reaches an upstream of an earlier revision. */
 export interface Conversation {
   /** What the client declared of which requests of an upstream can be handed on to it. */
   readonly capabilities: JsonObject;
@@ -17,7 +17,7 @@ export type InputRequest = JsonObject & { readonly method: string };
 export interface UpstreamRound {
   readonly kind: 'input_required';
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
-  /** Opaque, and nobody's business but the upstream's. */
+  /** Opaque: only the upstream reads it. */
   readonly requestState?: string;
   readonly meta?: JsonObject;
 }

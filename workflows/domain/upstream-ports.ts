@@ -96,7 +96,7 @@ export interface Progress {
   readonly message?: string;
 }
 
-/** What a tool writes down while it works, for whoever called it. */
+/** What a tool logs while it works, for its caller. */
 export interface LogMessage {
   /** A severity of syslog. */
   readonly level: string;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { CatalogSettings } from '../../shared/config/catalog-settings.ts';
 import type { DirectorySource } from '../../shared/directory/source.ts';
@@ -77,7 +77,7 @@ export function createCatalogs(settings: CatalogSettings, { people, pages, ...ow
       for (const { name, field, scope: sources } of fieldsOf(asked.template)) {
         const given = valueAt(submitted, field);
         if (given === undefined) continue;
-        const scope = (parameter: string) => asText(valueAt(submitted, ownMember(sources, parameter)));
+        const scope = (parameter: string) => asText(valueAt(submitted, ownProperty(sources, parameter)));
         const items = visible(name, { asked, scope });
         const values: readonly unknown[] = Array.isArray(given) ? given : [given];
         if (values.every((one) => typeof one === 'string' && items.has(one))) continue;

@@ -2,7 +2,7 @@ import type { Pool, QueryResultRow } from 'pg';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
-import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
 import { inUtc } from '../../shared/database/utc.ts';
 
 /** A record as it lies in the table, with the keys to what is sealed in it. */

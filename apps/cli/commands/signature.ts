@@ -1,7 +1,7 @@
 import { Argument, Command, Option } from 'commander';
 import { pino } from 'pino';
-import { PIN_KINDS, type PinKind } from '../../../workflows/domain/tools/pins.ts';
-import type { Operator } from '../../gateway/signature/operator.ts';
+import { DESCRIBED_KINDS, type DescribedKind } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Operator } from '../../gateway/extensions/signature/operator.ts';
 import { systemClock } from '../../shared/clock.ts';
 import { readConfig } from '../context.ts';
 import { ownersDatabase } from '../database.ts';
@@ -15,7 +15,7 @@ interface Options {
 }
 interface AcceptOptions extends Options {
   readonly all?: boolean;
-  readonly kind?: PinKind;
+  readonly kind?: DescribedKind;
   readonly yes?: boolean;
 }
 
@@ -41,7 +41,7 @@ export function signatureCommand(io: Io): Command {
   add('accept', 'accept things as their upstreams describe them now, and that others are gone')
     .addArgument(new Argument('[names...]', 'public names of tools and prompts, addresses of resources and templates'))
     .option('--all', 'everything that `diff` shows')
-    .addOption(new Option('--kind <kind>', 'only things of this kind').choices(PIN_KINDS))
+    .addOption(new Option('--kind <kind>', 'only things of this kind').choices(DESCRIBED_KINDS))
     .option('--yes', 'do not ask')
     .action(async (names: string[], options: AcceptOptions, command: Command) => {
       if (names.length > 0 === (options.all === true)) {

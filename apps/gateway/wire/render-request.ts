@@ -1,12 +1,10 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView, RecentRequest } from '../../../workflows/domain/ports.ts';
-import { authorizationMeta } from './authorization-envelope.ts';
+import { authorizationMeta, toolError, type Rendering } from './rendering.ts';
 import { NEXT_STEP_META, OWN_TOOLS, REQUEST_MEMBER } from './identifiers.ts';
 import { POLLED, REQUEST_POLL_MS } from './own-tools.ts';
-import { refusal } from './render-denial.ts';
 import { renderEnded, statementOf, statusMessageOf, statusOf } from './render-task.ts';
-import type { Rendering } from './rendering.ts';
 
 /**
  * A gated call for a client that asked for it with a plain tool: the final result once it has ended, else how it stands and
@@ -95,14 +93,14 @@ function nextStep(view: GatedCallView, { requestTools }: Rendering) {
 /** Whether an approval is still waited for. */
 const isUndecided = ({ state }: Pick<GatedCallView, 'state'>) => state !== 'granted' && state !== 'claimed';
 
-/** Forms are a task's, and somebody with a plain tool has none. */
+/** Only a task shows forms, and a client of the plain tools has no task. */
 const ANSWER_THE_TASK =
   'The information cannot be given here. Next step: the client that holds the task of this call answers the questions that ' +
   'tasks/get shows, by tasks/update. One that declares tasks and elicitation (form) gets that task by repeating the same call.';
 
 /** Arguments of one of our own tools. It is asked about a call, and says nothing of whether that has run. */
-export function renderInvalidQuestion(problem: string): CallToolResult {
-  return refusal(`The arguments are not valid: ${problem}.`);
+export function renderInvalidArguments(problem: string): CallToolResult {
+  return toolError(`The arguments are not valid: ${problem}.`);
 }
 
 /** The refusal of a call whose arguments came empty: some clients cannot send members that no schema names. */
@@ -113,9 +111,9 @@ export function withEmptyArguments(refused: CallToolResult): CallToolResult {
   return { ...refused, content: [...refused.content, { type: 'text', text }] };
 }
 
-/** A request reference of somebody else, one whose call is no longer kept, and one that was never given: one answer. */
+/** One answer for another caller's reference, for one whose call is no longer kept, and for one that was never given. */
 export function renderUnknownRequest(): CallToolResult {
-  return refusal('There is no such request, or it is no longer kept.');
+  return toolError('There is no such request, or it is no longer kept.');
 }
 
 /** An approval that was asked for, for a call that is allowed as it is. */

@@ -1,13 +1,12 @@
 import type { CallToolResult, Result } from '@modelcontextprotocol/server';
 import type { EndReason, GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
-import { authorizationMeta } from './authorization-envelope.ts';
-import { dispositionMeta } from './extensions.ts';
-import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META } from './identifiers.ts';
-import { renderForm, WITHIN_A_TASK } from './render-question.ts';
-import type { Rendering } from './rendering.ts';
+import { authorizationMeta, dispositionMeta, type Rendering } from './rendering.ts';
+import { IMMEDIATE_RESPONSE_META, INTERNAL_ERROR, OUTCOME_REF_META, INPUT_METHODS } from './identifiers.ts';
 import { storedResult } from './schemas.ts';
 import { withoutForged, withoutReserved } from './upstream-result.ts';
+import { requestedSchema, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import type { FormRound } from '../calls/tool-call.ts';
 
 type TaskStatus = 'working' | 'input_required' | 'completed' | 'cancelled' | 'failed';
 
@@ -164,5 +163,34 @@ function withStatement(
     isError: statement.isError,
     content: [...withoutForged(content), { type: 'text', text: statement.text }],
     _meta: { ...withoutReserved(_meta), ...statement.meta },
+  };
+}
+
+/** What leads to a form, in fixed words. */
+const BEFORE_A_TASK = 'This call needs an approval. The request for one needs some input; the tool has not run.';
+
+export const WITHIN_A_TASK =
+  'This call needs one more approval. The request for it needs some input; the tool has not run.';
+
+/** A form as it is put to a person. @see MCP elicitation, form mode */
+export const renderForm = (lead: string, form: RequestForm) => ({
+  method: INPUT_METHODS.elicitation,
+  params: {
+    mode: 'form',
+    message: form.purpose === undefined ? lead : `${lead}\n${form.purpose}`,
+    requestedSchema: requestedSchema(form),
+  },
+});
+
+/**
+ * The answer to a call that needs input before it can become a task: no task, and nothing that could be stored.
+ * @see SEP-2322, input required; SEP-2848, collecting submission input
+ */
+export function renderFormRound({ key, form, requestState }: FormRound, rendering: Rendering): Result {
+  return {
+    resultType: 'input_required',
+    inputRequests: { [key]: renderForm(BEFORE_A_TASK, form) },
+    requestState,
+    _meta: authorizationMeta('asked', rendering),
   };
 }

@@ -35,7 +35,7 @@ export const listenRequest = z.looseObject({
 const MAX_TASKS_PER_SUBSCRIPTION = 100;
 export const subscribedTasks = z.array(taskId).max(MAX_TASKS_PER_SUBSCRIPTION);
 
-/** Accepts whatever came, so that a missing capability is reported before a wrong parameter. */
+/** Accepts anything, so that a missing capability is reported before a wrong parameter. */
 export const anyParams = z.looseObject({});
 
 const extensionsOf = z.looseObject({ extensions: z.record(z.string(), z.unknown()).optional() });

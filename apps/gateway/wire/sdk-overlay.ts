@@ -1,5 +1,4 @@
 import {
-  CLIENT_CAPABILITIES_META_KEY,
   MissingRequiredClientCapabilityError,
   Server,
   type JSONRPCRequest,
@@ -7,9 +6,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import type { Asked } from '../relay/conversation.ts';
-import { FORMS, relayedCapabilities, TASKS, undeclared } from './capabilities.ts';
-import { declaresTasks } from './schemas.ts';
+import { FORMS, TASKS } from './request-context.ts';
 
 type Handler = (request: JSONRPCRequest, ctx: ServerContext) => Promise<Result>;
 
@@ -42,34 +39,6 @@ export function verbatimTool<T extends Record<string, unknown>>(tool: T): T {
   const { execution, ...rest } = tool;
   const whole = { ...rest, execution };
   return Object.defineProperty(rest, 'toJSON', { enumerable: false, value: () => whole }) as unknown as T;
-}
-
-/** Whether this request declared the tasks extension. Requests of earlier revisions carry no capabilities. */
-export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
-
-/** Whether this request declared that its client can show forms. */
-export const requestDeclaresForms = (ctx: ServerContext): boolean =>
-  undeclared(FORMS, relayedCapabilities(capabilitiesOf(ctx))) === undefined;
-
-function capabilitiesOf(ctx: ServerContext): unknown {
-  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
-  return envelope[CLIENT_CAPABILITIES_META_KEY];
-}
-
-/**
- * What a request can be asked, and brings in answer: nothing in earlier revisions, which have no requests that are repeated to
- * answer questions. An entry that the SDK found malformed is `null`.
- */
-export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
-  if (!isModern) return { capabilities: undefined, inputResponses: new Map() };
-  const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
-  const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
-  const requestState: unknown = ctx.mcpReq.requestState();
-  return {
-    capabilities: relayedCapabilities(capabilitiesOf(ctx)),
-    inputResponses: new Map<string, unknown>(responses),
-    ...(typeof requestState === 'string' && { requestState }),
-  };
 }
 
 /** Answered with -32021 and HTTP 400. @see SEP-2663, Protocol errors; SEP-2322, server requirements */

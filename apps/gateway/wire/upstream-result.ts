@@ -1,4 +1,4 @@
-import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/server';
+import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
 import { objectOf, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamAnswer } from '../../../workflows/domain/upstream-ports.ts';
 import {
@@ -9,7 +9,13 @@ import {
   RESERVED_META_PREFIXES,
   TOO_MANY_REQUESTS,
   TRANSPORT_ERROR_CODES,
+  EARLIER_RESOURCE_NOT_FOUND,
 } from './identifiers.ts';
+import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
+import type { RelayedRound, Undeclared } from '../calls/tool-call.ts';
+import { TASK_LIFETIME_MS } from '../extensions/sealed-state.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { missingCapabilities } from './sdk-overlay.ts';
 
 type Meta = Readonly<Record<string, unknown>>;
 
@@ -64,4 +70,53 @@ function isOurs(code: number, data: UpstreamError['data']): boolean {
 function forwardedData(data: UpstreamError['data']): unknown {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;
   return withoutForged(withoutReserved(data as JsonObject) ?? {});
+}
+
+/** What an upstream asks, member for member, with a state of ours. @see SEP-2322, input required */
+export function renderRelayedRound({ inputRequests, requestState, meta }: RelayedRound): Result {
+  const kept = withoutReserved(meta);
+  return {
+    resultType: 'input_required',
+    ...(inputRequests !== undefined && { inputRequests: withoutForged(inputRequests) }),
+    requestState,
+    ...(kept !== undefined && { _meta: kept }),
+  };
+}
+
+/** The answer to a call that its upstream made a task. What a task has come to is not for this answer (TASK-016). */
+export function renderRelayedCreation(taskId: string, task: UpstreamTask): Result {
+  const { result: _result, error: _error, inputRequests: _inputRequests, ...created } = renderRelayedTask(taskId, task);
+  return { ...created, resultType: 'task' };
+}
+
+/** The answer to `tasks/get`: the upstream's, under our id. No approval was asked for, so none is spoken of. */
+export function renderRelayedTask(taskId: string, task: UpstreamTask): Result {
+  // Input for a task needs no state (MRTR-025).
+  const { requestState: _requestState, result, ...rest } = task;
+  return {
+    ...forwardedResult(rest),
+    resultType: 'complete',
+    taskId,
+    // Not longer than the id can be used.
+    ttlMs: Math.min(task.ttlMs ?? TASK_LIFETIME_MS, TASK_LIFETIME_MS),
+    ...(result !== undefined && { result: { ...forwardedResult(result), resultType: 'complete' } }),
+  };
+}
+
+/** What the caller of such a request gets. */
+export type ReadAnswer = Exclude<UpstreamAnswer, UpstreamRound> | RelayedRound | Undeclared;
+
+/**
+ * An upstream's answer to a request that calls no tool. How long it may be kept, and by whom, is not for the upstream to say:
+ * the next request may be refused. Throws the upstream's own error, or `ERR_UPSTREAM_UNAVAILABLE`.
+ */
+export function renderRead(answer: ReadAnswer): Result {
+  if (answer.kind === 'error') {
+    throw forwardedError(answer.code === EARLIER_RESOURCE_NOT_FOUND ? { ...answer, code: INVALID_PARAMS } : answer);
+  }
+  if (answer.kind === 'undeclared') throw missingCapabilities(answer.requiredCapabilities);
+  if (answer.kind === 'relayed_round') return renderRelayedRound(answer);
+  if (answer.kind !== 'result') throw new CountersignError('ERR_UPSTREAM_UNAVAILABLE', answer.cause);
+  const { ttlMs: _ttlMs, cacheScope: _cacheScope, ...rest } = forwardedResult(answer.result);
+  return rest;
 }

@@ -1,6 +1,6 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Prepared } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
@@ -103,7 +103,7 @@ function compare(sent: unknown, kept: unknown, path: string, found: { seen: stri
     ? sent.map((item, index) => [`${path}[${index}]`, item, Array.isArray(kept) ? kept[index] : undefined] as const)
     : isObject(sent)
       ? Object.entries(sent).map(
-          ([name, value]) => [`${path}.${name}`, value, isObject(kept) ? ownMember(kept, name) : undefined] as const,
+          ([name, value]) => [`${path}.${name}`, value, isObject(kept) ? ownProperty(kept, name) : undefined] as const,
         )
       : undefined;
   if (kept === undefined) found.leftAside.push(path);

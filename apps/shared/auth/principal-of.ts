@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Actor, Principal } from '../../../workflows/domain/principal.ts';
 
 const name = z.string().min(1);
@@ -38,7 +38,7 @@ export function principalOf(
 
 /** What claims call their subject beside `sub`. */
 export function aliasesOf(claims: object, identityClaim: string): string[] {
-  const alias: unknown = ownMember(claims as Record<string, unknown>, identityClaim);
+  const alias: unknown = ownProperty(claims as Record<string, unknown>, identityClaim);
   return typeof alias === 'string' && alias !== '' && identityClaim !== 'sub' ? [alias] : [];
 }
 

@@ -1,4 +1,4 @@
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { Config } from '../config/config.ts';
 
 /** A service that takes access tokens: the audience they are made for, and the scopes that let their holder use it. */
@@ -10,7 +10,7 @@ export interface Resource {
 
 /** Scopes that a token for the MCP endpoint needs to call the tool of this public name: those of the gateway first. */
 export function scopesFor({ gateway, tools }: Pick<Config, 'gateway' | 'tools'>, tool: string): readonly string[] {
-  const own = ownMember(tools, tool)?.scopes;
+  const own = ownProperty(tools, tool)?.scopes;
   return own === undefined ? gateway.scopes : [...new Set([...gateway.scopes, ...own])];
 }
 

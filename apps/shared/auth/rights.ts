@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Issuer } from './issuer.ts';
 import type { Logout } from './logout-token.ts';

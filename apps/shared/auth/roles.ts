@@ -1,5 +1,5 @@
 import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
 
 /** Words of a claim: a list of texts, or one text with blanks between, as issuers differ. Nothing else counts. */
 export function wordsOf(claim: unknown): string[] {
@@ -12,14 +12,14 @@ export function wordsOf(claim: unknown): string[] {
  * other issuers have dots in the name itself (`https://example.com/roles`).
  */
 export function rolesIn(claims: Readonly<Record<string, unknown>>, rolesClaim: string): string[] {
-  const named = ownMember(claims, rolesClaim);
+  const named = ownProperty(claims, rolesClaim);
   if (named !== undefined) return wordsOf(named);
   const steps = rolesClaim.split('.');
-  const found = steps.reduce<unknown>((at, step) => ownMember(objectOf(at as JsonObject), step), claims);
+  const found = steps.reduce<unknown>((at, step) => ownProperty(objectOf(at as JsonObject), step), claims);
   return wordsOf(found);
 }
 
 /** Scopes of an access token: `scope` (RFC 9068, section 2.2.3), and `scp`, as Entra ID and Okta write it. */
 export const scopesIn = (claims: Readonly<Record<string, unknown>>): string[] => [
-  ...new Set([...wordsOf(ownMember(claims, 'scope')), ...wordsOf(ownMember(claims, 'scp'))]),
+  ...new Set([...wordsOf(ownProperty(claims, 'scope')), ...wordsOf(ownProperty(claims, 'scp'))]),
 ];

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/signature.ts';
+import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
 import { accessRequestSettings } from './access-request-settings.ts';
 import { approverSettings, breakGlassSettings, webhookApproverSettings } from './approver-settings.ts';

@@ -3,7 +3,7 @@ import type { CookieOptions, Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { asUnavailable } from '../../../workflows/domain/passing-trouble.ts';
+import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
 import { hostCookieName, isHttps } from './cookie-name.ts';
 
 /** A person who signed in with a browser, as their ID token said. What they may do is asked anew. */

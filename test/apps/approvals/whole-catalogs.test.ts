@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createCredential } from '../../../activities/clients/credential.ts';
-import { readDecision } from '../../../activities/clients/pdp-answer.ts';
-import { createRequestCatalogs } from '../../../activities/clients/request-catalogs.ts';
-import { createRequestForms } from '../../../activities/clients/request-forms.ts';
+import { readDecision } from '../../../activities/clients/pdp/answer.ts';
+import { createRequestCatalogs, createRequestForms } from '../../../activities/clients/access-requests/forms.ts';
 import { trustOf } from '../../../activities/clients/trusted-origins.ts';
-import { sha256 } from '../../../activities/sha256.ts';
-import { nextQuestions, withAnswers } from '../../../apps/gateway/input/questions.ts';
+import { sha256 } from '../../../apps/shared/sha256.ts';
+import { nextInput, withAnswers } from '../../../apps/gateway/extensions/request-forms.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
@@ -102,7 +101,7 @@ describe('catalogs, from the policies to the access request', () => {
   type Denied = Awaited<ReturnType<typeof denied>>;
   /** What can be chosen when this was said before. */
   async function options({ catalogs, catalogued }: Denied, app: string) {
-    const next = await nextQuestions({ requestCatalogs: catalogs, ...systemTime }, catalogued, { app });
+    const next = await nextInput({ requestCatalogs: catalogs, ...systemTime }, catalogued, { app });
     if (next.kind !== 'ask') throw new Error(next.kind);
     const [field] = next.form.fields;
     return {
@@ -112,7 +111,7 @@ describe('catalogs, from the policies to the access request', () => {
   }
   async function submit({ request, denial, catalogs, catalogued }: Denied, form: RequestForm, content: JsonObject) {
     const given = withAnswers(form, { app: 'a1' }, content) ?? {};
-    const next = await nextQuestions({ requestCatalogs: catalogs, ...systemTime }, catalogued, given);
+    const next = await nextInput({ requestCatalogs: catalogs, ...systemTime }, catalogued, given);
     if (next.kind !== 'complete') throw new Error(next.kind);
     return service.submit({ ...request, context: { ...request.context, ...next.additions.context }, denial });
   }

@@ -5,7 +5,7 @@ import {
   renderLimitDenial,
   renderNeedsTasks,
   renderNoAnswer,
-} from '../../../apps/gateway/wire/render-denial.ts';
+} from '../../../apps/gateway/wire/render-answer.ts';
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
 import { aView } from '../../support/gateway-world.ts';
 import { RENDERING } from '../../support/rendering.ts';

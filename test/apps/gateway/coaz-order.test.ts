@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
+import { evaluationRequestOf } from '../../../apps/gateway/mcp/authorize.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
@@ -8,7 +7,6 @@ import { ALICE } from '../../support/gateway-world.ts';
 import { send } from '../../support/gateway-wire.ts';
 import { aMappedTool, WIRE_TRANSFER } from '../../support/mapped-tools.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';
-import { systemTime } from '../../support/time.ts';
 
 const gateway = new GatewayUnderTest();
 beforeAll(() => gateway.start());
@@ -49,14 +47,10 @@ it('a mapping sees the call as it was made, under the public name, with argument
   expect(gateway.world.invocations).toMatchObject([{ upstreamTool: 'wire', arguments: {} }]);
 });
 
-describe('the default question about', () => {
-  const questions = createQuestions({
-    ...systemTime,
-    config: parseConfig({}, { baseDir: '/', stateDir: '/' }),
-    log: pino({ enabled: false }),
-  });
+describe('the default evaluation request about', () => {
+  const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
   const asked = (method: string, params: object) =>
-    questions.ofRequest({ caller: ALICE, claims: {} }, method, params as never);
+    evaluationRequestOf(config, { caller: ALICE, claims: {} }, { method, params: params as never });
 
   it('a prompt has its name, and what is filled in [COAZ-DF-07]', () => {
     expect(asked('prompts/get', { name: 'bank__ask', arguments: { city: 'Oslo' } })).toEqual({

@@ -3,7 +3,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import type { ToolCallAnswer } from '../../../apps/gateway/tools/tool-call.ts';
+import type { Asks, Held, Ran, Refusal, ToolCallAnswer } from '../../../apps/gateway/calls/tool-call.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { AUTHORIZATION, AWAITING, send, transfer } from '../../support/gateway-wire.ts';
@@ -57,74 +57,89 @@ const text = { content: [{ type: 'text', text: 'booked' }] };
  * relayed.
  */
 const ANSWERS = {
-  denied: [
-    ['policy refuses it', UNAVAILABLE, (world) => (world.decision = { kind: 'deny' })],
-    ['policy asks to try again', UNAVAILABLE, (world) => (world.decision = { kind: 'retry' })],
-    [
-      'its tool runs before each prompt',
-      UNAVAILABLE,
-      (world) => {
-        ON_HOLD(world);
-        const definition = { ...TRANSFER.definition, name: 'transfer', _meta: { 'mcp.dev/effect': 'read' } };
-        world.listed = [
-          aTool({ ...definition, annotations: { readOnlyHint: true } }, { settings: { preprocessor: true } }),
-        ];
-      },
+  refused: {
+    denied: [
+      ['policy refuses it', UNAVAILABLE, (world) => (world.decision = { kind: 'deny' })],
+      ['policy asks to try again', UNAVAILABLE, (world) => (world.decision = { kind: 'retry' })],
+      [
+        'its tool runs before each prompt',
+        UNAVAILABLE,
+        (world) => {
+          ON_HOLD(world);
+          const definition = { ...TRANSFER.definition, name: 'transfer', _meta: { 'mcp.dev/effect': 'read' } };
+          world.listed = [
+            aTool({ ...definition, annotations: { readOnlyHint: true } }, { settings: { preprocessor: true } }),
+          ];
+        },
+      ],
+      [
+        'the access request service refuses it',
+        UNAVAILABLE,
+        (world) => {
+          ON_HOLD(world);
+          world.submission = new CountersignError('ERR_NOT_REQUESTABLE', 'canary');
+        },
+      ],
     ],
-    [
-      'the access request service refuses it',
-      UNAVAILABLE,
-      (world) => {
-        ON_HOLD(world);
-        world.submission = new CountersignError('ERR_NOT_REQUESTABLE', 'canary');
-      },
+    too_many: [
+      [
+        'too many wait',
+        UNDISCLOSED,
+        (world) => {
+          ON_HOLD(world);
+          world.opened = { kind: 'too_many' };
+        },
+      ],
     ],
-  ],
-  too_many: [
-    [
-      'too many wait',
-      UNDISCLOSED,
-      (world) => {
-        ON_HOLD(world);
-        world.opened = { kind: 'too_many' };
-      },
+    not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
+    step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
+    // An error of the protocol: hold.test.ts has it.
+    demands_tasks: [],
+    needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
+    needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
+    not_accepted: [['its tool is not as it was accepted', undefined, (world) => (world.isAccepted = false)]],
+    unfit: [
+      ['its arguments are not valid', undefined, () => undefined, { arguments: {} }],
+      ['the output schema of its tool cannot be used', undefined, (world) => (world.listed = [UNCHECKABLE])],
     ],
-  ],
-  requested: [['only an approval was asked for', undefined, ON_HOLD, REQUEST]],
-  not_needed: [['an approval was asked for, and none is needed', undefined, () => undefined, REQUEST]],
-  still_held: [['it waited in vain', UNDISCLOSED, ON_HOLD, WAITS]],
-  step_up: [['its caller has to sign in otherwise', UNDISCLOSED, (world) => (world.decision = STEP_UP)]],
-  // An error of the protocol: the tests of the ladder have it.
-  demands_tasks: [],
-  needs_tasks: [['its client has no tasks', UNDISCLOSED, ON_HOLD, { capabilities: {} }]],
-  needs_forms: [['its client shows no forms', UNDISCLOSED, ASKING]],
-  input_required: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
-  task: [['it waits for an approval', AWAITING, ON_HOLD]],
-  not_accepted: [['its tool is not as it was accepted', undefined, (world) => (world.isAccepted = false)]],
-  unfit: [
-    ['its arguments are not valid', undefined, () => undefined, { arguments: {} }],
-    ['the output schema of its tool cannot be used', undefined, (world) => (world.listed = [UNCHECKABLE])],
-  ],
-  requirements_unmet: [
-    ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
-  ],
-  result: [['it is allowed', undefined, () => undefined]],
-  error: [
-    ['its server refuses it', undefined, (world) => (world.invocation = { kind: 'error', code: 1, message: '' })],
-  ],
-  not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
-  relayed_round: [
-    [
-      'its tool asks something',
-      undefined,
-      (world) => (world.invocation = { kind: 'input_required', requestState: 'canary' }),
+    requirements_unmet: [
+      ['a requirement is not met', undefined, (world) => (world.verdict = { unmet: ['env:test'], undecided: [] })],
     ],
-  ],
-  // The tests of what is relayed have these: a task, and an error of the protocol.
-  relayed_task: [],
-  undeclared: [],
-  no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
-} satisfies Record<Exclude<ToolCallAnswer['kind'], 'not_requested' | 'not_continued'>, readonly Case[]>;
+    // An error of the protocol: the tests of what is relayed have it.
+    undeclared: [],
+  },
+  held: {
+    task: [['it waits for an approval', AWAITING, ON_HOLD]],
+    reference: [['only an approval was asked for', undefined, ON_HOLD, REQUEST]],
+    waited: [['it waited in vain', UNDISCLOSED, ON_HOLD, WAITS]],
+  },
+  asks: {
+    form: [['its request needs input', { ...UNAVAILABLE, remediation: 'available' }, ASKING, FORMS]],
+    relayed_round: [
+      [
+        'its tool asks something',
+        undefined,
+        (world) => (world.invocation = { kind: 'input_required', requestState: 'canary' }),
+      ],
+    ],
+  },
+  ran: {
+    result: [['it is allowed', undefined, () => undefined]],
+    error: [
+      ['its server refuses it', undefined, (world) => (world.invocation = { kind: 'error', code: 1, message: '' })],
+    ],
+    not_sent: [['its server is away', undefined, (world) => (world.invocation = { kind: 'not_sent', cause: '' })]],
+    no_answer: [['its server is silent', undefined, (world) => (world.invocation = { kind: 'no_answer', cause: '' })]],
+    // The tests of what is relayed have it.
+    task: [],
+  },
+} satisfies {
+  refused: Record<Exclude<Refusal['reason'], 'not_requested' | 'not_continued'>, readonly Case[]>;
+  held: Record<Held['as'], readonly Case[]>;
+  asks: Record<Asks['round']['kind'], readonly Case[]>;
+  ran: Record<Ran['outcome']['kind'], readonly Case[]>;
+} satisfies Record<ToolCallAnswer['kind'], object>;
+const CASES = Object.values(ANSWERS).flatMap((group) => Object.values(group).flat() as Case[]);
 
 async function answerOf(gateway: GatewayUnderTest, [, , arrange, options]: Case) {
   arrange(gateway.world);
@@ -139,7 +154,7 @@ const said = (result: Record<string, unknown> | undefined) => ({
 const envelopeOf = (result: unknown) =>
   (result as { _meta?: Record<string, unknown> } | undefined)?._meta?.[AUTHORIZATION];
 
-describe.each(Object.values(ANSWERS).flat() as Case[])('a call, when %s', (...of) => {
+describe.each(CASES)('a call, when %s', (...of) => {
   it('has the envelope that belongs to it, and nothing of one where the operator wants none [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
     const waits = of[3] === WAITS;
     const on = await answerOf(waits ? waiting : switchedOn, of);

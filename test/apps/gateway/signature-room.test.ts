@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import type { UpstreamPool } from '../../../activities/clients/upstream.ts';
+import type { UpstreamPool } from '../../../activities/clients/upstream/pool.ts';
 import { createPins } from '../../../activities/stores/pins.ts';
-import { offeredBy } from '../../../apps/gateway/signature/offered.ts';
-import { createSignature } from '../../../apps/gateway/signature/signature.ts';
+import { offeredBy } from '../../../apps/gateway/extensions/signature/operator.ts';
+import { createAcceptedDescriptions } from '../../../apps/gateway/offers/accepted-descriptions.ts';
 import { createPool } from '../../../apps/shared/database/pool.ts';
-import { pinOf, type Pins } from '../../../workflows/domain/tools/pins.ts';
+import { asAccepted, type DescriptionStore } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { startChangingUpstream } from '../../support/changing-upstream.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { openUpstreams } from '../../support/upstreams.ts';
@@ -49,16 +49,16 @@ function aSignature() {
   const lines: Record<string, unknown>[] = [];
   let added = 0;
   const stored = createPins(own);
-  const pins: Pins = {
+  const pins: DescriptionStore = {
     all: stored.all,
     add(things) {
       added += 1;
       return stored.add(things);
     },
   };
-  const signature = createSignature({
+  const signature = createAcceptedDescriptions({
     ...systemTime,
-    ...{ pins, pinning: 'first-seen', offered: () => offeredBy(upstreams), listenUrl: db.url },
+    ...{ store: pins, pinning: 'first-seen', offered: () => offeredBy(upstreams), listenUrl: db.url },
     settings: { mcpServers: { bank: {}, shop: {} }, tools: {} },
     log: pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   });
@@ -109,7 +109,7 @@ describe('an upstream that lists more than there is room for', () => {
     await signature.among(offered);
     const changed = offered.map((thing) => ({ ...thing, digest: 'sha-256:0' }));
     for (let time = 0; time < 2; time += 1) expect(await signature.among(changed)).toEqual([]);
-    const kinds = offered.map((thing) => pinOf(thing).kind);
+    const kinds = offered.map((thing) => asAccepted(thing).kind);
     expect(lines.map(({ alarm, count }) => [alarm, count])).toEqual(
       [...new Set(kinds)].map((kind) => [`${kind}_not_accepted`, kinds.filter((one) => one === kind).length]),
     );

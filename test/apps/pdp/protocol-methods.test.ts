@@ -1,14 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { pino } from 'pino';
-import { MAPPED_METHODS } from '../../../apps/gateway/coaz/default-mappings.ts';
-import { createQuestions } from '../../../apps/gateway/coaz/questions.ts';
+import { evaluationRequestOf, MAPPED_METHODS } from '../../../apps/gateway/mcp/authorize.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { ALICE } from '../../support/gateway-world.ts';
 import { DEFAULT_POLICIES, loadEvaluator } from '../../support/pdp.ts';
-import { systemTime } from '../../support/time.ts';
 
 const config = parseConfig({}, { baseDir: '/', stateDir: '/' });
-const questions = createQuestions({ ...systemTime, config, log: pino({ enabled: false }) });
 const PARAMS = {
   name: 'nobody__has_this',
   uri: 'x://nobody',
@@ -27,7 +23,11 @@ describe('the example policies, asked about every method', () => {
   it('permit what shows what there is, and the tasks of their owners, and nothing that does something [PRJ-21] [COAZ-FW-23]', async () => {
     const evaluator = await loadEvaluator(DEFAULT_POLICIES);
     const permitted = MAPPED_METHODS.filter((method) => {
-      const question = questions.ofRequest({ caller: ALICE, claims: { aud: config.urls.mcp } }, method, PARAMS);
+      const question = evaluationRequestOf(
+        config,
+        { caller: ALICE, claims: { aud: config.urls.mcp } },
+        { method, params: PARAMS },
+      );
       const prepared = question && evaluator.prepare(question);
       return prepared?.kind === 'ready' && evaluator.evaluate(prepared).kind === 'allow';
     });

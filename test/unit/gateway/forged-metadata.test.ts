@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { RESERVED_META_PREFIXES } from '../../../apps/gateway/wire/identifiers.ts';
 import { renderAnswer } from '../../../apps/gateway/wire/render-answer.ts';
-import { renderRead } from '../../../apps/gateway/wire/render-read.ts';
-import { renderRelayedRound, renderRelayedTask } from '../../../apps/gateway/wire/render-relayed.ts';
-import { forwardedError } from '../../../apps/gateway/wire/upstream-result.ts';
+import {
+  renderRead,
+  renderRelayedRound,
+  renderRelayedTask,
+  forwardedError,
+} from '../../../apps/gateway/wire/upstream-result.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 
 /** Metadata of an upstream: its own, and what only the gateway and the protocol may say. */
@@ -38,7 +41,8 @@ const PLACES: Readonly<Record<string, (meta: JsonObject) => unknown>> = {
   'an error': (meta) =>
     forwardedError({ kind: 'error', code: 1, message: 'no', data: { why: [{ _meta: meta }], _meta: meta } }).data,
 };
-const called = (result: JsonObject) => renderAnswer({ kind: 'result', isError: false, result }, {} as never);
+const called = (result: JsonObject) =>
+  renderAnswer({ kind: 'ran', outcome: { kind: 'result', isError: false, result } }, {} as never);
 const read = (result: JsonObject) => renderRead({ kind: 'result', result });
 
 describe('metadata that only the gateway may write', () => {

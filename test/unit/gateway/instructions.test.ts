@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { instructionsFor } from '../../../apps/gateway/wire/instructions.ts';
+import { instructionsFor } from '../../../apps/gateway/wire/own-tools.ts';
 
 const told = (isModern: boolean, requestTools: boolean, waitSeconds = 0) =>
-  instructionsFor({ isModern, rendering: { requestTools }, ladder: { waitSeconds } });
+  instructionsFor({ isModern, rendering: { requestTools }, holding: { waitSeconds } });
 const said = (text: string) => ({
   tasks: /\btasks\/get\b/.test(text),
   ask: /\brequest_access\b/.test(text),

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { pageOf } from '../../../apps/gateway/wire/page.ts';
+import { pageOf } from '../../../apps/gateway/wire/published.ts';
 
 const named = (index: number) => ({ name: `n${String(index).padStart(5, '0')}` });
 const many = Array.from({ length: 2_500 }, (_, index) => named(index));

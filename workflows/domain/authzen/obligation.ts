@@ -1,5 +1,5 @@
 import type { JsonObject } from '../canonical-json.ts';
-import { ownMember } from '../own-member.ts';
+import { ownProperty } from '../own-property.ts';
 
 /** Claims of a caller's token that say how it signed in. @see OpenID Connect Core 1.0, section 2 */
 export const SIGN_IN_CLAIMS = ['acr', 'amr'] as const;
@@ -62,8 +62,8 @@ export interface Unmet {
  * it (`levels`, the weakest first); values are compared to the letter.
  */
 export function isSignedIn(claims: JsonObject, { acrValue, amrValues }: StepUp, levels: readonly string[]): boolean {
-  const held = ownMember(claims, 'acr');
-  const methods = ownMember(claims, 'amr');
+  const held = ownProperty(claims, 'acr');
+  const methods = ownProperty(claims, 'amr');
   if (typeof held !== 'string' || !reaches(held, acrValue, levels)) return false;
   return amrValues.every((one) => Array.isArray(methods) && methods.includes(one));
 }

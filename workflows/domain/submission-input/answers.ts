@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../canonical-json.ts';
-import { ownMember } from '../own-member.ts';
+import { ownProperty } from '../own-property.ts';
 import type { FieldSchema } from './form-field.ts';
 import { writtenText } from './form-text.ts';
 import type { FormField, RequestForm } from './request-form.ts';
@@ -29,7 +29,7 @@ export function additionsOf(form: RequestForm, content: JsonObject): Additions |
   const additions: Record<string, Json> = {};
   for (const path of form.objects) place(additions, path, {});
   for (const field of form.fields) {
-    const answer = ownMember(content, field.name);
+    const answer = ownProperty(content, field.name);
     if (answer === undefined || answer === null) {
       if (field.isRequired) return undefined;
       continue;

@@ -9,7 +9,7 @@ export type Effect = (typeof EFFECTS)[number];
 export const SENSITIVITIES = ['public', 'internal', 'confidential', 'restricted'] as const;
 export type Sensitivity = (typeof SENSITIVITIES)[number];
 
-/** What somebody says of a tool. Advice, and nothing more: it permits nothing. @see advisory policy hints (HINT-002) */
+/** What the upstream or the operator says of a tool. Advice only: it permits nothing. @see advisory policy hints (HINT-002) */
 export interface ToolHints {
   readonly effect?: Effect | undefined;
   /** Whether the same call has the same result. Not the annotation `idempotentHint`, which is about further effects. */

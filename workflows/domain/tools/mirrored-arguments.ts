@@ -1,7 +1,7 @@
 import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
 import { MAPPING_KEYWORD, MIRROR_KEYWORD } from './wire-names.ts';
 
-/** An argument that clients over HTTP repeat in a header, so that whoever stands between can route by it. */
+/** An argument that clients over HTTP repeat in a header, so that a proxy can route by it. */
 export interface MirroredArgument {
   /** Of the header: `Mcp-Param-` and this. */
   readonly name: string;
@@ -31,7 +31,7 @@ export const DATA_KEYWORDS: readonly string[] = [
 
 /**
  * The arguments that an input schema declares to be repeated in headers. Only `properties` lead to one: under any other keyword
- * nobody could say which value it is.
+ * it would be unknown which value it is.
  *
  * @see MCP 2026-07-28, Streamable HTTP, Custom Headers from Tool Parameters (HTTP-018)
  */

@@ -2,7 +2,7 @@ import { canonicalJson, objectOf, type Json, type JsonObject } from '../canonica
 import type { Principal } from '../principal.ts';
 
 /** Which requirements are asked about, for whom, and for which tool. */
-export interface RequirementQuestion {
+export interface RequirementQuery {
   readonly requirements: readonly string[];
   /** Public name. */
   readonly tool: string;
@@ -13,7 +13,7 @@ export interface RequirementQuestion {
 
 /** What is in neither list is met. */
 export interface RequirementVerdict {
-  /** Those that are known not to be met, and those that nobody knows. */
+  /** Those that are known not to be met, and those that are unknown. */
   readonly unmet: readonly string[];
   /** Those that cannot be looked at now. They are not met either, but may turn out to be. */
   readonly undecided: readonly string[];
@@ -27,7 +27,7 @@ export interface RequirementVerdict {
 export interface RequirementChecks {
   /** The claims of tokens that are looked at. A call that waits keeps them, because there is no token at its execution. */
   readonly claimNames: readonly string[];
-  check(question: RequirementQuestion): Promise<RequirementVerdict>;
+  check(question: RequirementQuery): Promise<RequirementVerdict>;
 }
 
 /**

@@ -11,7 +11,7 @@ export interface ToolSettings extends ToolHints {
   readonly requirements?: readonly string[] | undefined;
   /** Whether clients are to run it before every prompt. */
   readonly preprocessor?: boolean | undefined;
-  /** Which questions a call of it puts to the policy decision point: these, or those of the default mapping, whatever the upstream declares. */
+  /** Which questions a call of it puts to the policy decision point: these, or those of the default mapping, in place of what the upstream declares. */
   readonly mapping?: JsonObject | 'default' | undefined;
 }
 
@@ -21,19 +21,19 @@ export interface ToolMapping {
   readonly content: Json;
 }
 
-/** How much an allowed call matters to whoever reads the log. */
+/** How much an allowed call matters to a reader of the log. */
 export type AuditLevel = 'debug' | 'info' | 'warn';
 
 /** What is known of a tool: what its upstream says, and what the operator says. Everything that asks about a tool asks here. */
 export interface ToolFacts {
-  /** What has to be the case for a call to be carried out, from whomever it comes; each once. */
+  /** What has to be the case for any call to be carried out; each once. */
   readonly requirements: readonly string[];
   /** The operator's, else the upstream's. Nothing is permitted because of them. */
   readonly hints: ToolHints;
   /** As they are published: in keeping with the effect. */
   readonly annotations: JsonObject;
   readonly auditLevel: AuditLevel;
-  /** Whether clients run it before every prompt. Its calls never wait for anybody. */
+  /** Whether clients run it before every prompt. Its calls never wait for an approval. */
   readonly preprocessor: boolean;
   /** Arguments that clients over HTTP repeat in headers. */
   readonly headers: MirroredArguments;
@@ -76,7 +76,7 @@ export const mappingDigest = (mapping: ToolMapping | undefined, sha256: Sha256):
   mapping && `sha-256:${sha256(canonicalJson([mapping.by, mapping.content]))}`;
 
 /**
- * Why a tool is not offered; undefined when it is. A preprocessor runs without anybody choosing it, so it has to be certain
+ * Why a tool is not offered; undefined when it is. A preprocessor runs without a choice of its user, so it has to be certain
  * that nothing comes of that (PRE-010). Of clients that speak HTTP none could call a tool whose headers are declared wrongly.
  */
 export function refusalOf({ preprocessor, hints, annotations, headers }: ToolFacts): string | undefined {

@@ -1,5 +1,5 @@
 import { objectOf, type Json } from '../../../../workflows/domain/canonical-json.ts';
-import { ownMember } from '../../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../../workflows/domain/own-property.ts';
 import type { UpstreamTool } from '../../../../workflows/domain/upstream-ports.ts';
 import { compileMapping, expressionsOf, type Mapping } from '../../../shared/coaz/mapping.ts';
 import { MappingError } from '../../../shared/coaz/mapping-error.ts';
@@ -54,7 +54,7 @@ function checkSubject(
   const isIdentity =
     id.kind === 'expression' && more.length === 0 && read?.root === 'token' && read.path.join('.') === identityClaim;
   if (isIdentity) return [];
-  const may = ownMember(mcpServers, upstream)?.mappingsMayNameSubject === true;
+  const may = ownProperty(mcpServers, upstream)?.mappingsMayNameSubject === true;
   return may
     ? [say('warning', 'its mapping names the subject itself, which nobody verifies')]
     : [

@@ -1,7 +1,6 @@
 import type { Json } from '../../../../workflows/domain/canonical-json.ts';
-import type { PinKind } from '../../../../workflows/domain/tools/pins.ts';
-import type { Drift } from '../../../../workflows/domain/tools/signature.ts';
-import type { Silence } from '../../../gateway/signature/operator.ts';
+import type { DescribedKind, Drift } from '../../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { Silence } from '../../../gateway/extensions/signature/operator.ts';
 import type { Io } from '../../io.ts';
 import { CliError, EXIT, visible } from '../../output.ts';
 
@@ -11,7 +10,7 @@ const PLURALS = {
   prompt: 'prompts',
   resource: 'resources',
   resource_template: 'resource templates',
-} as const satisfies Record<PinKind, string>;
+} as const satisfies Record<DescribedKind, string>;
 
 export function noteSilent(io: Io, silent: readonly Silence[]): void {
   for (const { upstream, kind } of silent) {
@@ -47,7 +46,7 @@ function line(out: (line: string) => void, what: string, value: Json | undefined
 export interface Choice {
   readonly all?: boolean;
   readonly names: readonly string[];
-  readonly kind?: PinKind;
+  readonly kind?: DescribedKind;
 }
 
 /**

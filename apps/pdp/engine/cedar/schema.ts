@@ -4,7 +4,7 @@ import {
   type CedarValueJson,
   type SchemaJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
-import { ownMember } from '../../../../workflows/domain/own-member.ts';
+import { ownProperty } from '../../../../workflows/domain/own-property.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
 /** What the schema says about one action, prepared for requests. */
@@ -192,7 +192,7 @@ function recordOf(type: SchemaType, common: CommonTypes): Projection {
     const record: Record<string, CedarValueJson> = {};
     for (const [name, project] of members) {
       // Cedar has no null: a member that is null counts as left out (AZ-TR-14).
-      const member = ownMember(value, name);
+      const member = ownProperty(value, name);
       if (member !== undefined && member !== null) record[name] = project(member, `${path}.${name}`);
     }
     return record;

@@ -1,0 +1,248 @@
+import * as z from 'zod';
+import type { Timing } from '../../../apps/shared/limits.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
+import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
+import type { AccessRequestService, ResolutionStatus } from '../../../workflows/domain/ports.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { jsonOf } from '../../../workflows/domain/json-answer.ts';
+import type { Credential } from '../credential.ts';
+import { sendHttp, type HttpAnswer } from '../http.ts';
+import { createStated } from './statement.ts';
+import type { IsTrusted } from '../trusted-origins.ts';
+
+/** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
+const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);
+/** No column holds U+0000. */
+const identifier = z
+  .string()
+  .min(1)
+  .max(256)
+  .regex(/^[^\0]*$/);
+const taskBody = z.looseObject({
+  task: z.looseObject({
+    id: identifier,
+    status: z.string(),
+    // A handle has it; of a task that is read, it is known already, and some leave it out (ARAP-CPL-05).
+    status_endpoint: z.url().optional(),
+    expires_at: instant.optional(),
+    items: z.unknown().optional(),
+    links: z
+      .looseObject({
+        cancel: z.url().optional().catch(undefined),
+        // What is there and no address is kept: that there was a statement which could not be read goes on record.
+        [RESOLUTION_LINK]: z.string().optional().catch(''),
+      })
+      .optional()
+      .catch(undefined),
+  }),
+  result: z.unknown().optional(),
+});
+const grantedResult = z.looseObject({
+  mode: z.literal('reevaluate'),
+  approval: z.looseObject({ id: identifier, approved_at: instant.optional(), approved_until: instant }),
+});
+
+const problemBody = z.looseObject({ type: z.string().optional() });
+
+type TaskBody = z.infer<typeof taskBody>;
+
+export interface AccessRequestClientOptions extends Timing {
+  readonly credential: Credential;
+  readonly isTrusted: IsTrusted;
+}
+
+/**
+ * Client of an access request service. Addresses it hands out are used only where they are trusted and redirects are never
+ * followed, so that our credential goes nowhere else.
+ * @see ARAP, submission, task status, cancellation
+ */
+export function createAccessRequestClient(options: AccessRequestClientOptions): AccessRequestService {
+  const { isTrusted, clock, limits } = options;
+  const send = createSend(options);
+  return {
+    async submit({ endpoint, idempotencyKey, body }) {
+      const response = await send(endpoint, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
+        body,
+      });
+      if (!isOk(response)) throw refusedBy(response);
+      return handleOf(readTask(response), isTrusted);
+    },
+
+    async read(handle) {
+      const response = await send(handle.statusEndpoint, { method: 'GET' });
+      if (!isOk(response)) throw refusedBy(response);
+      const task = readTask(response, handle.accessRequestId);
+      const statementEndpoint = task.task.links?.[RESOLUTION_LINK];
+      const status = statusOf(task, retryAfterMs(response, clock));
+      return statementEndpoint === undefined ? status : { ...status, statementEndpoint };
+    },
+
+    stated: createStated({ send, isTrusted, clock, limits }),
+
+    async cancel(handle) {
+      if (handle.cancelEndpoint === undefined) return;
+      const response = await send(handle.cancelEndpoint, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ reason: 'caller_cancelled' }),
+      });
+      if (isOk(response) || isOver(response)) return;
+      throw refusedBy(response);
+    },
+  };
+}
+
+/** Sends with our credential, only to addresses that are trusted. */
+function createSend({ credential, isTrusted, clock, limits }: AccessRequestClientOptions) {
+  const timeoutMs = limits.accessRequestServiceMs;
+  return async (
+    url: string,
+    init: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string; timeoutMs?: number },
+  ): Promise<HttpAnswer> => {
+    if (!isTrusted(url))
+      throw unavailable(`the access request service is at an address that is not trusted. ${NEXT_STEP}`);
+    const headers = { ...init.headers, ...credential.headers, accept: 'application/json' };
+    try {
+      return await sendHttp(url, { timeoutMs, clock, ...init, headers, via: credential.via });
+    } catch (cause) {
+      throw unavailable('the access request service does not answer', cause);
+    }
+  };
+}
+
+function unavailable(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
+}
+
+/** It already ended (409), it is gone (404, 410), or cannot be given up (405): it is too late to give it up. */
+function isOver(response: HttpAnswer): boolean {
+  const type = problemType(response) ?? '';
+  return (
+    ['invalid_task_state', 'unknown_task', 'task_expired'].includes(type) ||
+    [404, 405, 409, 410].includes(response.status)
+  );
+}
+
+function isOk({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function readJson(response: HttpAnswer): unknown {
+  try {
+    return jsonOf({ type: response.header('content-type'), text: response.text });
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param about The request that it has to be about: what is said of one would else decide another. */
+function readTask(response: HttpAnswer, about?: string): TaskBody {
+  const body = readJson(response);
+  const parsed = taskBody.safeParse(body);
+  if (!parsed.success) throw unavailable('the access request service gave an answer that cannot be read');
+  if (about !== undefined && parsed.data.task.id !== about)
+    throw unavailable('the access request service answered about another access request');
+  return { task: parsed.data.task, result: (body as { result?: unknown }).result };
+}
+
+/** What a refusal says by its type, with any status. @see ARAP, error responses */
+const REFUSALS: Readonly<Record<string, ErrorCode>> = {
+  not_requestable: 'ERR_NOT_REQUESTABLE',
+  expired_denial: 'ERR_DENIAL_EXPIRED',
+  invalid_denial_binding: 'ERR_DENIAL_BINDING_INVALID',
+  duplicate_request: 'ERR_SUBMISSION_CONFLICT',
+  unknown_task: 'ERR_ACCESS_REQUEST_NOT_FOUND',
+  task_expired: 'ERR_ACCESS_REQUEST_NOT_FOUND',
+};
+
+/** The last part of the `type` of a problem; nothing where the body is no problem. */
+function problemType(response: HttpAnswer): string | undefined {
+  return problemBody.safeParse(readJson(response)).data?.type?.split(':').at(-1);
+}
+
+/** The type decides; for an unknown type, and for what is no problem document, the status does (ARAP-ERR-09). */
+function refusedBy(response: HttpAnswer): CountersignError {
+  const { status } = response;
+  const type = problemType(response);
+  const code = type !== undefined && Object.hasOwn(REFUSALS, type) ? REFUSALS[type] : undefined;
+  if (code === undefined && (status >= 500 || [401, 403, 429].includes(status))) {
+    return unavailable(`the access request service answered ${status}`);
+  }
+  const said = code === undefined ? status : type;
+  return new CountersignError(code ?? 'ERR_NOT_REQUESTABLE', `the access request service refused (${said})`);
+}
+
+const NEXT_STEP = 'If calls may be sent there, add the origin to accessRequests.trustedOrigins.';
+
+function handleOf({ task }: TaskBody, isTrusted: IsTrusted): AccessRequestHandle {
+  const { status_endpoint: statusEndpoint, expires_at: expiresAt } = task;
+  const cancel = task.links?.cancel;
+  if (statusEndpoint === undefined) throw unavailable('the access request service named no status address');
+  if (!isTrusted(statusEndpoint)) {
+    throw unavailable(`the access request service named a foreign status address. ${NEXT_STEP}`);
+  }
+  return {
+    accessRequestId: task.id,
+    statusEndpoint,
+    ...(cancel !== undefined && isTrusted(cancel) && { cancelEndpoint: cancel }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(TERMINAL.has(task.status) && { isSettled: true }),
+  };
+}
+
+/** Statuses after which there is nothing to wait for. */
+const TERMINAL: ReadonlySet<string> = new Set(['approved', 'denied', 'expired', 'cancelled', 'failed']);
+
+/**
+ * Only `approved` with a complete approval is a grant; an unknown value is one more reason to look again. So is a task with
+ * items, which is about something else than the one call that is asked for: neither its status nor a result beside
+ * them says anything about a single one (ARAP-BLK-07, ARAP-BLK-08).
+ */
+function statusOf(body: TaskBody, retryAfter: number | undefined): ResolutionStatus {
+  const pending: ResolutionStatus = { kind: 'pending', ...(retryAfter !== undefined && { retryAfterMs: retryAfter }) };
+  if (body.task.items !== undefined) return pending;
+  switch (body.task.status) {
+    case 'approved': {
+      const granted = grantedResult.safeParse(body.result);
+      if (!granted.success) return pending;
+      // As it was parsed, and not as it was checked: what a check does not know goes along (ARAP-CMP-09).
+      const { approval: presented } = body.result as { approval: JsonObject };
+      const { id, approved_at: approvedAt, approved_until: approvedUntil } = granted.data.approval;
+      if (!hasCanonicalForm(presented)) return pending;
+      return {
+        kind: 'granted',
+        approval: { id, approvedUntil, ...(approvedAt !== undefined && { approvedAt }), presented },
+      };
+    }
+    case 'denied':
+    case 'expired':
+    case 'cancelled':
+    case 'failed':
+      return { kind: body.task.status };
+    default:
+      return pending;
+  }
+}
+
+/** Whether another program would read the same when it is written down again. A number that is too large would become nothing. */
+function hasCanonicalForm(value: Json): boolean {
+  try {
+    canonicalJson(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Seconds, or a date by the clock of the service. @see RFC 9110, section 10.2.3 */
+function retryAfterMs(response: HttpAnswer, clock: Timing['clock']): number | undefined {
+  const text = response.header('retry-after');
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  const said = Date.parse(response.header('date') ?? '');
+  const waitMs = Date.parse(text) - (Number.isNaN(said) ? clock.now() : said);
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
+}

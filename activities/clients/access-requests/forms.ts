@@ -1,0 +1,221 @@
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import type { Timing } from '../../../apps/shared/limits.ts';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { parseAnswer, jsonOf } from '../../../workflows/domain/json-answer.ts';
+import type { RequestForms, CatalogOption, RequestCatalogs } from '../../../workflows/domain/ports.ts';
+import { requestForm, type RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
+import { sendHttp, type HttpAnswer } from '../http.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Credential } from '../credential.ts';
+import { cataloguedForm, valueIn, type CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
+import { MAX_OPTION, MAX_TITLE } from '../../../workflows/domain/submission-input/form-field.ts';
+import { shownText } from '../../../workflows/domain/submission-input/form-text.ts';
+import type { IsTrusted } from '../trusted-origins.ts';
+
+const REMEMBERED_FORMS = 100;
+const REMEMBER_MS = 60_000;
+
+/**
+ * Forms by the schemas that denials name. A schema is fetched without a credential and without following redirects, from an
+ * address that was found to be on the host of the service itself; what is understood of it is kept for a minute.
+ * @see ARAP-FRM-02, ARAP-SEC-02
+ */
+export function createRequestForms(log: Logger, time: Timing): RequestForms {
+  const known = new LRUCache<string, RequestForm>({ max: REMEMBERED_FORMS, ttl: REMEMBER_MS });
+  return {
+    async at(schemaUrl) {
+      const remembered = known.get(schemaUrl);
+      if (remembered !== undefined) return remembered;
+      const what = 'the schema of an access request';
+      const form = readForm(await fetchRequestDocument(schemaUrl, { what, ...time }));
+      if ('problem' in form) {
+        const { problem } = form;
+        log.error({ schemaUrl, problem }, 'what a request needs cannot be asked for; the denial counts as final');
+        return undefined;
+      }
+      known.set(schemaUrl, form);
+      return form;
+    },
+  };
+}
+
+function readForm({ status, text }: HttpAnswer): RequestForm | { readonly problem: string } {
+  if (status !== 200) return { problem: `the schema was answered with ${status}` };
+  if (text.length > MAX_DOCUMENT_LENGTH) return { problem: 'the schema is too large' };
+  try {
+    return requestForm(parseAnswer(text) as Json);
+  } catch (error) {
+    if (error instanceof SyntaxError) return { problem: 'the schema is no JSON' };
+    throw error;
+  }
+}
+
+/** What a form is made of is far smaller. In UTF-16 code units. */
+export const MAX_DOCUMENT_LENGTH = 64 * 1024;
+
+interface Fetching extends Timing {
+  /** For errors. */
+  readonly what: string;
+  /** Less than the limit of a document, when less time is left. */
+  readonly timeoutMs?: number;
+  readonly credential?: Credential;
+}
+
+/**
+ * Fetches what says how a request is to be filled in: once, without following redirects, and with a credential only where one
+ * is given. Answers what came, of any kind. Throws `ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE` when there may be an answer later.
+ */
+export async function fetchRequestDocument(
+  url: string,
+  { what, clock, limits, timeoutMs = limits.requestDocumentMs, credential }: Fetching,
+): Promise<HttpAnswer> {
+  const headers = { ...credential?.headers, accept: 'application/json' };
+  const answer = await sendHttp(url, { method: 'GET', headers, timeoutMs, clock, via: credential?.via }).catch(
+    (cause: unknown) => {
+      throw documentUnavailable(`${what} cannot be fetched`, cause);
+    },
+  );
+  if (answer.status < 500 && answer.status !== 429) return answer;
+  throw documentUnavailable(`${what} was answered with ${answer.status}`);
+}
+
+/** There may be one later. */
+export function documentUnavailable(message: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', message, { cause });
+}
+
+/** A choice of more is none that a person reads through: it is searched (ARAP-CAT-15). */
+const MAX_ITEMS = 50;
+const MAX_PAGES = 10;
+
+/** What `total` says decides nothing, and neither does anything else of an answer (ARAP-CAT-12, ARAP-CAT-16). */
+const pageBody = z.looseObject({ items: z.array(z.json()), next_cursor: z.string().nullish() });
+
+/** What is answered can be made nothing of. The message is for operators. */
+class Unusable extends Error {
+  override readonly name = 'Unusable';
+}
+
+export interface RequestCatalogOptions extends Timing {
+  /** Of the access request service: its catalogs are on its origin and behind its credentials (ARAP-CAT-06). */
+  readonly credential: Credential;
+  readonly isTrusted: IsTrusted;
+  readonly log: Logger;
+}
+
+/**
+ * Catalogs as an access request service offers them. A document is fetched without a credential, a catalog with that of the service and
+ * from its origin alone; no redirect is followed. Nothing is kept, since what can be chosen is to be true when it is submitted.
+ * @see ARAP, PEP Resolution Rules; ARAP-SEC-02, ARAP-SEC-03
+ */
+export function createRequestCatalogs({ credential, isTrusted, log, ...time }: RequestCatalogOptions): RequestCatalogs {
+  /** `undefined` for what cannot be used; the log tells the operator. */
+  const orNothing = async <T>(about: object, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Unusable)) throw error;
+      const problem = error.message;
+      log.error(
+        { ...about, problem, alarm: 'catalog_unusable' },
+        `what a request needs cannot be chosen: ${NEXT_STEP}`,
+      );
+      return undefined;
+    }
+  };
+  return {
+    at: (catalogsUrl, form, submissionUrl) =>
+      orNothing({ catalogsUrl }, async () => {
+        const document = await fetchJson(catalogsUrl, time);
+        if (document.length > MAX_DOCUMENT_LENGTH) throw new Unusable('the document is too large');
+        const read = cataloguedForm(document.json as Json, form);
+        if ('problem' in read) throw new Unusable(read.problem);
+        for (const { endpoint } of read.references.values()) {
+          if (!isTrusted(endpoint) || new URL(endpoint).origin !== new URL(submissionUrl).origin) {
+            throw new Unusable('a catalog is on another origin than the endpoint for access requests');
+          }
+        }
+        return read;
+      }),
+
+    look: (reference, { search, scope }) =>
+      orNothing({ endpoint: reference.endpoint }, async () => {
+        const url = addressOf(reference, { search, scope });
+        return await collect(url, { reference, credential, ...time });
+      }),
+  };
+}
+
+const NEXT_STEP =
+  'the denial counts as final. Mend the catalogs of the access request service; `problem` says what is wrong';
+
+function addressOf(
+  { endpoint, searchParameter }: CatalogReference,
+  { search, scope }: { search: string | undefined; scope: ReadonlyMap<string, string> },
+): URL {
+  const url = new URL(endpoint);
+  for (const [parameter, value] of scope) url.searchParams.set(parameter, value);
+  if (search !== undefined) url.searchParams.set(searchParameter, search);
+  url.searchParams.set('limit', String(MAX_ITEMS + 1));
+  return url;
+}
+
+/** All pages, as long as they are few: cursors that go round end, and so does what never ends. */
+async function collect(
+  url: URL,
+  { reference, credential, ...time }: Timing & { reference: CatalogReference; credential: Credential },
+): Promise<readonly CatalogOption[] | 'too_many'> {
+  const found = new Map<string, CatalogOption>();
+  const cursors = new Set<string>();
+  const { clock, limits } = time;
+  const end = clock.monotonicMs() + limits.catalogMs;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const timeoutMs = Math.min(limits.requestDocumentMs, end - clock.monotonicMs());
+    if (timeoutMs <= 0) throw documentUnavailable('a catalog takes too long');
+    const body = pageBody.safeParse((await fetchJson(url.href, { timeoutMs, credential, ...time })).json);
+    if (!body.success) throw new Unusable('a catalog gave an answer that cannot be read');
+    for (const item of body.data.items) {
+      const option = optionOf(item, reference);
+      if (!found.has(option.const)) found.set(option.const, option);
+    }
+    if (found.size > MAX_ITEMS) return 'too_many';
+    const cursor = body.data.next_cursor ?? '';
+    if (cursor === '' || cursors.has(cursor)) return distinct([...found.values()]);
+    cursors.add(cursor);
+    url.searchParams.set('cursor', cursor);
+  }
+  return 'too_many';
+}
+
+/** What has one label with something else is told from it by its value. */
+function distinct(options: readonly CatalogOption[]): CatalogOption[] {
+  const isAlone = ({ title }: CatalogOption) => options.filter((one) => one.title === title).length === 1;
+  return options.map((one) => (isAlone(one) ? one : { ...one, title: `${one.title} (${one.const})` }));
+}
+
+/** A value that would be shown otherwise than it is sent is none to choose; of its label, what can be shown is (ARAP-CAT-13). */
+function optionOf(item: Json, { valuePath, labelPath }: CatalogReference): CatalogOption {
+  const value = valueIn(item, valuePath);
+  if (typeof value !== 'string' || shownText(value, MAX_OPTION) !== value) {
+    throw new Unusable('an item of a catalog has no value that can be shown');
+  }
+  const label = valueIn(item, labelPath);
+  return { const: value, title: (typeof label === 'string' ? shownText(label, MAX_TITLE) : undefined) ?? value };
+}
+
+/** A page of a catalog, or the document that names it. */
+async function fetchJson(
+  url: string,
+  of: Timing & { timeoutMs?: number; credential?: Credential },
+): Promise<{ json: unknown; length: number }> {
+  const answer = await fetchRequestDocument(url, { what: 'a catalog of an access request', ...of });
+  if (answer.status !== 200)
+    throw new Unusable(`a catalog, or the document that names it, was answered with ${answer.status}`);
+  try {
+    return { json: jsonOf({ type: answer.header('content-type'), text: answer.text }), length: answer.text.length };
+  } catch {
+    throw new Unusable('a catalog, or the document that names it, is no JSON');
+  }
+}

@@ -1,0 +1,194 @@
+import * as z from 'zod';
+import type { AccessRequestOffer, Decision, PolicyBasis } from '../../../workflows/domain/authzen/evaluation.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import type { Trust } from '../trusted-origins.ts';
+
+/** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
+const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });
+
+const instant = z.iso.datetime({ offset: true });
+const denialContext = z.looseObject({
+  evaluation_id: z.string().min(1).optional().catch(undefined),
+  evaluated_at: z.string().optional().catch(undefined),
+  reason: z.string().optional().catch(undefined),
+  next_action: z.string().optional().catch(undefined),
+  retry_after: z.number().int().nonnegative().optional().catch(undefined),
+  access_request: z.unknown().optional(),
+});
+const offerBody = z.looseObject({
+  endpoint: z.string().optional(),
+  template: z.string().optional(),
+  expires_at: instant,
+  binding_token: z.string().min(1).optional(),
+  request_schema_url: z.string().optional(),
+  request_catalogs_url: z.string().optional(),
+});
+const allowContext = z.looseObject({
+  evaluation_id: z.string().min(1).optional().catch(undefined),
+  approval: z.looseObject({ approved_until: instant.optional() }).optional(),
+});
+
+type DenialContext = z.infer<typeof denialContext>;
+type NextAction = 'retry' | 'request' | 'none';
+
+/** What was asked, and which service it was. */
+interface Asked {
+  readonly withApproval: boolean;
+  /** Where a denial is taken that names no address of its own. */
+  readonly accessRequests: string | undefined;
+  readonly trust: Pick<Trust, 'accessRequests' | 'documents'>;
+}
+
+/** Our PDP's reason for a denial that could be requested, if only it could be put on record: no answer to tell a caller. */
+const UNAVAILABLE = 'access_request_unavailable';
+
+/** What a reason stands for when the PDP does not say what to do next. @see ARAP, reason registry */
+const NEXT_ACTION_OF_REASON: Readonly<Record<string, NextAction>> = {
+  approval_expired: 'request',
+  out_of_scope: 'request',
+  grant_pending: 'retry',
+  policy_denied: 'none',
+  approval_unverifiable: 'none',
+  [UNAVAILABLE]: 'retry',
+};
+
+/** A name that a column can hold and a page can show: of a foreign PDP it can be anything. */
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u);
+const MAX_POLICIES = 100;
+const basisBody = z.looseObject({
+  context: z.looseObject({
+    [POLICY_VERSION_MEMBER]: name.optional().catch(undefined),
+    [POLICIES_MEMBER]: z.array(name).min(1).max(MAX_POLICIES).optional().catch(undefined),
+  }),
+});
+
+/** What an answer says that it rests on. What cannot be read is left out: nothing is decided by it. */
+function basisOf(body: unknown): PolicyBasis | undefined {
+  const context = basisBody.safeParse(body).data?.context;
+  const { [POLICY_VERSION_MEMBER]: policyVersion, [POLICIES_MEMBER]: policies } = context ?? {};
+  if (policyVersion === undefined && policies === undefined) return undefined;
+  return { ...(policyVersion !== undefined && { policyVersion }), ...(policies !== undefined && { policies }) };
+}
+
+/**
+ * Reads an evaluation response, but for its obligations: an allow is none before they are met. Only a literal `decision: true` allows. Throws `ERR_PDP_UNAVAILABLE` when the answer is
+ * none that can be read, or one that our PDP could not put on record; a denial whose details cannot be read is a plain denial.
+ */
+export function readDecision(body: unknown, asked: Asked): Decision {
+  const answer = answerBody.safeParse(body);
+  if (!answer.success) throw unreadable();
+  const basis = basisOf(body);
+  return { ...readAnswer(answer.data, asked), ...(basis !== undefined && { basis }) };
+}
+
+function readAnswer(data: z.infer<typeof answerBody>, asked: Asked): Decision {
+  if (data.decision) return readAllow(data.context);
+  const context = denialContext.safeParse(data.context ?? {});
+  if (!context.success) return { kind: 'deny' };
+  return readDenial(context.data, asked);
+}
+
+const obligingBody = z.looseObject({ context: z.looseObject({ obligations: z.json().optional() }) });
+
+/** The obligations of an answer, as they came. What is no list is one obligation that cannot be read. @see AuthZEN Obligations Profile */
+export function obligationsIn(body: unknown): readonly Json[] {
+  const { obligations } = obligingBody.safeParse(body).data?.context ?? {};
+  if (obligations === undefined) return [];
+  return Array.isArray(obligations) ? obligations : [null];
+}
+
+function unreadable(): CountersignError {
+  return new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gave an answer that cannot be read');
+}
+
+function readAllow(raw: unknown): Decision {
+  const context = allowContext.safeParse(raw ?? {});
+  // An approval expiry that cannot be read cannot be kept to either (ARAP-REV-12).
+  if (!context.success) throw unreadable();
+  const { evaluation_id: evaluationId, approval } = context.data;
+  return {
+    kind: 'allow',
+    ...(evaluationId !== undefined && { evaluationId }),
+    ...(approval?.approved_until !== undefined && { approvedUntil: approval.approved_until }),
+  };
+}
+
+function readDenial(
+  context: DenialContext,
+  asked: Asked,
+): Extract<Decision, { kind: 'deny' | 'requestable' | 'retry' }> {
+  const { evaluation_id: evaluationId, evaluated_at: evaluatedAt, reason } = context;
+  if (reason === UNAVAILABLE && !asked.withApproval) {
+    throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point could not put its denial on record');
+  }
+  const common = { ...(evaluationId !== undefined && { evaluationId }), ...(reason !== undefined && { reason }) };
+  const offer = readOffer(context, asked);
+  const next = asked.withApproval ? nextActionOf(context, offer !== undefined) : 'request';
+  if (next === 'retry') {
+    const { retry_after: seconds } = context;
+    return { kind: 'retry', ...common, ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }) };
+  }
+  if (next === 'none' || offer === undefined) return { kind: 'deny', ...common };
+  return { kind: 'requestable', ...common, ...(evaluatedAt !== undefined && { evaluatedAt }), offer };
+}
+
+/** A value that is known decides; else the reason does, if it is known; else whether there is something to request. */
+function nextActionOf(context: DenialContext, hasOffer: boolean): NextAction {
+  const said = context.next_action;
+  if (said === 'retry' || said === 'request' || said === 'none') return said;
+  const byReason = ownProperty(NEXT_ACTION_OF_REASON, context.reason ?? '');
+  return byReason ?? (hasOffer ? 'request' : 'none');
+}
+
+/** Where a request for an approval may go. */
+type Addresses = Pick<Asked, 'accessRequests' | 'trust'>;
+
+/**
+ * The offer of a denial, if it can be taken up: it has an end, something that ties a submission to it, somewhere to go, and
+ * no address but trusted ones, so that our credential and the call go nowhere else (PRJ-24). Its texts stay as they came,
+ * because the submission has to repeat them exactly (PRJ-08). Catalogs without a schema have no fields, and cannot be
+ * kept to (ARAP-DEN-17, ARAP-FRM-05).
+ */
+function readOffer(context: DenialContext, addresses: Addresses): AccessRequestOffer | undefined {
+  const parsed = offerBody.safeParse(context.access_request);
+  if (!parsed.success) return undefined;
+  const { template, expires_at: expiresAt, binding_token: bindingToken } = parsed.data;
+  const { endpoint = addresses.accessRequests, request_schema_url: requestSchemaUrl } = parsed.data;
+  const { trust } = addresses;
+  const { request_catalogs_url: requestCatalogsUrl } = parsed.data;
+  if (bindingToken === undefined && context.evaluation_id === undefined) return undefined;
+  if (endpoint === undefined || !trust.accessRequests(endpoint)) return undefined;
+  if (requestSchemaUrl !== undefined && !trust.documents(requestSchemaUrl)) return undefined;
+  if (requestCatalogsUrl !== undefined && !(requestSchemaUrl && trust.documents(requestCatalogsUrl))) {
+    return undefined;
+  }
+  return {
+    expiresAt,
+    endpoint,
+    ...(template !== undefined && { template }),
+    ...(bindingToken !== undefined && { bindingToken }),
+    ...(requestSchemaUrl !== undefined && { requestSchemaUrl }),
+    ...(requestCatalogsUrl !== undefined && { requestCatalogsUrl }),
+  };
+}
+
+/** What keeps an access request of this answer from being submitted though there is one: an address that is not trusted, or none. */
+export function foreignAddressIn(body: unknown, addresses: Addresses): Record<string, unknown> | undefined {
+  const { context } = body as { context?: { access_request?: Record<string, unknown> | null } | null };
+  const offer = context?.access_request;
+  if (typeof offer !== 'object' || offer === null) return undefined;
+  const { endpoint = addresses.accessRequests, request_schema_url: schema } = offer;
+  const { request_catalogs_url: catalogs } = offer;
+  const { trust } = addresses;
+  const isForeign = (url: unknown) => typeof url !== 'string' || !trust.documents(url);
+  if (typeof endpoint !== 'string' || !trust.accessRequests(endpoint)) return { endpoint: endpoint ?? 'none' };
+  if (schema !== undefined && isForeign(schema)) return { schema };
+  return catalogs !== undefined && isForeign(catalogs) ? { catalogs } : undefined;
+}

@@ -1,0 +1,155 @@
+import { createRemoteJWKSet, jwtVerify } from 'jose';
+import type { Dispatcher } from 'undici';
+import * as z from 'zod';
+import type { Timing } from '../../../apps/shared/limits.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { parseAnswer } from '../../../workflows/domain/json-answer.ts';
+import { cachingHttp, KEPT_DOCUMENT, sendHttp, type HttpAnswer } from '../http.ts';
+import type { IsTrusted } from '../trusted-origins.ts';
+
+const WELL_KNOWN = '/.well-known/authzen-configuration';
+/** Where AuthZEN puts the endpoints of a PDP that has no metadata. */
+const DEFAULT_PATHS = { evaluation: '/access/v1/evaluation', evaluations: '/access/v1/evaluations' };
+/** Signatures that need no shared secret. */
+const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
+
+/** What a PDP says of itself. Unknown members are ignored (AZ-MD-10). */
+const metadataBody = z.looseObject({
+  policy_decision_point: z.string(),
+  access_evaluation_endpoint: z.string(),
+  access_evaluations_endpoint: z.string().optional(),
+  access_request_endpoint: z.string().optional(),
+  jwks_uri: z.string().optional(),
+  capabilities: z.array(z.string()).optional().catch(undefined),
+});
+
+/** Where a PDP takes what. An endpoint that is missing is one that it does not offer (AZ-MD-07). */
+export interface PdpDescription {
+  /** Whether the PDP described itself; otherwise these are the paths that AuthZEN names. */
+  readonly isDescribed: boolean;
+  readonly evaluation: string;
+  readonly evaluations: string | undefined;
+  /** Where its access requests are submitted. May be somewhere that is not trusted. */
+  readonly accessRequests: string | undefined;
+  readonly jwks: string | undefined;
+  readonly capabilities: readonly string[];
+}
+
+export interface PdpMetadataOptions extends Timing {
+  /** The identifier of the PDP, byte by byte as it names itself. */
+  readonly pdpUrl: string;
+  /** `ignored`: not even looked for, and the paths are those that AuthZEN names. */
+  readonly metadata: 'used' | 'ignored';
+  /** Who signs the metadata, and where the signer's keys are. Then what is not signed counts for nothing (PRJ-37). */
+  readonly signedMetadata?: { readonly issuer: string; readonly jwksUrl: string } | undefined;
+  readonly isTrusted: IsTrusted;
+  readonly via: Dispatcher | undefined;
+}
+
+/** Describes the PDP as its metadata do now, by the rules of HTTP caching. Throws `ERR_PDP_UNAVAILABLE` when they cannot be used. */
+export type DescribePdp = () => Promise<PdpDescription>;
+
+/** @see AuthZEN Authorization API 1.0, section 9 */
+export function createPdpMetadata(options: PdpMetadataOptions): DescribePdp {
+  const { pdpUrl, metadata, signedMetadata: signed } = options;
+  const via = cachingHttp(options.via);
+  const url = metadataUrl(pdpUrl);
+  const verify = signed && createSignedReader(signed, options.limits);
+  return async () => {
+    if (metadata === 'ignored') return byDefault(pdpUrl);
+    const answer = await fetchMetadata(url, via, options);
+    if (answer.status === 404 && verify === undefined) return byDefault(pdpUrl);
+    if (answer.status !== 200) throw unusable(`is answered with ${answer.status}`, 'start it, or mend pdp.url');
+    const plain = parse(answer.text);
+    return describe(verify === undefined ? plain : { ...objectOf(plain), ...(await verify(plain)) }, options);
+  };
+}
+
+/** The well-known path comes between host and path of the identifier (AZ-MD-02). */
+export function metadataUrl(pdpUrl: string): string {
+  const { origin, pathname } = new URL(pdpUrl);
+  return `${origin}${WELL_KNOWN}${withoutSlash(pathname)}`;
+}
+
+const withoutSlash = (text: string) => text.replace(/\/+$/, '');
+
+function byDefault(pdpUrl: string): PdpDescription {
+  const base = withoutSlash(pdpUrl);
+  return {
+    isDescribed: false,
+    evaluation: base + DEFAULT_PATHS.evaluation,
+    evaluations: base + DEFAULT_PATHS.evaluations,
+    accessRequests: undefined,
+    jwks: undefined,
+    capabilities: [],
+  };
+}
+
+async function fetchMetadata(url: string, via: Dispatcher, { clock, limits }: Timing): Promise<HttpAnswer> {
+  try {
+    const headers = { accept: 'application/json', ...KEPT_DOCUMENT };
+    return await sendHttp(url, { method: 'GET', headers, timeoutMs: limits.pdpMetadataMs, clock, via });
+  } catch (cause) {
+    throw new CountersignError('ERR_PDP_UNAVAILABLE', 'the policy decision point gives no answer', { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return parseAnswer(text);
+  } catch {
+    throw unusable('is no JSON', 'mend the policy decision point, or set pdp.metadata to "ignored"');
+  }
+}
+
+const objectOf = (value: unknown): object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
+
+function describe(document: unknown, { pdpUrl, isTrusted }: PdpMetadataOptions): PdpDescription {
+  const parsed = metadataBody.safeParse(document);
+  if (!parsed.success) {
+    throw unusable(
+      'has no members that can be used',
+      'mend the policy decision point, or set pdp.metadata to "ignored"',
+    );
+  }
+  const { data } = parsed;
+  const { policy_decision_point: identity, access_evaluation_endpoint: evaluation } = data;
+  // Nothing in it is used (AZ-MD-06).
+  if (identity !== pdpUrl) throw unusable(`is that of ${identity}, and not of ${pdpUrl}`, 'mend pdp.url');
+  if (!isTrusted(evaluation)) {
+    const nextStep = 'add its origin to pdp.trustedOrigins if calls may be sent there';
+    throw unusable(`names ${evaluation} for evaluations, which is on another host`, nextStep);
+  }
+  const { access_evaluations_endpoint: evaluations } = data;
+  return {
+    isDescribed: true,
+    evaluation,
+    evaluations: evaluations !== undefined && isTrusted(evaluations) ? evaluations : undefined,
+    accessRequests: data.access_request_endpoint,
+    jwks: data.jwks_uri,
+    capabilities: data.capabilities ?? [],
+  };
+}
+
+/** The signed members, which win over the plain ones (AZ-MD-14). What is wrong with them is no reason to use the others (AZ-MD-15). */
+function createSignedReader({ issuer, jwksUrl }: { issuer: string; jwksUrl: string }, limits: Timing['limits']) {
+  const keys = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: limits.pdpMetadataMs });
+  return async (plain: unknown): Promise<object> => {
+    const { signed_metadata: token } = objectOf(plain) as { signed_metadata?: unknown };
+    const nextStep = 'mend the policy decision point, or take pdp.signedMetadata away';
+    if (typeof token !== 'string') throw unusable('is not signed', nextStep);
+    try {
+      const { payload } = await jwtVerify(token, keys, { issuer, algorithms: ALGORITHMS });
+      if ('signed_metadata' in payload) throw new Error('signed metadata within signed metadata');
+      return payload;
+    } catch (cause) {
+      throw unusable(`is not signed by ${issuer}`, nextStep, cause);
+    }
+  };
+}
+
+function unusable(what: string, nextStep: string, cause?: unknown): CountersignError {
+  const message = `the metadata of the policy decision point ${what}: ${nextStep}`;
+  return new CountersignError('ERR_PDP_UNAVAILABLE', message, { cause });
+}

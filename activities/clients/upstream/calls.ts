@@ -1,0 +1,162 @@
+import { LOG_LEVEL_META_KEY, type Client } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+import type { Clock } from '../../../apps/shared/clock.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type {
+  InvocationResult,
+  ResultCheck,
+  Unanswered,
+  UpstreamCall,
+  UpstreamCallOptions,
+  Upstreams,
+  UpstreamTool,
+} from '../../../workflows/domain/upstream-ports.ts';
+import type { RelayedAnswer, UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import type { Conversation, UpstreamTask } from '../../../workflows/domain/relay.ts';
+import { HEADER_MISMATCH, ENCODED_VALUE, MIRROR_HEADER_PREFIX } from '../../../workflows/domain/tools/wire-names.ts';
+import type { PrefixedUpstream } from './offered-tools.ts';
+import { readToolResult, readRelayed, readTaskAnswer } from './answer.ts';
+import { askOnce } from './request.ts';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
+
+/** Below it is what only the authors of a tool want to know. */
+const LEAST_LOG_LEVEL = 'info';
+
+interface CallDeps {
+  /** The tools by their public names, as they were listed last. */
+  readonly known: () => ReadonlyMap<string, UpstreamTool>;
+  readonly fitsOutput: ResultCheck;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** Calls of tools that these upstreams have, and what is asked about the tasks that they opened. */
+export function createCalls(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  { known, fitsOutput, log, clock }: CallDeps,
+): Pick<Upstreams, 'call'> & UpstreamRelay {
+  async function send<T extends RelayedAnswer>(
+    call: UpstreamCall & { readonly conversation?: Conversation },
+    options: UpstreamCallOptions,
+    read: (raw: unknown) => T,
+  ): Promise<T | InvocationResult> {
+    const { upstream, upstreamTool, arguments: args, meta, idempotencyKey, caller, conversation } = call;
+    const { connection } = upstreams.get(upstream) ?? {};
+    const _meta = options.onLog === undefined ? meta : { ...meta, [LOG_LEVEL_META_KEY]: LEAST_LOG_LEVEL };
+    const params = { name: upstreamTool, arguments: args, ...(_meta !== undefined && { _meta }) };
+    let tool: UpstreamTool | undefined;
+    const headers = async (client: Client) => {
+      tool = await boundTool(upstreams.get(upstream), known, call);
+      const isModern = client.getProtocolEra() === 'modern';
+      return {
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...(isModern && mirroredHeaders(tool?.facts.headers.mirrored ?? [], args)),
+      };
+    };
+    const request = { method: 'tools/call', params, conversation };
+    const answer: T | Unanswered = await askOnce(connection, request, { ...options, clock, caller, headers }, read);
+    // The upstream declares other headers by now. The call is not repeated, but the next one is bound to what is so.
+    if (answer.kind === 'error' && answer.code === HEADER_MISMATCH) connection?.listLater();
+    const fitted = answer.kind === 'result' ? withoutMisfit(answer, tool, fitsOutput) : undefined;
+    if (fitted !== undefined) log.warn({ upstream, upstreamTool }, 'a structured result breaks its output schema');
+    return fitted ?? answer;
+  }
+
+  return {
+    call: (call, options) => send(call, options, readToolResult),
+    relay: (call, options) => send(call, options, readRelayed),
+    async task({ upstream, method, upstreamTaskId: taskId, tool, caller, conversation }, options) {
+      const { connection } = upstreams.get(upstream) ?? {};
+      const request = { method, params: { taskId }, conversation };
+      const read = (raw: unknown) => readTaskAnswer(method, raw);
+      const answer = await askOnce(connection, request, { ...options, clock, caller }, read);
+      if (answer.kind !== 'task') return answer;
+      const task = taskWithoutMisfit(answer.task, known().get(tool), fitsOutput);
+      if (task !== undefined) log.warn({ upstream, tool }, 'a structured result breaks its output schema');
+      return task === undefined ? answer : { kind: 'task', task };
+    },
+  };
+}
+
+/**
+ * The tool that the call is bound to, of a list that is not too old: the description that was decided on may have been read by
+ * another process, and a long time ago. Where it is another one, the tools are listed again before the call is given up.
+ */
+async function boundTool(
+  prefixed: PrefixedUpstream | undefined,
+  known: CallDeps['known'],
+  { upstreamTool, toolDigest }: UpstreamCall,
+): Promise<UpstreamTool | undefined> {
+  const find = () => known().get(`${prefixed?.namePrefix ?? ''}${upstreamTool}`);
+  await prefixed?.connection.ensureGoodTools();
+  if (toolDigest === undefined || find()?.digest === toolDigest) return find();
+  await prefixed?.connection.refresh();
+  const tool = find();
+  if (tool?.digest === toolDigest) return tool;
+  throw new CountersignError('ERR_CALL_BINDING_MISMATCH', 'the tool has changed since the call was bound to it');
+}
+
+/** What a header may hold as it is. Space at its ends would be taken for none. */
+const PLAIN = /^(?! |\t)[\t\x20-\x7e]*(?<! |\t)$/;
+
+/**
+ * The headers in which a call repeats its arguments. One that is absent, `null`, or of another type than declared has none.
+ *
+ * @see MCP 2026-07-28, Streamable HTTP, Value Encoding
+ */
+export function mirroredHeaders(mirrored: readonly MirroredArgument[], args: JsonObject): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const argument of mirrored) {
+    const value: Json | undefined = mirroredValue(args, argument);
+    if (value === undefined || typeof value === 'object') continue;
+    headers[`${MIRROR_HEADER_PREFIX}${argument.name}`] = encoded(String(value));
+  }
+  return headers;
+}
+
+function encoded(text: string): string {
+  const { start, end } = ENCODED_VALUE;
+  // A text that looks encoded would be decoded.
+  const isPlain = PLAIN.test(text) && !(text.startsWith(start) && text.endsWith(end));
+  return isPlain ? text : `${start}${Buffer.from(text, 'utf8').toString('base64')}${end}`;
+}
+
+const MISFIT: JsonObject = {
+  type: 'text',
+  text:
+    'The tool ran, but its structured result is not what its output schema promises, and is left out here. ' +
+    'A change may have been made; check before trying again.',
+};
+
+/**
+ * A result that keeps the tool's promise, unchanged; of any other, all but the structured part, as an error: a client that
+ * reads it by the schema would read something else. An error need not have a structured part.
+ *
+ * @returns `undefined` when nothing was left out.
+ * @see MCP 2026-07-28, Tools, Output Schema (TOOL-003)
+ */
+export function withoutMisfit(
+  answer: InvocationResult,
+  tool: UpstreamTool | undefined,
+  fitsOutput: ResultCheck,
+): InvocationResult | undefined {
+  if (answer.kind !== 'result' || tool?.definition['outputSchema'] === undefined) return undefined;
+  const { structuredContent, content, ...rest } = answer.result;
+  const fits = structuredContent === undefined ? answer.isError : fitsOutput(tool, structuredContent);
+  if (fits) return undefined;
+  const blocks = [...((content ?? []) as readonly Json[]), MISFIT];
+  return { kind: 'result', isError: true, result: { ...rest, content: blocks, isError: true } };
+}
+
+/** The same of the result that a task has come to. */
+export function taskWithoutMisfit(
+  task: UpstreamTask,
+  tool: UpstreamTool | undefined,
+  fitsOutput: ResultCheck,
+): UpstreamTask | undefined {
+  const { result } = task;
+  if (result === undefined) return undefined;
+  const fitted = withoutMisfit({ kind: 'result', isError: result['isError'] === true, result }, tool, fitsOutput);
+  return fitted?.kind === 'result' ? { ...task, result: fitted.result } : undefined;
+}

@@ -1,0 +1,244 @@
+import type { Client, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { ProgramStart } from './program.ts';
+import { Attempts } from './reconnection.ts';
+import { connectClient, createClient } from './sdk-client.ts';
+import { createCredentials, hasCredentials, NO_CREDENTIALS, type Credentials } from './credentials.ts';
+import { Exchange, ProgressNotices, sendOnce, type SendingLimits } from './request.ts';
+import { UpstreamList } from './list.ts';
+import { GatheredChanges, hearChanges, type Changed, type Hearing } from './notices.ts';
+import { createTransport, type UpstreamServer } from './transport.ts';
+
+const TOOLS = { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' } as const;
+/** An HTTP session that rested longer is checked before a call is trusted to it. */
+const IDLE_MS = 1_000;
+
+interface Live {
+  readonly client: Client;
+  readonly since: number;
+  usedAt: number;
+}
+
+/**
+ * One upstream MCP server: connects when it is first needed and again after it failed, and keeps the last list of its
+ * tools. Revisions are negotiated once and remembered, since the probe starts a second process of a program.
+ */
+export class UpstreamConnection {
+  /** What it knows us by. */
+  readonly credentials: Credentials;
+  readonly #server: UpstreamServer;
+  readonly #deps: Hearing;
+  #live: Live | undefined;
+  #connecting: Promise<Client> | undefined;
+  #connectingSince = 0;
+  #prior: PriorDiscovery | undefined;
+  readonly #attempts: Attempts;
+  #capabilities: ServerCapabilities | undefined;
+  #closed = false;
+  /** Requests that wait for their answers, those for lists not counted. */
+  #underWay = 0;
+  readonly #tools: UpstreamList;
+  readonly #progress = new ProgressNotices();
+  readonly #changes: Readonly<Record<Changed, GatheredChanges>>;
+
+  /** `onChanged` is called after each new list of tools, and when another list may have changed. */
+  constructor(server: UpstreamServer, deps: Hearing) {
+    const { log, onChanged, clock, limits } = deps;
+    this.#server = server;
+    this.#deps = deps;
+    this.credentials = 'url' in server && hasCredentials(server) ? createCredentials(server, limits) : NO_CREDENTIALS;
+    this.#tools = new UpstreamList(TOOLS, clock);
+    const stillAway = (err: unknown) => log.debug({ err }, 'upstream is still unreachable');
+    this.#attempts = new Attempts(() => this.connect().catch(stillAway), clock);
+    const handOn = (what: Changed) => new GatheredChanges(async () => onChanged(what), clock);
+    const notRead = (err: unknown) => log.warn({ err }, 'a changed list of tools cannot be read');
+    const tools = new GatheredChanges(() => this.refresh().then(() => undefined, notRead), clock);
+    this.#changes = { tools, prompts: handOn('prompts'), resources: handOn('resources') };
+  }
+
+  /**
+   * For how long, in milliseconds, a reader is to wait for a list: not again and again for a connection that does not come
+   * about.
+   */
+  get patienceMs(): number {
+    const connectingMs = this.#connecting === undefined ? 0 : this.#deps.clock.monotonicMs() - this.#connectingSince;
+    return Math.max(0, this.#deps.limits.upstreamWaitMs - connectingMs);
+  }
+
+  /** The last list of tools the upstream gave, every member kept. `undefined` until there was one. */
+  get tools(): readonly JsonObject[] | undefined {
+    return this.#tools.items;
+  }
+
+  /** What the upstream said of itself when it was last connected. `undefined` until it was. */
+  get capabilities(): ServerCapabilities | undefined {
+    return this.#capabilities;
+  }
+
+  get isConnected(): boolean {
+    return this.#live !== undefined;
+  }
+
+  /** A connection that works as far as can be known without sending the call. Throws `ERR_UPSTREAM_UNAVAILABLE`. */
+  async connect(): Promise<Client> {
+    // A connection that is there but has not listed its tools yet is not ready: its user would know no tool.
+    if (this.#connecting !== undefined) return this.#connecting;
+    if (this.#live !== undefined && (await this.#isFit(this.#live))) return this.#live.client;
+    if (this.#closed) throw unavailable('the gateway is stopping');
+    if (this.#connecting === undefined) {
+      if (this.#attempts.hasJustFailed) throw unavailable('its last connection attempt failed');
+      this.#connectingSince = this.#deps.clock.monotonicMs();
+      this.#connecting = this.#open().finally(() => (this.#connecting = undefined));
+    }
+    return this.#connecting;
+  }
+
+  /**
+   * Has the list of tools read anew if it is older than it may be. Throws `ERR_UPSTREAM_UNAVAILABLE` or
+   * `ERR_UPSTREAM_LIST_UNAVAILABLE`: then nothing may be sent on the strength of the last list.
+   */
+  ensureGoodTools(): Promise<void> {
+    return this.#tools.ensureGood(async () => {
+      // A connection that is new has just listed them.
+      const client = await this.connect();
+      if (!this.#tools.isGood) await this.#list(client);
+    });
+  }
+
+  /** Asks the upstream for its tools now, and keeps the answer. */
+  async refresh(): Promise<readonly JsonObject[]> {
+    return this.#list(await this.connect());
+  }
+
+  /** The last list of tools is not good any more: the next caller reads another. */
+  outdate(): void {
+    this.#tools.changed();
+  }
+
+  /** Asks the upstream for its tools before long, as if it had said that they changed. */
+  listLater(): void {
+    this.#changes.tools.announce();
+  }
+
+  /** Sends one request and hands back the result as it came. Never repeats. */
+  request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown> {
+    this.#underWay += 1;
+    return this.#send(client, method, params, limits).finally(() => (this.#underWay -= 1));
+  }
+
+  async #send(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown> {
+    const { asking, forget } = this.#progress.expect(params, limits.onProgress);
+    try {
+      const result = await sendOnce(client, { method, params: asking }, limits, this.#deps.clock);
+      if (this.#live?.client === client) this.#live.usedAt = this.#deps.clock.monotonicMs();
+      return result;
+    } finally {
+      forget();
+    }
+  }
+
+  /** Gives up a connection that showed itself broken; the next use opens another. */
+  discard(client: Client): void {
+    if (this.#live?.client !== client) return;
+    this.#lost(this.#live);
+    void client.close().catch(() => undefined);
+  }
+
+  /** Has a connection checked before its next use, without taking it from the calls that are under way on it. */
+  doubt(client: Client): void {
+    if (this.#live?.client === client) this.#live.usedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#attempts.stop();
+    for (const changes of Object.values(this.#changes)) changes.close();
+    const open = this.#live?.client ?? (await this.#connecting?.catch(() => undefined));
+    this.#live = undefined;
+    await open?.close();
+  }
+
+  async #open(): Promise<Client> {
+    this.#attempts.stop();
+    const [client, program] = [createClient(this.#deps, (message) => Exchange.log(message)), new ProgramStart()];
+    this.#progress.hear(client);
+    try {
+      const transport = createTransport(this.#server, this.credentials, {
+        log: this.#deps.log,
+        program,
+        clock: this.#deps.clock,
+      });
+      this.#prior = await connectClient(client, transport, { prior: this.#prior, limits: this.#deps.limits });
+      const now = this.#deps.clock.monotonicMs();
+      const live = { client, since: now, usedAt: now };
+      client.onclose = () => this.#lost(live);
+      this.#capabilities = client.getServerCapabilities();
+      const onChanged = (what: Changed) => this.#changes[what].announce();
+      await hearChanges(client, { ...this.#deps, onChanged });
+      await this.#list(client);
+      this.#changes.prompts.announce();
+      this.#changes.resources.announce();
+      if (client.transport === undefined) throw unavailable('it ended as soon as it had listed its tools');
+      this.#live = live;
+    } catch (cause) {
+      [this.#live, this.#prior] = [undefined, undefined];
+      const err = program.explain(cause);
+      if (this.#attempts.failed()) this.#deps.log.warn({ err }, 'upstream cannot be connected; it is tried again');
+      await client.close().catch(() => undefined);
+      if (!this.#closed) this.#attempts.later();
+      throw unavailable('it cannot be connected', err);
+    }
+    if (this.#closed) await client.close();
+    return client;
+  }
+
+  /** Reads one of its lists whole, within its limits. It is not asked for one that it does not say it has, which is empty. */
+  read(client: Client, list: UpstreamList): ReturnType<UpstreamList['read']> {
+    const until = this.#deps.clock.monotonicMs() + this.#deps.limits.upstreamListMs;
+    const ask = (method: string, params: JsonObject) =>
+      this.#send(client, method, params, { timeoutMs: Math.max(1, until - this.#deps.clock.monotonicMs()) });
+    const has = list.announcedBy(client.getServerCapabilities()) !== undefined;
+    return list.read(has ? ask : undefined, this.#server.limits);
+  }
+
+  async #list(client: Client): Promise<readonly JsonObject[]> {
+    const began = this.#deps.clock.monotonicMs();
+    const { items, isNews } = await this.read(client, this.#tools).catch((cause: unknown) => {
+      // A program that works on a call may not be able to list its tools meanwhile: the call keeps its connection.
+      if (this.#underWay > 0) this.doubt(client);
+      else this.discard(client);
+      throw new CountersignError('ERR_UPSTREAM_LIST_UNAVAILABLE', 'the upstream does not list its tools', { cause });
+    });
+    // What a connection that is new lists can be used again, though it is the same.
+    if (isNews || this.#live?.client !== client) this.#deps.onChanged('tools');
+    this.#changes.tools.rest(this.#deps.clock.monotonicMs() - began);
+    return items;
+  }
+
+  /** A program that ended is known at once; an HTTP session may have ended without a word. */
+  async #isFit(live: Live): Promise<boolean> {
+    const isSession = 'url' in this.#server && live.client.getProtocolEra() === 'legacy';
+    if (!isSession || this.#deps.clock.monotonicMs() - live.usedAt < IDLE_MS) return true;
+    try {
+      await live.client.ping({ timeout: this.#deps.limits.upstreamPingMs });
+      live.usedAt = this.#deps.clock.monotonicMs();
+      return true;
+    } catch {
+      this.discard(live.client);
+      return false;
+    }
+  }
+
+  #lost(live: Live): void {
+    if (this.#live !== live || this.#closed) return;
+    this.#live = undefined;
+    this.#deps.log.warn('upstream connection lost');
+    this.#attempts.lost(live.since);
+    this.#attempts.later();
+  }
+}
+
+function unavailable(why: string, cause?: unknown): CountersignError {
+  return new CountersignError('ERR_UPSTREAM_UNAVAILABLE', `the upstream server is unavailable: ${why}`, { cause });
+}

@@ -1,0 +1,95 @@
+import type { Logger } from 'pino';
+import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import { OWN_TOOLS } from '../../../workflows/domain/tools/wire-names.ts';
+import { sha256 } from '../../../apps/shared/sha256.ts';
+import type { UpstreamConnection } from './connection.ts';
+
+const RESERVED = "the name is one of the gateway's own tools; give the upstream a prefix";
+const OWN_NAMES: readonly string[] = Object.values(OWN_TOOLS);
+const CLAIMED_TWICE = 'two upstream tools have this name; give an upstream another prefix to tell them apart';
+
+/** A tool that an upstream lists, and that is not offered. */
+export interface RefusedTool {
+  readonly upstream: string;
+  /** Public name. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** What the operator says of tools, by their public names. */
+export type SettingsByTool = Readonly<Record<string, ToolSettings>>;
+
+/** What is offered of the tools that the upstreams listed last, and what is not. */
+export interface OfferedTools {
+  /** By their public names. */
+  readonly known: ReadonlyMap<string, UpstreamTool>;
+  readonly refused: readonly RefusedTool[];
+}
+
+/** Reads what is known of the tools of all upstreams. A name that two tools claim belongs to neither: it would be unknown which one was approved. */
+export function sortOut(
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+  settings: SettingsByTool,
+  log: Logger,
+): OfferedTools {
+  const known = new Map<string, UpstreamTool>();
+  const refused = new Map<string, RefusedTool>();
+  for (const [upstream, { connection, namePrefix }] of upstreams) {
+    for (const definition of connection.tools ?? []) {
+      const tool = describe({ upstream, namePrefix }, definition, settings);
+      if (tool === undefined) {
+        log.error({ upstream }, 'a tool has no canonical description and is left out');
+        continue;
+      }
+      const { name } = tool;
+      const isClaimedTwice = known.delete(name) || refused.has(name);
+      const reason = OWN_NAMES.includes(name) ? RESERVED : isClaimedTwice ? CLAIMED_TWICE : refusalOf(tool.facts);
+      if (reason === undefined) known.set(name, tool);
+      else refused.set(name, { upstream, name, reason });
+    }
+  }
+  for (const { name, reason } of refused.values()) log.error({ tool: name, reason }, 'a tool is not offered');
+  return { known, refused: [...refused.values()] };
+}
+
+/** Digests of the definitions there are: a new list of one upstream costs nothing for the tools of the others. */
+const digests = new WeakMap<JsonObject, string>();
+
+function describe(
+  { upstream, namePrefix }: { readonly upstream: string; readonly namePrefix: string },
+  definition: JsonObject,
+  settings: SettingsByTool,
+): UpstreamTool | undefined {
+  const upstreamTool = definition['name'] as string;
+  const name = `${namePrefix}${upstreamTool}`;
+  try {
+    const digest = digests.get(definition) ?? `sha-256:${sha256(canonicalJson(definition))}`;
+    digests.set(definition, digest);
+    const facts = toolFacts(definition, ownProperty(settings, name));
+    return { upstream, upstreamTool, name, definition, digest, facts };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Between the prefix of an upstream and its own name for a thing. No prefix has it. */
+const SEPARATOR = '__';
+
+/** An upstream among others. */
+export interface PrefixedUpstream {
+  readonly connection: UpstreamConnection;
+  /** What the public names of its tools and prompts begin with, separator included. Empty: they are the upstream's own. */
+  readonly namePrefix: string;
+}
+
+/** Every upstream whose prefix begins the name: `a` and `a_` may both be meant by `a___b`, and one without any always. */
+export const candidatesFor = (
+  name: string,
+  upstreams: ReadonlyMap<string, PrefixedUpstream>,
+): [string, PrefixedUpstream][] => [...upstreams].filter(([, { namePrefix }]) => name.startsWith(namePrefix));
+
+/** What public names begin with that have this prefix. */
+export const namePrefixOf = (prefix: string) => (prefix === '' ? '' : `${prefix}${SEPARATOR}`);

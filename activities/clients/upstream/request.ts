@@ -1,0 +1,236 @@
+import { CLIENT_CAPABILITIES_META_KEY, type Client } from '@modelcontextprotocol/client';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../../apps/shared/clock.ts';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Unanswered, LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { Conversation } from '../../../workflows/domain/relay.ts';
+import { orAborted } from './waiting.ts';
+import { readFailure } from './answer.ts';
+import type { Credentials } from './credentials.ts';
+import { asItIs } from './sdk-client.ts';
+
+/** What a request needs of the connection to its upstream. */
+interface Connection {
+  readonly credentials: Credentials;
+  connect(): Promise<Client>;
+  request(client: Client, method: string, params: JsonObject, limits: SendingLimits): Promise<unknown>;
+  discard(client: Client): void;
+  doubt(client: Client): void;
+}
+
+interface AskOptions extends Omit<SendingLimits, 'headers'> {
+  /** Of this request, over HTTP, beside the credential. Nothing is sent if it throws. */
+  readonly headers?: (client: Client) => Promise<Readonly<Record<string, string>>>;
+  /** For whom it is asked: the upstream may want a credential that names the caller. */
+  readonly caller?: Principal | undefined;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** An instant of the monotonic clock after which nothing is sent any more. */
+  readonly sendBy?: number;
+}
+
+/** What an upstream is asked. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly conversation?: Conversation | undefined;
+}
+
+/** Connects, sends once, and reads the answer. Never repeats, and never throws: a failure says what it proves. */
+export async function askOnce<T>(
+  connection: Connection | undefined,
+  request: UpstreamRequest,
+  { caller, clock, sendBy = Infinity, headers, ...limits }: AskOptions,
+  read: (raw: unknown) => T,
+): Promise<T | Unanswered> {
+  if (connection === undefined) return { kind: 'not_sent', cause: 'no such upstream' };
+  let client, all;
+  try {
+    client = await orAborted(connection.connect(), limits.signal);
+    const credentials = await orAborted(connection.credentials.headers(caller), limits.signal);
+    all = { ...credentials, ...(headers && (await orAborted(headers(client), limits.signal))) };
+  } catch (error) {
+    return { kind: 'not_sent', cause: error instanceof CountersignError ? error.code : 'aborted' };
+  }
+  // Here and not earlier: connecting and getting a credential may take long, and the process may have stood still meanwhile.
+  if (clock.monotonicMs() >= sendBy) return { kind: 'not_sent', cause: 'too late' };
+  try {
+    const params = paramsFor(client, request);
+    return read(await connection.request(client, request.method, params, { ...limits, headers: all }));
+  } catch (error) {
+    const outcome = readFailure(error);
+    if (outcome.kind === 'not_sent') connection.discard(client);
+    else connection.doubt(client);
+    return outcome;
+  }
+}
+
+/** Only in the present revision a request says what its client can do, and brings answers. */
+function paramsFor(client: Client, { params, conversation }: UpstreamRequest): JsonObject {
+  if (conversation === undefined || client.getProtocolEra() !== 'modern') return params;
+  const { capabilities, ...round } = conversation;
+  return { ...params, ...round, _meta: { ...objectOf(params['_meta']), [CLIENT_CAPABILITIES_META_KEY]: capabilities } };
+}
+
+/** How long an answer that was read may leave its connection open. */
+const DRAIN_MS = 1_000;
+
+/** Longer than any deadline a caller sets by its signal; the SDK would otherwise end requests after a minute. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+const exchanges = new AsyncLocalStorage<Exchange>();
+
+/**
+ * One request to an upstream, as `transport.ts` sends it over HTTP. The SDK's transport knows no headers of a single request,
+ * and in earlier revisions does not close the connection of a request that was given up.
+ */
+export class Exchange {
+  /** Of its HTTP request, credentials among them. Undefined: those that every request has. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly onLog: ((message: LogMessage) => void) | undefined;
+  readonly #over = new AbortController();
+  #body: Readable | undefined;
+  #failure: Error | undefined;
+  #isTaken = false;
+
+  constructor({ headers, onLog }: Pick<SendingLimits, 'headers' | 'onLog'>) {
+    this.headers = headers;
+    this.onLog = onLog;
+  }
+
+  /**
+   * Hands a log message to the exchange on whose answer it came. Messages name no request: one that came on no answer, as all
+   * messages of a program do, may be about another caller's call, and is dropped.
+   */
+  static log(message: LogMessage): void {
+    exchanges.getStore()?.onLog?.(message);
+  }
+
+  /**
+   * The exchange that is under way, for the first HTTP request made within it and for no other: a notice that the request is
+   * cancelled belongs to the same call, but neither carries its key nor ends with it.
+   */
+  static take(): Exchange | undefined {
+    const exchange = exchanges.getStore();
+    if (exchange === undefined || exchange.#isTaken) return undefined;
+    exchange.#isTaken = true;
+    return exchange;
+  }
+
+  /** Fires when the answer is not waited for any more. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  run<T>(send: () => Promise<T>): Promise<T> {
+    return exchanges.run(this, send);
+  }
+
+  /** The answer has begun to arrive. */
+  begins(body: Readable): void {
+    this.#body = body;
+  }
+
+  /** Gives the request up, and closes its connection. */
+  end(): void {
+    this.#over.abort();
+  }
+
+  /** The same, for this reason. */
+  fail(why: Error): void {
+    this.#failure ??= why;
+    this.end();
+  }
+
+  /** Why it failed, if that is known better than by what ended it. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** The answer was read. An upstream that goes on sending loses the connection; it would hold one for every call otherwise. */
+  settle(clock: Clock): void {
+    const body = this.#body;
+    if (body === undefined || body.closed) return;
+    body.once(
+      'close',
+      clock.once(DRAIN_MS, () => this.end()),
+    );
+  }
+}
+
+/** The first of these to fire ends the request. */
+export interface SendingLimits {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  /** Of the one HTTP request, credentials among them. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Told what the upstream logs on the answer. */
+  readonly onLog?: (message: LogMessage) => void;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** Sends one request and hands back the result as it came. When it fails, nothing of it is left open. Never repeats. */
+export async function sendOnce(
+  client: Client,
+  request: { readonly method: string; readonly params: JsonObject },
+  { signal, timeoutMs = NO_TIMEOUT_MS, ...own }: SendingLimits,
+  clock: Clock,
+): Promise<unknown> {
+  const exchange = new Exchange(own);
+  const leave = () => exchange.end();
+  signal?.addEventListener('abort', leave, { once: true });
+  if (signal?.aborted === true) leave();
+  const options = { signal: exchange.over, timeout: timeoutMs, allowInputRequired: true };
+  const { method, params } = request;
+  try {
+    const result = await exchange.run(() => client.request({ method, params: { ...params } }, asItIs, options));
+    exchange.settle(clock);
+    return result;
+  } catch (error) {
+    // An answer that never ends would hold a connection for each call.
+    exchange.end();
+    throw exchange.failure ?? error;
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
+}
+
+const PROGRESS = 'notifications/progress';
+
+/**
+ * Who is told of which progress. The SDK would do so, too, and forgets whom to tell as soon as the answer arrives: a notice
+ * that comes in one piece with the answer would be lost.
+ */
+export class ProgressNotices {
+  readonly #listeners = new Map<string, (progress: Progress) => void>();
+  #tokens = 0;
+
+  /** Hears the notices of this client from now on. */
+  hear(client: Client): void {
+    client.setNotificationHandler(PROGRESS, ({ params: { progressToken, progress, total, message } }) =>
+      this.#listeners.get(String(progressToken))?.({
+        progress,
+        ...(total !== undefined && { total }),
+        ...(message !== undefined && { message }),
+      }),
+    );
+  }
+
+  /** The parameters with which progress is asked for, and how to listen no more. Without a listener: as they are. */
+  expect(
+    params: JsonObject,
+    listener: ((progress: Progress) => void) | undefined,
+  ): { readonly asking: JsonObject; readonly forget: () => void } {
+    if (listener === undefined) return { asking: params, forget: () => undefined };
+    const token = `progress-${(this.#tokens += 1)}`;
+    this.#listeners.set(token, listener);
+    const meta = params['_meta'] as JsonObject | undefined;
+    return {
+      asking: { ...params, _meta: { ...meta, progressToken: token } },
+      forget: () => void this.#listeners.delete(token),
+    };
+  }
+}

@@ -1,0 +1,62 @@
+import { Client, type PriorDiscovery, type Transport, type JSONRPCResponse } from '@modelcontextprotocol/client';
+import type { Logger } from 'pino';
+import type { Limits } from '../../../apps/shared/limits.ts';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import type { LogMessage } from '../../../workflows/domain/upstream-ports.ts';
+
+const CLIENT_INFO = { name: 'countersign', version: '0.1.0' };
+
+/** A client that is not connected and declares no capability. `onLog` gets what its upstream logs. */
+export function createClient(
+  { log, limits }: { readonly log: Logger; readonly limits: Limits },
+  onLog: (message: LogMessage) => void,
+): Client {
+  const client = new TaskTakingClient(CLIENT_INFO, {
+    capabilities: {},
+    versionNegotiation: { mode: 'auto', probe: { timeoutMs: limits.upstreamProbeMs } },
+  });
+  // Only its name: the texts of these errors may quote whole messages, with arguments and results.
+  client.onerror = ({ name }) => log.debug({ error: name }, 'upstream connection reports an error');
+  client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) =>
+    onLog({ level, ...(logger !== undefined && { logger }), data: data as Json }),
+  );
+  return client;
+}
+
+/** Connects, and answers which revision the upstream speaks: with it, the next connection need not find that out. */
+export async function connectClient(
+  client: Client,
+  transport: Transport,
+  { prior, limits }: { prior: PriorDiscovery | undefined; limits: Limits },
+): Promise<PriorDiscovery | undefined> {
+  await client.connect(transport, { timeout: limits.upstreamConnectMs, ...(prior && { prior }) });
+  if (client.getProtocolEra() === 'legacy') return { kind: 'legacy' };
+  const discover = client.getDiscoverResult();
+  return discover && { kind: 'modern', discover };
+}
+
+/** In place of a result that the SDK's client knows nothing of. */
+const WHOLE = Symbol('the whole result');
+
+/** The SDK's client, which takes a task for an answer, too. It would refuse one, and lose what it was. */
+class TaskTakingClient extends Client {
+  protected override _onresponse(response: JSONRPCResponse): void {
+    const result: unknown = 'result' in response ? response.result : undefined;
+    const isTask = (result as { resultType?: unknown } | undefined)?.resultType === 'task';
+    if (!isTask || this.getProtocolEra() !== 'modern') return super._onresponse(response);
+    const accepted = { resultType: 'complete', content: [], [WHOLE]: result };
+    super._onresponse({ ...response, result: accepted });
+  }
+}
+
+/** What the upstream sent, of what the client hands out. */
+const wholeResult = (result: unknown): unknown => (result as { [WHOLE]?: unknown } | null)?.[WHOLE] ?? result;
+
+/** Accepts everything and changes nothing: what the upstream says arrives complete. */
+export const asItIs = {
+  '~standard': {
+    version: 1 as const,
+    vendor: 'countersign',
+    validate: (value: unknown) => ({ value: wholeResult(value) }),
+  },
+};

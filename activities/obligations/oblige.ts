@@ -1,0 +1,218 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import * as z from 'zod';
+import {
+  isSignedIn,
+  type ObligationMessage,
+  type ObligationOutcome,
+  type ObligationReceiver,
+  type StepUp,
+} from '../../workflows/domain/authzen/obligation.ts';
+import { afterObligations, type Oblige, type ObligingAnswer } from '../../workflows/domain/authzen/obligations.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
+import type { ObligationReceivers } from './receivers.ts';
+import type { ObligationQueue } from '../stores/obligation-queue.ts';
+import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
+
+export interface ObligeDeps {
+  readonly receivers: ObligationReceivers;
+  readonly queue: Pick<ObligationQueue, 'add' | 'drop'>;
+  readonly log: Logger;
+  readonly settings: {
+    /** Values of `acr`, the weakest first. */
+    readonly acrLevels: readonly string[];
+    /** Messages to one receiver in a minute, counted in this process. */
+    readonly maxPerMinute: number;
+  };
+}
+
+type Carried = ObligationOutcome['outcome'] | 'failed';
+
+/**
+ * Carries the obligations of an answer out, all at once, since their order means nothing (OBL-05). One that cannot be carried out
+ * keeps none of the others from it (OBL-10). A message of a permit is sent before anything is permitted, and one that is not
+ * taken permits nothing; a message of a denial is queued first, sent once at once, and otherwise until it is taken.
+ * Messages arrive at least once, a repeated one with the same `webhook-id`.
+ * @see AuthZEN Obligations Profile
+ */
+export function createOblige(deps: ObligeDeps): Oblige {
+  const { log, settings } = deps;
+  const limiter = new RateLimiterMemory({ points: settings.maxPerMinute, duration: 60 });
+
+  async function carryOut(one: ObligationInstance, answer: ObligingAnswer): Promise<Carried> {
+    if (one.kind === 'not_understood') return cannot(one, one.cause);
+    if (one.kind === 'step_up')
+      return isSignedIn(answer.claims, one.stepUp, settings.acrLevels) ? 'carried_out' : 'unmet';
+    const receiver = deps.receivers.known(one.to);
+    if (receiver === undefined) return cannot(one, 'the configuration names no receiver for it (`obligations`)');
+    const isWithinLimit = await limiter.consume(receiver).then(
+      () => true,
+      () => false,
+    );
+    // Later it can be.
+    if (!isWithinLimit) return cannot(one, 'its receiver gets no more than `obligations.maxPerMinute`', 'failed');
+    const message = { id: messageId(one.id, answer), to: one.to, body: bodyOf(one, answer) };
+    return answer.decision.kind === 'allow' ? sendNow(deps, message) : queueAndSend(deps, message);
+  }
+
+  function cannot({ id, type }: ObligationInstance, cause: string, as: 'unmet' | 'failed' = 'unmet'): Carried {
+    log.warn({ obligation: id, type, cause }, 'an obligation cannot be complied with');
+    return as;
+  }
+
+  return async (answer) => {
+    const found = readObligations(answer.obligations);
+    // Every one comes to its end before anything is made of them.
+    const carried = await Promise.all(found.map((one) => carryOut(one, answer)));
+    const outcomes = found.map(({ id, type }, index): ObligationOutcome => {
+      const outcome = carried[index] ?? 'unmet';
+      return { id, type, outcome: outcome === 'failed' ? 'unmet' : outcome };
+    });
+    const { kind, evaluationId } = answer.decision;
+    log.info({ audit: 'obligations', answer: kind, evaluationId, obligations: outcomes }, 'obligations of an answer');
+    const missing = found.flatMap((one, index) =>
+      one.kind === 'step_up' && carried[index] === 'unmet' ? [one.stepUp] : [],
+    );
+    const isFinal = carried.includes('unmet');
+    if (kind === 'allow' && !isFinal && carried.includes('failed')) {
+      throw new CountersignError(
+        'ERR_OBLIGATION_UNAVAILABLE',
+        'an obligation of a permit could not be carried out now',
+      );
+    }
+    return afterObligations(answer.decision, outcomes, missing);
+  };
+}
+
+/** No more than the obligation and what it belongs to: who asked for what is none of the receiver's business (OBL-28). */
+function bodyOf(
+  { id, type, properties }: Extract<ObligationInstance, { kind: 'message' }>,
+  { decision: { kind, evaluationId } }: ObligingAnswer,
+): string {
+  return JSON.stringify({
+    ...(evaluationId !== undefined && { evaluation_id: evaluationId }),
+    decision: kind === 'allow',
+    obligation: { id, type, properties },
+  });
+}
+
+/**
+ * Of a denial, the same for the same evaluation and obligation: however often the answer comes, it is carried out once (PRJ-29).
+ * A permit, and an answer without a name, stand for themselves.
+ */
+function messageId(obligationId: string, { decision: { kind, evaluationId } }: ObligingAnswer): string {
+  if (kind === 'allow' || evaluationId === undefined) return `obl_${randomUUID()}`;
+  return `obl_${createHash('sha256')
+    .update(JSON.stringify([evaluationId, obligationId]))
+    .digest('hex')}`;
+}
+
+async function sendNow({ receivers, log }: ObligeDeps, message: ObligationMessage): Promise<Carried> {
+  try {
+    return (await receivers.send(message)) === 'taken' ? 'carried_out' : 'unmet';
+  } catch (err) {
+    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not take it; nothing is permitted');
+    return 'failed';
+  }
+}
+
+/** A message that was queued before is left to the process that queued it. */
+async function queueAndSend({ receivers, queue, log }: ObligeDeps, message: ObligationMessage): Promise<Carried> {
+  const isNew = await queue.add(message);
+  if (!isNew) return 'repeated';
+  try {
+    const answer = await receivers.send(message);
+    // When this fails it is sent once more, with the same id.
+    await queue
+      .drop(message.id)
+      .catch((err: unknown) => log.warn({ webhookId: message.id, err }, 'an obligation will be sent twice'));
+    return answer === 'taken' ? 'carried_out' : 'unmet';
+  } catch (err) {
+    log.warn({ webhookId: message.id, err }, 'the receiver of an obligation does not take it yet; it is sent again');
+    return 'queued';
+  }
+}
+
+/** No more than this of one answer is carried out. */
+const MAX_OBLIGATIONS = 50;
+const MAX_BODY_CHARACTERS = 4_000;
+const MAX_PROPERTIES_CHARACTERS = 16_000;
+
+/** They may get into the head of a message: a line break there would add another header. */
+const NO_CONTROLS = /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u;
+/** Line breaks and tabs aside, no control characters. */
+const PLAIN_TEXT = /^(?:[^\p{Cc}]|[\n\t])*$/u;
+
+const name = z.string().min(1).max(256).regex(NO_CONTROLS);
+const instance = z.looseObject({ id: name, type: name, properties: z.record(z.string(), z.json()) });
+
+const notification = z.looseObject({
+  to: name,
+  body: z.string().max(MAX_BODY_CHARACTERS).regex(PLAIN_TEXT),
+  topic: name.optional(),
+});
+const stepUp = z.looseObject({ acr_value: name, amr_values: z.array(name).max(20).optional() });
+const sessionTermination = z.looseObject({ subject: name });
+
+/** One obligation of an answer, as far as it is understood. */
+export type ObligationInstance = {
+  /** Empty where it cannot be read. */
+  readonly id: string;
+  readonly type: string;
+} & (
+  | { readonly kind: 'not_understood'; readonly cause: string }
+  | { readonly kind: 'step_up'; readonly stepUp: StepUp }
+  /** `to`: which of the operator's receivers it is for. `properties`: no more of them than the type defines, but for `custom`. */
+  | { readonly kind: 'message'; readonly to: ObligationReceiver; readonly properties: JsonObject }
+);
+
+/**
+ * Reads the obligations of an answer, each for itself: what cannot be read of one takes nothing from the others. Ids that occur
+ * twice name nothing (OBL-03), so none of those is understood.
+ * @see AuthZEN Obligations Profile, The Obligation Object, Registered Obligation Types
+ */
+export function readObligations(found: readonly Json[]): readonly ObligationInstance[] {
+  const ids = found.map((one) => instance.safeParse(one).data?.id);
+  return found.map((one, index) => {
+    const { data } = instance.safeParse(one);
+    if (data === undefined) return notUnderstood({ id: '', type: '' }, 'it is malformed');
+    if (index >= MAX_OBLIGATIONS) return notUnderstood(data, `there are more than ${MAX_OBLIGATIONS}`);
+    if (ids.indexOf(data.id) !== ids.lastIndexOf(data.id)) return notUnderstood(data, 'its id occurs twice');
+    return understood(data);
+  });
+}
+
+function understood({ id, type, properties }: z.infer<typeof instance>): ObligationInstance {
+  const malformed = notUnderstood({ id, type }, 'its properties are malformed');
+  switch (type) {
+    case 'step-up': {
+      const { data } = stepUp.safeParse(properties);
+      if (data === undefined) return malformed;
+      return { id, type, kind: 'step_up', stepUp: { acrValue: data.acr_value, amrValues: data.amr_values ?? [] } };
+    }
+    case 'notification': {
+      const { data } = notification.safeParse(properties);
+      if (data === undefined) return malformed;
+      const { to, body, topic } = data;
+      const known = { to, body, ...(topic !== undefined && { topic }) };
+      return { id, type, kind: 'message', to: { notification: to }, properties: known };
+    }
+    case 'session_termination': {
+      const { data } = sessionTermination.safeParse(properties);
+      if (data === undefined) return malformed;
+      return { id, type, kind: 'message', to: 'sessionTermination', properties: { subject: data.subject } };
+    }
+    case 'custom':
+      if (JSON.stringify(properties).length > MAX_PROPERTIES_CHARACTERS) return malformed;
+      return { id, type, kind: 'message', to: 'custom', properties };
+    default:
+      return notUnderstood({ id, type }, 'its type is not known here');
+  }
+}
+
+const notUnderstood = ({ id, type }: { id: string; type: string }, cause: string): ObligationInstance => ({
+  ...{ id, type },
+  kind: 'not_understood',
+  cause,
+});

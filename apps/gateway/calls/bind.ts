@@ -1,0 +1,130 @@
+import type { Logger } from 'pino';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
+import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
+import type { Config } from '../../shared/config/config.ts';
+import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import type { MappedArguments, MappedCall, Sender } from './extension-ports.ts';
+import type { ToolCall } from './tool-call.ts';
+
+/** Deeper arguments are refused here, with a reason, before a service that follows them less far fails over them. */
+const MAX_DEPTH = 64;
+
+export interface BindingDeps {
+  readonly checkArguments: ArgumentCheck;
+  readonly requirements: Pick<RequirementChecks, 'claimNames'>;
+  readonly mappedArguments: Pick<MappedArguments, 'evaluationRequests'>;
+  readonly coaz: Pick<Config['gateway']['coaz'], 'identityClaim' | 'callDetails'>;
+  readonly log: Logger;
+}
+
+/** Captures the call before anything is asked about it: what is decided on is what will run. Throws a `MappingError`. */
+export function bindCall(
+  deps: BindingDeps,
+  call: Pick<ToolCall, 'caller' | 'claims' | 'arguments'>,
+  tool: UpstreamTool,
+): CallBinding | CallFault {
+  let text: string;
+  if (!isNestedWithin(call.arguments, MAX_DEPTH))
+    return { problem: `they are nested more than ${MAX_DEPTH} levels deep` };
+  try {
+    text = canonicalJson(call.arguments);
+  } catch {
+    return { problem: 'they have no canonical JSON form (a number out of range or a broken character)' };
+  }
+  const fault = deps.checkArguments(tool, call.arguments);
+  if (fault !== undefined) return fault;
+  const digest = callDigest({ tool: tool.name, arguments: call.arguments }, sha256);
+  const mappedBy = mappingDigest(tool.facts.mapping, sha256);
+  const [evaluation, ...others] = evaluationRequests(deps, call, {
+    tool,
+    arguments: call.arguments,
+    callDigest: digest,
+  });
+  return {
+    tool: tool.name,
+    upstream: tool.upstream,
+    upstreamTool: tool.upstreamTool,
+    arguments: text,
+    callDigest: digest,
+    toolDigest: tool.digest,
+    ...(mappedBy !== undefined && { mappingDigest: mappedBy }),
+    caller: call.caller,
+    ...keptClaims(call.claims, [...SIGN_IN_CLAIMS, ...deps.requirements.claimNames]),
+    evaluation,
+    ...(others.length > 0 && { others }),
+  };
+}
+
+/** Of what the token says, no more is kept than will be looked at. */
+function keptClaims(claims: JsonObject, names: readonly string[]): { readonly claims?: JsonObject } {
+  const kept = names.flatMap((name) => (Object.hasOwn(claims, name) ? [[name, claims[name] ?? null] as const] : []));
+  return kept.length > 0 ? { claims: Object.fromEntries(kept) } : {};
+}
+
+function isNestedWithin(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== 'object') return true;
+  return levels > 0 && Object.values(value).every((member: Json) => isNestedWithin(member, levels - 1));
+}
+
+/** What the PDP is asked about the call: by the tool's own mapping where it has one, else one request by default. */
+function evaluationRequests(
+  deps: BindingDeps,
+  sender: Sender,
+  call: Omit<MappedCall, 'mapping'>,
+): ReturnType<MappedArguments['evaluationRequests']> {
+  const { tool } = call;
+  try {
+    const { mapping } = tool.facts;
+    return mapping === undefined
+      ? [evaluationRequestByDefault(deps, sender, call)]
+      : deps.mappedArguments.evaluationRequests(sender, { ...call, mapping });
+  } catch (error) {
+    if (error instanceof MappingError) {
+      deps.log.warn({ tool: tool.name, problem: error.message }, 'a call is refused because its mapping failed');
+    }
+    throw error;
+  }
+}
+
+/** What the binding asks, and, unless that is switched off, what the embedded decision point goes by (PRJ-17). */
+function evaluationRequestByDefault(
+  { coaz: { identityClaim, callDetails } }: Pick<BindingDeps, 'coaz'>,
+  sender: Sender,
+  { tool, ...call }: Omit<MappedCall, 'mapping'>,
+): EvaluationRequest {
+  // As the upstream gave them. What hints make of them is for clients to read, and no part of any decision (HINT-004).
+  const annotations = tool.definition['annotations'];
+  const isTold = callDetails && annotations !== undefined;
+  return {
+    subject: { type: SUBJECT_TYPE, id: identityOf(sender, identityClaim) },
+    action: { name: 'tools/call' },
+    resource: { type: 'tool', id: tool.name, ...(isTold && { properties: { annotations } }) },
+    context: {
+      ...withAgent(sender, {}),
+      ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest }),
+    },
+  };
+}
+
+/** The subject of a verified token, or what takes its place by agreement with the issuer (COAZ-IM-05, COAZ-IM-06). */
+export function identityOf({ caller, claims }: Sender, claim: string): string {
+  if (claim === 'sub') return caller.subject;
+  const identity = ownProperty(claims, claim);
+  if (typeof identity === 'string' && identity !== '') return identity;
+  throw new MappingError(`the token has no claim "${claim}", which says on whose behalf it is used`);
+}
+
+/** The agent is always the token's; a mapping cannot change it (COAZ-SE-04). */
+export function withAgent({ caller }: Sender, context: JsonObject): JsonObject {
+  const { agent: _agent, ...others } = context;
+  return caller.clientId === undefined ? others : { agent: caller.clientId, ...others };
+}

@@ -1,0 +1,202 @@
+import type { Logger } from 'pino';
+import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
+import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { newSubmission, type SubmissionSettings } from '../../../workflows/domain/gated-call/new-submission.ts';
+import type {
+  EnsureSubmitted,
+  GatedCalls,
+  GatedCallView,
+  Opened,
+  Opening,
+  ToSubmit,
+} from '../../../workflows/domain/ports.ts';
+import { subjectKey } from '../../../workflows/domain/principal.ts';
+import type { RateLimit } from '../../shared/http/rate-limit.ts';
+import { logScope } from '../../shared/log-scope.ts';
+import { randomText } from '../../shared/random-text.ts';
+import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
+import { onAbort, type ConcurrencyLimit } from './concurrency-limit.ts';
+import type { RequestableCall, RequestInput } from './extension-ports.ts';
+import { refused, type OnHold, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
+
+export interface HoldingDeps extends TaskWatchDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'open' | 'findOpen' | 'findTask' | 'ownerOf'> & TaskWatchDeps['gatedCalls'];
+  readonly ensureSubmitted: EnsureSubmitted;
+  /** Asks for what an access request needs beside the call. */
+  readonly requestInput: RequestInput;
+  /** Of access requests, for each subject. */
+  readonly submissions: RateLimit;
+  /** Of calls that wait, and of streams. */
+  readonly concurrency: ConcurrencyLimit;
+  readonly settings: SubmissionSettings & {
+    /** How long a call of a client without tasks waits for its end. */
+    readonly waitMs: number;
+  };
+  readonly log: Logger;
+}
+
+/** What the operator chose for clients without tasks. */
+export interface HoldSettings {
+  /** How long their calls wait. Zero: not at all. */
+  readonly waitSeconds: number;
+  /** Whether clients that could declare tasks have to; or for which tools. */
+  readonly demandTasks: boolean | readonly string[];
+}
+
+/** What a client gets for a call that goes on hold. A client of an earlier revision can declare no tasks, so none are demanded of it. */
+export function onHoldFor(
+  {
+    isModern,
+    declaresTasks,
+    tool,
+  }: { readonly isModern: boolean; readonly declaresTasks: boolean; readonly tool: string },
+  { waitSeconds, demandTasks }: HoldSettings,
+): OnHold {
+  if (isModern && declaresTasks) return 'task';
+  const isDemanded = typeof demandTasks === 'boolean' ? demandTasks : demandTasks.includes(tool);
+  if (isModern && isDemanded) return 'error';
+  return waitSeconds > 0 ? 'wait' : 'words';
+}
+
+/** Puts a call that an approval could cure on hold, as its client can have it. `undefined`: the decision has to be taken again. */
+export async function hold(
+  deps: HoldingDeps,
+  call: ToolCall,
+  denied: RequestableCall,
+): Promise<ToolCallAnswer | undefined> {
+  const { onHold } = call;
+  if (onHold === 'words') return refused({ reason: 'needs_tasks' });
+  if (onHold === 'error') return refused({ reason: 'demands_tasks' });
+  const opened = await requestApproval(deps, call, denied);
+  if (opened?.kind !== 'held' || onHold === 'task') return opened;
+  if (onHold === 'reference') return { ...opened, as: 'reference' };
+  const view = await waitForEnd(deps, opened.view, call);
+  return isTerminal(view.state) ? { ...opened, as: 'reference', view } : { kind: 'held', as: 'waited', view };
+}
+
+/**
+ * Waits until the call has ended, for as long as is configured, the caller stays and the gateway runs. What is waited for
+ * stays open. Above the limit on waiting calls there is no wait.
+ */
+async function waitForEnd(
+  deps: HoldingDeps,
+  opened: GatedCallView,
+  { caller, signal }: Pick<ToolCall, 'caller' | 'signal'>,
+): Promise<GatedCallView> {
+  const { taskId } = opened;
+  const owner = deps.gatedCalls.ownerOf(caller);
+  const slot = deps.concurrency.acquire(subjectKey(caller));
+  if (slot === undefined) return opened;
+  const over = new AbortController();
+  const end = () => over.abort();
+  const letGo = deps.clock.once(deps.settings.waitMs, end);
+  onAbort(signal, end);
+  onAbort(slot.closing, end);
+  let last = opened;
+  try {
+    await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show: async (view) => void (last = view) });
+  } finally {
+    letGo();
+    slot.release();
+  }
+  if (isTerminal(last.state) || signal.aborted) return last;
+  // A notice may have been lost: what is said of the call is how it stands now.
+  return (await deps.gatedCalls.readTask(taskId, owner)) ?? last;
+}
+
+/**
+ * Requests an approval: the call becomes a task. Where the request needs more than the call, the client is asked first, and
+ * nothing is opened before it has answered. `undefined` when the decision has to be taken again.
+ */
+async function requestApproval(
+  deps: HoldingDeps,
+  call: ToolCall,
+  requestable: RequestableCall,
+): Promise<ToolCallAnswer | undefined> {
+  const { binding, decision, asked } = requestable;
+  const { requestSchemaUrl: schemaUrl } = decision.offer;
+  if (schemaUrl === undefined) return openTask(deps, call, { binding, decision });
+  // A repeated open call needs no new input.
+  const waitedMs = deps.clock.monotonicMs() - call.cameAt;
+  const open = asked === undefined ? await deps.gatedCalls.findOpen(binding, waitedMs) : undefined;
+  if (open?.kind === 'unread') return earlierTask(deps, binding, open.taskId);
+  if (open !== undefined) return joinTask(deps, binding, open);
+  const collected = await deps.requestInput.collect(call, { ...requestable, schemaUrl });
+  if (collected.kind !== 'complete') return collected;
+  const redemption = asked !== undefined && { redemption: asked };
+  return openTask(deps, call, { binding: { ...binding, input: collected.input }, decision, ...redemption });
+}
+
+/**
+ * Opens the gated call, or joins the open one for the same call, and hands its task out only when the access request
+ * service has given its handle. Nothing is opened for a caller that has gone. One that goes later changes nothing: what is
+ * opened is submitted, and a repeated call finds the same task.
+ */
+async function openTask(
+  deps: HoldingDeps,
+  { signal, onHold, acceptsForm, cameAt }: Pick<ToolCall, 'signal' | 'onHold' | 'acceptsForm' | 'cameAt'>,
+  { binding, decision, redemption }: Pick<Opening, 'binding' | 'decision' | 'redemption'>,
+): Promise<ToolCallAnswer | undefined> {
+  const { evaluation, caller, input } = binding;
+  const facts = { evaluation, caller, denial: decision, generation: 1, additions: input?.additions };
+  const submission = newSubmission(facts, deps.settings, randomText);
+  // A caller without a task cannot be asked within it.
+  const takesInput = onHold === 'task' && acceptsForm;
+  const { trace } = logScope();
+  const waitedMs = deps.clock.monotonicMs() - cameAt;
+  const opening = { binding, decision, submission, takesInput, trace, waitedMs, ...(redemption && { redemption }) };
+  const opened = await openWithinLimit(deps, opening, signal);
+  if (opened.kind === 'gone') return undefined;
+  if (opened.kind === 'too_many') return refused({ reason: 'too_many' });
+  if (opened.kind === 'unwanted') return { kind: 'ran', outcome: { kind: 'not_sent', cause: 'the caller has gone' } };
+  if (opened.kind === 'late') throw new CountersignError('ERR_REQUEST_STATE_INVALID', 'the answers came too late');
+  if (opened.kind === 'redeemed') {
+    // The same answers again: the same task, also where it has ended.
+    const view = await deps.gatedCalls.findTask(opened.taskId, deps.gatedCalls.ownerOf(caller));
+    if (view !== undefined) return { kind: 'held', as: 'task', view };
+  }
+  if (opened.kind === 'unread') return earlierTask(deps, binding, opened.taskId);
+  return joinTask(deps, binding, opened);
+}
+
+/** An identical call that was carried out before, for its caller, who was not told yet how it ended. */
+async function earlierTask(
+  { gatedCalls }: Pick<HoldingDeps, 'gatedCalls'>,
+  { caller }: Pick<CallBinding, 'caller'>,
+  taskId: string,
+): Promise<ToolCallAnswer | undefined> {
+  const view = await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller));
+  return view && { kind: 'held', as: 'task', view, isEarlier: true };
+}
+
+/** Hands the task of an open call out as soon as the access request service has given its handle. */
+async function joinTask(
+  { ensureSubmitted, gatedCalls }: Pick<HoldingDeps, 'ensureSubmitted' | 'gatedCalls'>,
+  { caller }: Pick<CallBinding, 'caller'>,
+  opened: { readonly taskId: string } & ToSubmit,
+): Promise<ToolCallAnswer | undefined> {
+  try {
+    const view =
+      (await ensureSubmitted(opened)) ?? (await gatedCalls.findTask(opened.taskId, gatedCalls.ownerOf(caller)));
+    return view && { kind: 'held', as: 'task', view };
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    if (error.code === 'ERR_NOT_REQUESTABLE') return refused({ reason: 'denied' });
+    if (error.code === 'ERR_DENIAL_EXPIRED') return undefined;
+    throw error;
+  }
+}
+
+/** A call that opened nothing, because it joined another, say, is not counted. @see APPR-196 */
+async function openWithinLimit(
+  { gatedCalls, submissions }: Pick<HoldingDeps, 'gatedCalls' | 'submissions'>,
+  opening: Opening,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const subject = subjectKey(opening.binding.caller);
+  if ((await submissions.take(subject)) !== undefined) return { kind: 'too_many' };
+  const opened = await gatedCalls.open(opening, signal);
+  if (opened.kind !== 'opened') await submissions.giveBack(subject);
+  return opened;
+}

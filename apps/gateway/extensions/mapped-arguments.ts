@@ -1,0 +1,135 @@
+import type { Logger } from 'pino';
+import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
+import { joinDecisions } from '../../../workflows/domain/authzen/several-decisions.ts';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
+import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
+import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
+import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { resolveMapping, SUBJECT_TYPE, type MappingTime } from '../../shared/coaz/resolve.ts';
+import { createSlowMappings } from '../../shared/coaz/slow-mappings.ts';
+import { expressionsIn } from '../../shared/coaz/template.ts';
+import type { Config } from '../../shared/config/config.ts';
+import type { Timing } from '../../shared/limits.ts';
+import { identityOf, withAgent } from '../calls/bind.ts';
+import type { MappedArguments, MappedCall, Sender } from '../calls/extension-ports.ts';
+import { MAPPED_METHODS } from '../mcp/authorize.ts';
+
+interface MappedArgumentsDeps extends Timing {
+  readonly config: Pick<Config, 'gateway' | 'mcpServers'>;
+  readonly log: Logger;
+}
+
+/** The mappings that operators and upstreams declare for tools. @see COAZ, declared mappings */
+export function createMappedArguments(given: MappedArgumentsDeps): MappedArguments {
+  const deps = { ...given, slow: createSlowMappings(given.limits.mappingMs) };
+  return {
+    evaluationRequests: (sender, call) => evaluationRequests(deps, sender, call),
+    async decide(pdp, binding) {
+      const requests = [binding.evaluation, ...binding.others];
+      const { decision, about } = joinDecisions(await pdp.evaluateAll(requests, binding.claims));
+      return {
+        decision,
+        binding: {
+          ...binding,
+          evaluation: requests[about] ?? binding.evaluation,
+          others: requests.filter((_request, index) => index !== about),
+        },
+      };
+    },
+  };
+}
+
+function evaluationRequests(
+  deps: MappedArgumentsDeps & MappingTime,
+  sender: Sender,
+  { tool, mapping, ...call }: MappedCall,
+): ReturnType<MappedArguments['evaluationRequests']> {
+  const { identityClaim, callDetails } = deps.config.gateway.coaz;
+  const identity = identityOf(sender, identityClaim);
+  const form = compiled(mapping);
+  const params = { name: tool.name, arguments: call.arguments };
+  const requests = resolveMapping(form, { params, token: sender.claims, identity }, deps);
+  const { type, id } = requests[0].subject;
+  // Under another type, policies would not know the caller, and nothing that they hold against it would count.
+  const isCaller = id === identity && (type === SUBJECT_TYPE || mapping.by === 'operator');
+  if (!isCaller) allowOtherSubject(deps, tool, form);
+  const anchored = (request: EvaluationRequest): EvaluationRequest => {
+    if (mapping.by === 'upstream') checkVocabulary(request, tool.name);
+    if (Object.hasOwn(request.context, 'approval')) {
+      throw new MappingError('context.approval is not for mappings to say');
+    }
+    return {
+      ...request,
+      context: {
+        ...withAgent(sender, request.context),
+        // Approvers see the whole call, also where the mapping tells policies less of it.
+        ...(callDetails && { arguments: call.arguments, call_digest: call.callDigest, tool: tool.name }),
+      },
+    };
+  };
+  const [first, ...others] = requests;
+  return [anchored(first), ...others.map(anchored)];
+}
+
+/** Throws unless the operator takes this upstream's word for whom calls are made. @see COAZ-SU-04 */
+function allowOtherSubject({ config, log }: MappedArgumentsDeps, tool: UpstreamTool, mapping: Mapping): void {
+  const { mcpServers, gateway } = config;
+  if (ownProperty(mcpServers, tool.upstream)?.mappingsMayNameSubject !== true) {
+    throw new MappingError(
+      `subject is not of the type ${SUBJECT_TYPE}, or its id is not what the token says of its ${gateway.coaz.identityClaim}`,
+    );
+  }
+  const from = sourceOf(mapping);
+  log.warn({ audit: 'subject_override', tool: tool.name, from }, 'a mapping asks about another subject');
+}
+
+/** What was made of mappings, and what is wrong with them: each is read once. */
+const known = new WeakMap<ToolMapping, Mapping | MappingError>();
+
+function compiled(mapping: ToolMapping): Mapping {
+  const found = known.get(mapping) ?? compile(mapping.content);
+  known.set(mapping, found);
+  if (found instanceof MappingError) throw found;
+  return found;
+}
+
+function compile(content: Json): Mapping | MappingError {
+  try {
+    return compileMapping(content);
+  } catch (error) {
+    if (error instanceof MappingError) return error;
+    throw error;
+  }
+}
+
+/** Where a subject comes from that is not the token's: from the message is worse (COAZ-SU-05). */
+function sourceOf({ shared, questions: [first] }: Mapping): 'token' | 'message' {
+  const { subject } = shared.subject === undefined ? (first ?? {}) : shared;
+  if (subject === undefined) return 'token';
+  const reads = expressionsIn(subject).flatMap(({ expression }) => expression.reads);
+  return reads.length > 0 && reads.every(({ root }) => root === 'token') ? 'token' : 'message';
+}
+
+const TOOLS_CALL = 'tools/call';
+const TOOL = 'tool';
+/** Those that have no other use. */
+const PROTOCOL_WORDS = MAPPED_METHODS.filter((method) => method.includes('/') || method === 'initialize');
+
+/**
+ * Keeps an upstream from speaking in the words of the default mappings about anything but its own tool. A policy about
+ * `tools/call` and another tool means that tool: a mapping that asked about it instead would borrow its permissions. Other
+ * words are the upstream's own. Throws a `MappingError`.
+ *
+ * @param own Public name of the tool that is called. @see COAZ, Trust-Anchored (COAZ-FW-19)
+ */
+function checkVocabulary({ action, resource }: EvaluationRequest, own: string): void {
+  if (action.name !== TOOLS_CALL && PROTOCOL_WORDS.includes(action.name)) {
+    throw new MappingError('action.name is a method of the protocol, which is not what is called');
+  }
+  const isOwn = resource.type === TOOL && resource.id === own;
+  if ((action.name === TOOLS_CALL || resource.type === TOOL) && !isOwn) {
+    throw new MappingError('resource is not this tool under its public name, though it speaks of tools');
+  }
+}

@@ -1,0 +1,90 @@
+import { isLegacyRequest, type AuthInfo, type McpHttpHandler } from '@modelcontextprotocol/server';
+import { subjectKey } from '../../../workflows/domain/principal.ts';
+import { callerOf } from './authentication.ts';
+import type { MethodGate } from './authorize.ts';
+import type { Subscriptions } from '../tasks/subscriptions.ts';
+import type { RateLimit } from '../../shared/http/rate-limit.ts';
+import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
+import { LISTEN } from '../wire/identifiers.ts';
+import { withStatusFor, type CompleteTaskHeader } from '../wire/headers.ts';
+import { countedRequest } from '../wire/schemas.ts';
+
+/** Answers one request to the MCP endpoint. */
+export type McpEndpoint = Pick<McpHttpHandler, 'fetch'>;
+
+interface RequestLimitDeps {
+  /** The SDK. */
+  readonly handler: McpEndpoint;
+  readonly subscriptions: Subscriptions;
+  /** Of requests about tasks, for each subject. */
+  readonly polls: RateLimit;
+  /** Of calls of tools, for each subject. */
+  readonly calls: RateLimit;
+  /** Missing where only what upstreams have is asked about. */
+  readonly gate?: MethodGate;
+  readonly completeTaskHeader: CompleteTaskHeader;
+}
+
+/**
+ * The protocol layer with what the SDK does not do. It limits no rate. It serves subscriptions, but drops the tasks that
+ * they name: so it checks them as every request, and what it opens is served by us.
+ */
+export function createRequestLimits({
+  handler,
+  subscriptions,
+  gate,
+  completeTaskHeader,
+  ...limits
+}: RequestLimitDeps): McpEndpoint {
+  return {
+    async fetch(request, options) {
+      const asked: unknown = options?.parsedBody;
+      const tooOften = await refuseTooMany(limits, asked, options?.authInfo);
+      if (tooOften !== undefined) return tooOften;
+      completeTaskHeader(request, asked, () => callerOf(options?.authInfo));
+      const denied = await gate?.(asked, options?.authInfo);
+      if (denied !== undefined) return denied;
+      const answer = withStatusFor(request, await handler.fetch(request, options));
+      if (subjectOf(asked) !== LISTEN || !isStream(answer) || (await isLegacyRequest(request, asked))) return answer;
+      return subscriptions.serve(answer, asked, options?.authInfo);
+    },
+  };
+}
+
+/** The method of a message; of a call of a tool, the tool. */
+function subjectOf(message: unknown): string {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null };
+  const subject = isCall(message) ? params?.name : method;
+  return typeof subject === 'string' ? subject : '';
+}
+
+const isCall = (message: unknown) => (message as { method?: unknown } | null | undefined)?.method === 'tools/call';
+
+/** The answer to a request, or to a batch of earlier revisions, with one too many about tasks or one call too many in it. */
+async function refuseTooMany(
+  { polls, calls }: Pick<RequestLimitDeps, 'polls' | 'calls'>,
+  asked: unknown,
+  auth: AuthInfo | undefined,
+): Promise<Response | undefined> {
+  const messages: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
+  const isAbout = (message: unknown) => isAboutTasks(subjectOf(message));
+  const about = messages.filter(isAbout);
+  const made = messages.filter((message) => isCall(message) && !isAbout(message));
+  const taken = [
+    { of: about, limit: polls, cost: sumOf(about.map(tasksNamed)), what: 'Tasks are asked for too often.' },
+    { of: made, limit: calls, cost: made.length, what: 'Tools are called too often. The tool did not run.' },
+  ];
+  for (const { of, limit, cost, what } of taken) {
+    if (cost === 0) continue;
+    const waitMs = await limit.take(subjectKey(callerOf(auth)), cost);
+    if (waitMs !== undefined) return tooManyRequests(countedRequest.parse(of[0]).id, what, waitMs);
+  }
+  return undefined;
+}
+
+/** Each task of a stream costs as much as a request about it. */
+const tasksNamed = (message: unknown) =>
+  Math.max(1, countedRequest.parse(message).params?.notifications.taskIds.length ?? 1);
+const sumOf = (costs: readonly number[]) => costs.reduce((sum, cost) => sum + cost, 0);
+
+const isStream = (answer: Response) => answer.headers.get('content-type') === 'text/event-stream';

@@ -1,0 +1,167 @@
+import {
+  createMcpHandler,
+  type McpRequestContext,
+  type Server,
+  type ServerCapabilities,
+} from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import type { EnsureSubmitted, GatedCalls, PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
+import type { UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
+import type { UpstreamRelay } from '../../../workflows/domain/relay-port.ts';
+import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
+import type { Timing } from '../../shared/limits.ts';
+import { createArgumentCheck } from '../../shared/schemas/schema-check.ts';
+import { createAuthorize, createMethodGate } from './authorize.ts';
+import { createMappedArguments } from '../extensions/mapped-arguments.ts';
+import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
+import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
+import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
+import { createReadEnforcement, type EnforceRead } from '../offers/read.ts';
+import { createRequestLimits, type McpEndpoint } from './request-limits.ts';
+import { guard } from '../wire/errors.ts';
+import { createSubscriptions } from '../tasks/subscriptions.ts';
+import type { TaskChanges } from '../tasks/watch.ts';
+import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
+import { createRateLimit } from '../../shared/http/rate-limit.ts';
+import type { Redaction } from '../extensions/redaction.ts';
+import {
+  registerSignatureMethod,
+  type ReadDocument,
+  type SignatureMethodDeps,
+} from '../extensions/signature/document.ts';
+import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
+import { completesTaskHeaders } from '../wire/headers.ts';
+import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import { callerOf, claimsOf } from './authentication.ts';
+import { registerCompletionMethods, registerPromptMethods, registerResourceMethods } from '../offers/items.ts';
+import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
+import { registerToolList, type ToolListDeps } from '../offers/tools.ts';
+import { registerToolCalls, type ToolCallDeps } from '../calls/register.ts';
+import { declaredExtensions, type Rendering } from '../wire/rendering.ts';
+import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';
+import { instructionsFor } from '../wire/own-tools.ts';
+import { VerbatimServer } from '../wire/sdk-overlay.ts';
+import type { RequestContext } from '../wire/request-context.ts';
+
+/** What the MCP endpoint is served from. */
+export interface ProtocolPorts
+  extends Pick<EnforcementDeps, 'requirements'>, Omit<RequestInputDeps, keyof Timing>, Timing {
+  readonly pdp: PolicyDecisionPoint;
+  readonly gatedCalls: GatedCalls;
+  readonly taskChanges: TaskChanges;
+  readonly ensureSubmitted: EnsureSubmitted;
+  readonly upstreams: Upstreams & UpstreamRelay & { readonly items: UpstreamItems };
+  readonly accepted: AcceptedDescriptions;
+  readonly log: Logger;
+}
+
+interface Made {
+  readonly redaction: Redaction;
+  readonly readDocument: ReadDocument;
+}
+
+/** The MCP endpoint behind its authentication. */
+export function createProtocol(config: Config, ports: ProtocolPorts & Made) {
+  const { gateway, urls } = config;
+  const { clock, limits, log } = ports;
+  const settings = {
+    callbackUrl: `${urls.gateway}${CALLBACK_PATH}`,
+    executionTimeoutMs: gateway.executionTimeoutSeconds * 1_000,
+    waitMs: gateway.waitSeconds * 1_000,
+  };
+  const concurrency = createConcurrencyLimit({ perSubject: gateway.maxStreamsPerCaller, overall: gateway.maxStreams });
+  const authorize = createAuthorize({ pdp: ports.pdp, config });
+  const enforce = createEnforcement({
+    ...ports,
+    mappedArguments: createMappedArguments({ config, clock, limits, log }),
+    relayedRounds: createRelayedRounds(ports),
+    requestInput: createRequestInput(ports),
+    concurrency,
+    coaz: gateway.coaz,
+    checkArguments: createArgumentCheck(limits),
+    submissions: createRateLimit({ count: gateway.maxSubmissionsPerMinute ?? gateway.maxOpenPerCaller, seconds: 60 }),
+    settings,
+  });
+  const enforceRead = createReadEnforcement({ ...ports, authorize, items: ports.upstreams.items, settings });
+  const rendering = gateway;
+  const { everyMethod, initialize, denials } = gateway.coaz;
+  const ofTasks = everyMethod ? { authorize } : {};
+  const served = { ...ports, ...ofTasks, enforce, enforceRead, rendering, settings, holding: gateway };
+  const handler = createMcpHandler((context) => createServer(served, context), {
+    maxRequestBodySize: gateway.maxBodyBytes,
+    // Limited by us, for each caller too.
+    maxSubscriptions: Infinity,
+    onerror: (error) => log.debug({ err: error }, 'a request was refused by the protocol layer'),
+  });
+  const subscriptions = createSubscriptions({ ...served, concurrency });
+  const polls = createRateLimit({ count: gateway.maxPollsPerSecond, seconds: 1 });
+  const calls = createRateLimit({ count: gateway.maxCallsPerSecond, seconds: 1 });
+  const gate = createMethodGate({ authorize, guarded: guard(log, denials), initializePasses: initialize === 'pass' });
+  const completeTaskHeader = completesTaskHeaders(log);
+  const endpoint: McpEndpoint = createRequestLimits({
+    ...{ handler, subscriptions, polls, calls, completeTaskHeader },
+    ...(everyMethod && { gate }),
+  });
+  return {
+    endpoint,
+    /** Tells those who listen that lists have changed. */
+    notify: handler.notify,
+    endStreams: () => concurrency.close(),
+    close: () => handler.close(),
+  };
+}
+
+interface McpServerDeps extends ToolListDeps, ToolCallDeps, TaskMethodDeps, SignatureMethodDeps {
+  readonly gatedCalls: ToolCallDeps['gatedCalls'] & TaskMethodDeps['gatedCalls'];
+  readonly enforceRead: EnforceRead;
+  readonly rendering: Rendering;
+  readonly accepted: Accepted & TaskMethodDeps['accepted'];
+  readonly redaction: ToolListDeps['redaction'] & TaskMethodDeps['redaction'];
+  readonly upstreams: ToolListDeps['upstreams'] & TaskMethodDeps['upstreams'] & { readonly items: UpstreamItems };
+  readonly log: Logger;
+}
+
+/** Builds the MCP server that answers one request. Tasks exist in the present revision only. */
+function createServer(deps: McpServerDeps, { era, authInfo }: McpRequestContext): Server {
+  const isModern = era === 'modern';
+  const context: RequestContext = {
+    caller: callerOf(authInfo),
+    claims: claimsOf(authInfo),
+    isModern,
+    guarded: guard(deps.log, deps.rendering.coaz.denials),
+  };
+  const server = new VerbatimServer(SERVER_INFO, {
+    instructions: instructionsFor({ ...deps, isModern }),
+    capabilities: {
+      ...capabilities(deps.upstreams.items, isModern),
+      ...SIGNATURE_CAPABILITY,
+      ...(isModern && { extensions: declaredExtensions(deps.rendering) }),
+    },
+  });
+  registerToolList(server, deps, context);
+  registerToolCalls(server, deps, context);
+  registerSignatureMethod(server, deps, context);
+  const { items } = deps.upstreams;
+  const reading = { enforceRead: deps.enforceRead, items, accepted: deps.accepted };
+  if (items.mayHave('prompts')) registerPromptMethods(server, reading, context);
+  if (items.mayHave('resources')) registerResourceMethods(server, reading, context);
+  if (items.mayHave('completions')) registerCompletionMethods(server, reading, context);
+  if (isModern) registerTaskMethods(server, deps, context);
+  return server;
+}
+
+/** Everything that an upstream may turn out to have. Only the present revision has a stream that tells of changes. */
+function capabilities(items: UpstreamItems, isModern: boolean): ServerCapabilities {
+  const listed = isModern ? { listChanged: true } : {};
+  return {
+    tools: listed,
+    ...(items.mayHave('prompts') && { prompts: listed }),
+    ...(items.mayHave('resources') && { resources: listed }),
+    ...(items.mayHave('completions') && { completions: {} }),
+    // With it the SDK takes `logging/setLevel`. Without sessions the level is forgotten, and what is at least `info` is told.
+    ...(!isModern && { logging: {} }),
+  };
+}
+
+/** One that the SDK does not know. It has no settings. */
+const SIGNATURE_CAPABILITY: object = { [SIGNATURE]: {} };

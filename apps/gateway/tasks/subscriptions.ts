@@ -1,0 +1,239 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  ProtocolError,
+  type AuthInfo,
+  type RequestId,
+  type Result,
+} from '@modelcontextprotocol/server';
+import { setMaxListeners } from 'node:events';
+import type { Logger } from 'pino';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
+import type { GatedCalls } from '../../../workflows/domain/ports.ts';
+import { subjectKey, type Principal } from '../../../workflows/domain/principal.ts';
+import { callerOf } from '../mcp/authentication.ts';
+import { guard, errorResponse, tooManyRequests } from '../wire/errors.ts';
+import { onAbort, type ConcurrencyLimit } from '../calls/concurrency-limit.ts';
+import { INVALID_PARAMS, LISTEN } from '../wire/identifiers.ts';
+import { declaresTasks, listenRequest, subscribedTasks } from '../wire/schemas.ts';
+import { missingTasksCapability } from '../wire/sdk-overlay.ts';
+import {
+  findRelayedTask,
+  watchRelayedTask,
+  type RelayedTask,
+  type RelayedTaskDeps,
+} from '../extensions/relayed-rounds.ts';
+import { relayedCapabilities, FORMS, undeclared } from '../wire/request-context.ts';
+import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { sha256 } from '../../shared/sha256.ts';
+import {
+  openEventStream,
+  renderAcknowledgement,
+  renderSubscriptionEnd,
+  renderTaskNotification,
+  type EventStream,
+} from '../wire/event-stream.ts';
+import type { Rendering } from '../wire/rendering.ts';
+import { renderRelayedTask } from '../wire/upstream-result.ts';
+import { renderTask } from '../wire/render-task.ts';
+import { watchTasks, type TaskWatchDeps } from './watch.ts';
+
+/** Each costs a request to its upstream again and again. What is left out is not acknowledged, and can be read. */
+const MAX_RELAYED_TASKS = 10;
+/** What a client is told to wait when there are too many streams: until one of them may have ended. */
+const WAIT_FOR_A_SLOT_MS = 10_000;
+
+export interface SubscriptionDeps extends TaskWatchDeps, RelayedTaskDeps {
+  readonly gatedCalls: Pick<GatedCalls, 'findTask' | 'readTask' | 'ownerOf'>;
+  readonly rendering: Rendering;
+  /** Of streams, and of calls that wait. */
+  readonly concurrency: ConcurrencyLimit;
+  readonly log: Logger;
+}
+
+/** The open subscriptions of this process. */
+export interface Subscriptions {
+  /**
+   * Answers `subscriptions/listen` in place of the SDK.
+   *
+   * @param opened The SDK's own answer after all its checks: the stream of the standard notifications.
+   * @param asked The request as it was parsed.
+   */
+  serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response>;
+}
+
+export function createSubscriptions(deps: SubscriptionDeps): Subscriptions {
+  const guarded = guard(deps.log, deps.rendering.coaz.denials);
+
+  async function serve(opened: Response, asked: unknown, auth: AuthInfo | undefined): Promise<Response> {
+    const { id, params } = listenRequest.parse(asked);
+    const refuse = async (answer: Response) => {
+      await opened.body?.cancel();
+      return answer;
+    };
+    const caller = callerOf(auth);
+    const slot = deps.concurrency.acquire(subjectKey(caller));
+    if (slot === undefined) {
+      return refuse(tooManyRequests(id, 'Too many subscriptions are open', WAIT_FOR_A_SLOT_MS));
+    }
+    try {
+      const tasks = await guarded(LISTEN, () => tasksOf(deps, params, caller));
+      const capabilities = relayedCapabilities(params._meta[CLIENT_CAPABILITIES_META_KEY]);
+      const standard = await readStandardStream(opened);
+      const expiresAt = auth?.expiresAt ?? 0;
+      const served = serveSubscription(deps, { id, caller, capabilities, tasks, expiresAt, standard });
+      void served.closed.then(() => slot.release());
+      // With a result, as the draft asks for at a stop.
+      onAbort(slot.closing, served.end);
+      return served.response;
+    } catch (error) {
+      slot.release();
+      if (error instanceof ProtocolError) return refuse(errorResponse(id, error));
+      throw error;
+    }
+  }
+
+  return { serve };
+}
+
+/**
+ * The tasks of the filter that are the caller's. The others are left out without a word, so that an id tells nothing to
+ * those it does not belong to. `undefined`: none were asked for. Throws the error that the client reads.
+ *
+ * @see LISTEN-003, TASK-073
+ */
+async function tasksOf(
+  { gatedCalls, sealedStates }: Pick<SubscriptionDeps, 'gatedCalls' | 'sealedStates'>,
+  { notifications, _meta }: ReturnType<typeof listenRequest.parse>['params'],
+  caller: Principal,
+): Promise<SubscribedTasks | undefined> {
+  if (notifications.taskIds === undefined) return undefined;
+  if (!declaresTasks(_meta[CLIENT_CAPABILITIES_META_KEY])) throw missingTasksCapability();
+  const asked = subscribedTasks.safeParse(notifications.taskIds);
+  if (!asked.success)
+    throw new ProtocolError(INVALID_PARAMS, 'taskIds must be a list of task ids that is not too long');
+  const own: string[] = [];
+  const relayed: RelayedTask[] = [];
+  for (const taskId of new Set(asked.data)) {
+    const task = await findRelayedTask(sealedStates, caller, taskId);
+    if (task !== undefined) relayed.push(task);
+    else if ((await gatedCalls.findTask(taskId, gatedCalls.ownerOf(caller))) !== undefined) own.push(taskId);
+  }
+  return { own, relayed: relayed.slice(0, MAX_RELAYED_TASKS) };
+}
+
+/** What one `subscriptions/listen` asked for and may have. */
+interface Subscription {
+  readonly id: RequestId;
+  readonly caller: Principal;
+  /** Of the client that listens. */
+  readonly capabilities: JsonObject;
+  /** Tasks of the caller; undefined when no tasks were asked for. */
+  readonly tasks: SubscribedTasks | undefined;
+  /** Seconds since the epoch: when the token is not good any more. */
+  readonly expiresAt: number;
+  readonly standard: StandardStream;
+}
+
+interface SubscribedTasks {
+  /** Those of gated calls. */
+  readonly own: readonly string[];
+  /** Those that upstreams opened. */
+  readonly relayed: readonly RelayedTask[];
+}
+
+/** One subscription that is served. */
+interface Served {
+  readonly response: Response;
+  /** When the connection is done with it. */
+  readonly closed: Promise<void>;
+  /** Tells the client that it was ended from here, as the draft asks for at a stop. */
+  readonly end: () => void;
+}
+
+/**
+ * Serves the standard notifications and those of tasks in one stream, until the token expires, the client goes, or there
+ * is nothing left to tell. When tasks cannot be read the stream breaks off without a result: the client is not to take
+ * silence for "unchanged".
+ */
+function serveSubscription(deps: SubscriptionDeps, of: Subscription): Served {
+  const { clock } = deps;
+  const stream = openEventStream(clock);
+  const end = () => stream.end(renderSubscriptionEnd(of.id));
+  const letGo = clock.once(of.expiresAt * 1_000 - clock.now(), end);
+  stream.over.addEventListener('abort', () => void of.standard.cancel(), { once: true });
+  report(deps, of, stream)
+    .then(end, (err: unknown) => {
+      deps.log.error({ err }, 'a subscription broke off');
+      stream.end();
+    })
+    .finally(letGo);
+  return { response: stream.response, closed: stream.closed, end };
+}
+
+/** Resolves when nothing is left to tell. */
+async function report(deps: SubscriptionDeps, of: Subscription, stream: EventStream): Promise<void> {
+  const { id, caller, capabilities, tasks, standard } = of;
+  const { own, relayed } = tasks ?? { own: [], relayed: [] };
+  const taskIds = [...own, ...relayed.map(({ taskId }) => taskId)];
+  await stream.send(renderAcknowledgement(id, { ...standard.honored, ...(tasks !== undefined && { taskIds }) }));
+  /** What was sent of each task last, as a digest. A notice need not mean that it shows something else. */
+  const shown = new Map<string, string>();
+  const show = async (taskId: string, task: Result) => {
+    const notification = renderTaskNotification(id, task);
+    const digest = sha256(JSON.stringify(notification));
+    if (digest === shown.get(taskId)) return;
+    shown.set(taskId, digest);
+    await stream.send(notification);
+  };
+  const asker = { caller, capabilities, inputResponses: new Map(), signal: stream.over };
+  // Each task that is watched waits for it: more than the ten after which Node warns of a leak.
+  setMaxListeners(0, stream.over);
+  await Promise.all([
+    Object.keys(standard.honored).length > 0 && standard.relay(stream.send),
+    watchTasks(deps, {
+      taskIds: own,
+      owner: deps.gatedCalls.ownerOf(caller),
+      signal: stream.over,
+      async show(view) {
+        // As for `tasks/get`: no question for who did not say that it can be asked (MRTR-005), and no task without its questions.
+        if (view.state === 'input_required' && undeclared(FORMS, capabilities) !== undefined) return;
+        await show(view.taskId, renderTask(view, deps.rendering));
+      },
+    }),
+    ...relayed.map((task) =>
+      watchRelayedTask(deps, task, asker, (seen) => show(task.taskId, renderRelayedTask(task.taskId, seen))),
+    ),
+  ]);
+}
+
+/** The standard notifications of a subscription, as the SDK sends them. */
+interface StandardStream {
+  /** What of the filter it serves. */
+  readonly honored: Readonly<Record<string, unknown>>;
+  /** Hands each notification on until there will be no more. */
+  relay(to: (notification: object) => Promise<void>): Promise<void>;
+  cancel(): Promise<void>;
+}
+
+/** Reads the stream with which the SDK answers `subscriptions/listen`. Its first message says what it serves. */
+async function readStandardStream(answer: Response): Promise<StandardStream> {
+  if (answer.body === null) throw new Error('the protocol layer answered a subscription with nothing');
+  const reader = answer.body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream())
+    .getReader();
+  const next = async () => {
+    const { value } = await reader.read();
+    return (
+      value && (JSON.parse(value.data) as { method?: string; params?: { notifications?: Record<string, unknown> } })
+    );
+  };
+  const acknowledged = await next();
+  return {
+    honored: acknowledged?.params?.notifications ?? {},
+    async relay(to) {
+      for (let message = await next(); message?.method !== undefined; message = await next()) await to(message);
+    },
+    cancel: () => reader.cancel().catch(() => undefined),
+  };
+}

@@ -1,0 +1,220 @@
+import { ProtocolError, type RequestId } from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
+import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import type { Rendering } from './rendering.ts';
+import {
+  COAZ_DENIED,
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST_STATE,
+  LISTEN,
+  OWN_TOOLS,
+  READ_DENIED,
+  MISSING_CAPABILITY,
+  TOO_MANY_REQUESTS,
+} from './identifiers.ts';
+import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
+import { TOO_MANY_MEMBERS } from '../../shared/http/body-fault.ts';
+
+/**
+ * What failed: a call whose tool has not run then, which the client is told; or a request of which that cannot be said, since
+ * it is about a call that may have run, or about no tool at all.
+ */
+export type FailureOf = 'call' | 'request';
+
+interface WireError {
+  readonly code: number;
+  readonly message: string;
+  /** Instead of the message, for the failure of a request. */
+  readonly ofRequest?: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+const ours: WireError = { code: INTERNAL_ERROR, message: 'Internal error' };
+const later = (what: string): WireError => ({
+  code: INTERNAL_ERROR,
+  message: `${what} The tool did not run. The call may be repeated later.`,
+  ofRequest: `${what} The request may be repeated later.`,
+});
+const approvalServiceAway = later('The approval service cannot be reached.');
+
+/**
+ * What a client reads for each refusal that is answered with a JSON-RPC error. Fixed texts: the message of the error
+ * itself may name parts that are none of the client's business.
+ */
+const WIRE_ERRORS = {
+  ERR_CONFIG_INVALID: ours,
+  ERR_GATED_CALL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Task not found or expired' },
+  ERR_TOOL_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown tool' },
+  ERR_PROMPT_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown prompt' },
+  ERR_RESOURCE_NOT_FOUND: { code: INVALID_PARAMS, message: 'Unknown resource' },
+  ERR_READ_DENIED: { code: READ_DENIED, message: 'Policy does not allow this request.' },
+  ERR_STEP_UP_NEEDED: {
+    code: READ_DENIED,
+    message:
+      'Policy demands a stronger sign-in for this request. Sign in again, and repeat the request with the new token.',
+  },
+  ERR_NOT_ACCEPTED: {
+    code: READ_DENIED,
+    message:
+      'What its server says of this is not what was accepted, so nothing was read. ' +
+      'Whoever operates this server sees why with `countersign signature diff`, and can accept it with `countersign signature accept`.',
+  },
+  // What is wrong is told below: the text is written for clients.
+  ERR_MAPPING_FAILED: { code: INVALID_PARAMS, message: 'Authorization mapping failed' },
+  ERR_ARGUMENTS_INVALID: { code: INVALID_PARAMS, message: 'Invalid parameters' },
+  ERR_INPUT_INVALID: {
+    code: INVALID_PARAMS,
+    message: 'An answer does not fit its question, and none was taken. Answer as the inputRequests of tasks/get ask.',
+  },
+  ERR_REQUEST_STATE_INVALID: {
+    code: INVALID_PARAMS,
+    message: 'Invalid or expired requestState',
+    data: { reason: INVALID_REQUEST_STATE },
+  },
+  ERR_CALL_BINDING_MISMATCH: ours,
+  ERR_SEAL_BROKEN: ours,
+  ERR_DENIAL_BINDING_INVALID: ours,
+  ERR_DENIAL_EXPIRED: ours,
+  ERR_NOT_REQUESTABLE: ours,
+  ERR_SUBMISSION_CONFLICT: ours,
+  ERR_ACCESS_REQUEST_NOT_FOUND: ours,
+  ERR_TOKEN_INVALID: ours,
+  ERR_PDP_UNAVAILABLE: later('No authorization decision could be obtained.'),
+  ERR_OBLIGATION_UNAVAILABLE: later('A condition that policy makes could not be met now.'),
+  ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE: approvalServiceAway,
+  ERR_UPSTREAM_UNAVAILABLE: {
+    ...later("The tool's server cannot be reached."),
+    ofRequest: 'The upstream server cannot be reached, or gives no answer. The request may be repeated later.',
+  },
+  ERR_UPSTREAM_LIST_UNAVAILABLE: later(
+    'Whether its server still describes this as it was accepted cannot be checked now.',
+  ),
+  ERR_IDENTITY_PROVIDER_UNAVAILABLE: later('Your token cannot be checked now.'),
+  ERR_DATABASE_UNAVAILABLE: later('The records cannot be reached now.'),
+  // The tool may have run: it may be its result that cannot be opened.
+  ERR_SEALING_KEY_UNAVAILABLE: {
+    code: INTERNAL_ERROR,
+    message: 'What is kept of this call cannot be read now. The request may be repeated later.',
+  },
+} as const satisfies Record<ErrorCode, WireError>;
+
+/** The JSON-RPC error for a named refusal. */
+export function toProtocolError(
+  error: CountersignError,
+  failureOf: FailureOf,
+  denials: Rendering['coaz']['denials'],
+): ProtocolError {
+  const { code, message, ofRequest = message, data }: WireError = WIRE_ERRORS[error.code];
+  if (error instanceof MappingError) return new ProtocolError(code, `${message}: ${error.message}.`);
+  const isCoazDenial = code === READ_DENIED && denials === 'error';
+  return new ProtocolError(isCoazDenial ? COAZ_DENIED : code, failureOf === 'call' ? message : ofRequest, data);
+}
+
+/** A denied tool call for clients that go by COAZ alone, with the words that it has as a result. @see COAZ-ER-03 */
+export const deniedCall = (words: string): ProtocolError => new ProtocolError(COAZ_DENIED, words);
+
+/** For a resource that no upstream has. @see SEP-2164 */
+export const unknownResource = (uri: string): ProtocolError =>
+  new ProtocolError(INVALID_PARAMS, WIRE_ERRORS.ERR_RESOURCE_NOT_FOUND.message, { uri });
+
+/** Whether requests with this method, or calls of this tool of ours, are about calls that were made before. */
+export const isAboutTasks = (method: string) =>
+  method.startsWith('tasks/') || method === LISTEN || method === OWN_TOOLS.requestStatus;
+
+/** What every unexpected error looks like from outside. */
+export function internalError(): ProtocolError {
+  return new ProtocolError(ours.code, ours.message);
+}
+
+/** Runs what answers one request of a method. A failure is told as one of a request, if not said otherwise. */
+export type Guarded = <T>(method: string, run: () => Promise<T>, failureOf?: FailureOf) => Promise<T>;
+
+/** Failures that the operator has to look at. */
+const ALARMS: Partial<Record<ErrorCode, string>> = {
+  ERR_SEAL_BROKEN: 'seal_broken',
+  ERR_SEALING_KEY_UNAVAILABLE: 'sealing_key_missing',
+};
+
+/**
+ * Lets only errors out that were written for clients. The message of any other would go on the wire as it is, so it is
+ * logged instead and the client reads a general one.
+ */
+export function guard(log: Logger, denials: Rendering['coaz']['denials']): Guarded {
+  return async (method, run, failureOf = 'request') => {
+    try {
+      return await run();
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      if (error instanceof CountersignError) {
+        const alarm = ALARMS[error.code];
+        if (alarm !== undefined) log.error({ method, alarm, err: error }, 'what is sealed cannot be opened');
+        else if (error.retryable) log.warn({ method, code: error.code, err: error }, 'a request could not be served');
+        throw toProtocolError(error, failureOf, denials);
+      }
+      log.error({ method, err: error }, 'unexpected error while serving a request');
+      throw internalError();
+    }
+  };
+}
+
+/** An error that is answered before the protocol layer has seen the request, or in its place. */
+export function errorResponse(id: RequestId, { code, message, data }: ProtocolError): Response {
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return Response.json({ jsonrpc: '2.0', id, error }, { status: code === MISSING_CAPABILITY ? 400 : 200 });
+}
+
+/** Tells a client to come again later. `waitMs` is rounded up to whole seconds, as the header has them. */
+export function tooManyRequests(id: RequestId | null, message: string, waitMs: number): Response {
+  return Response.json(
+    { jsonrpc: '2.0', id, error: { code: TOO_MANY_REQUESTS, message } },
+    { status: TOO_MANY_REQUESTS, headers: { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) } },
+  );
+}
+
+/** What the body parser says of a body that we refused, with its bytes. */
+const refusedBody = z.object({
+  type: z.enum(['body.number_inexact', 'body.character_broken', 'body.too_many']),
+  body: z.instanceof(Buffer),
+});
+/** A request whose id is as it was written. */
+const request = z.looseObject({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string(), z.int()]),
+  method: z.string().min(1),
+});
+
+/**
+ * The answer to a request that has a number which no double can hold, half a character, or more members than it may: an error with
+ * the id of the request, since a client of an earlier revision takes an error without one, or another status than 200, for the end of
+ * its session. `undefined` for any other error, and where it is not certain which request the body is, or costs too much to find out.
+ */
+export function answerToUnkeptValue(error: unknown): object | undefined {
+  const refused = refusedBody.safeParse(error);
+  if (!refused.success) return undefined;
+  const text = refused.data.body.toString('utf8');
+  const asked = isAmbiguous(text) ? undefined : request.safeParse(parsed(text)).data;
+  return (
+    asked && { jsonrpc: '2.0', id: asked.id, error: { code: INVALID_PARAMS, message: MESSAGES[refused.data.type] } }
+  );
+}
+
+const MESSAGES = {
+  'body.number_inexact':
+    'Invalid params: there is a number that is too long to be kept exactly, so nothing was done. Next step: send it as a text if the ' +
+    'tool takes one, or send a whole number between -9007199254740991 and 9007199254740991.',
+  'body.character_broken':
+    'Invalid params: a text has half a character (a surrogate without the other one), so nothing was done. Next step: send the whole ' +
+    'character, or leave it out.',
+  'body.too_many': `Invalid params: nothing was done, since ${TOO_MANY_MEMBERS}.`,
+} as const;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,109 @@
+import { ProtocolError } from '@modelcontextprotocol/server';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { mirroredValue, type MirroredArgument } from '../../../workflows/domain/tools/mirrored-arguments.ts';
+import { ENCODED_VALUE, HEADER_MISMATCH, MIRROR_HEADER_PREFIX } from './identifiers.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+
+/** RFC 9110 lets other bytes through, whose text is unknown. */
+const READABLE = /^[\t\x20-\x7e]*$/;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const DECIMAL = /^-?\d+(?:\.\d+)?$/;
+
+/**
+ * The first header that does not repeat the argument that it should; `undefined` when all do. A header without its
+ * argument is as bad as one with another value: a router that went by it took the call for another one.
+ *
+ * @see MCP 2026-07-28, Streamable HTTP, Server Behavior for Custom Headers (HTTP-014 to HTTP-017)
+ */
+function mismatchedHeader(
+  mirrored: readonly MirroredArgument[],
+  args: JsonObject,
+  headers: Headers,
+): string | undefined {
+  const wrong = mirrored.find((argument) => {
+    const sent = headers.get(`${MIRROR_HEADER_PREFIX}${argument.name}`);
+    const value: Json | undefined = mirroredValue(args, argument);
+    if (value === undefined || sent === null) return (value === undefined) !== (sent === null);
+    return !isRepeated(value, argument, sent);
+  });
+  return wrong && `${MIRROR_HEADER_PREFIX}${wrong.name}`;
+}
+
+/** An object or a list fits no such argument: that is said of the argument, not of the header. */
+function isRepeated(value: Json, { type }: MirroredArgument, sent: string): boolean {
+  if (typeof value === 'object') return true;
+  const text = decoded(sent);
+  if (text === undefined) return false;
+  if (type === 'integer' && typeof value === 'number' && DECIMAL.test(text)) return Number(text) === value;
+  return text === String(value);
+}
+
+function decoded(sent: string): string | undefined {
+  const { start, end } = ENCODED_VALUE;
+  if (!READABLE.test(sent)) return undefined;
+  if (!sent.startsWith(start) || !sent.endsWith(end) || sent.length < start.length + end.length) return sent;
+  const encoded = sent.slice(start.length, -end.length);
+  if (!BASE64.test(encoded)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(encoded, 'base64'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Requests whose headers were found wrong in the course of the call. The SDK answers those like any error, with 200. */
+const refused = new WeakSet<Request>();
+
+/** Checks the headers of one request. Throws an error that names the header and no value. */
+export function headerCheck(request: Request | undefined, args: JsonObject) {
+  if (request === undefined) return undefined;
+  return (mirrored: readonly MirroredArgument[]): void => {
+    const header = mismatchedHeader(mirrored, args, request.headers);
+    if (header === undefined) return;
+    refused.add(request);
+    throw new ProtocolError(
+      HEADER_MISMATCH,
+      `Header mismatch: ${header} does not repeat its argument. The tool did not run. Next step: read tools/list again, and ` +
+        "send a header for each argument that the tool's schema has one for.",
+    );
+  };
+}
+
+/** The answer to this request with the status that belongs to it. */
+export const withStatusFor = (request: Request, answer: Response): Response =>
+  refused.has(request) ? new Response(answer.body, { status: 400, headers: answer.headers }) : answer;
+
+const NAME_HEADER = 'mcp-name';
+/** Methods whose task a client has to name in the header, too. @see SEP-2663, Routing headers */
+const TASK_METHODS: ReadonlySet<unknown> = new Set(['tasks/get', 'tasks/update', 'tasks/cancel']);
+/** Clients that are remembered, so that each is logged once. */
+const MAX_CLIENTS = 1_000;
+
+/** Completes the header of a request about a task; of every other request it changes nothing. */
+export type CompleteTaskHeader = (request: Request, asked: unknown, caller: () => Principal) => void;
+
+/**
+ * Puts the header `Mcp-Name` in where a request about a task has none. Present clients leave it out, and the SDK refuses such
+ * requests, so a call that waits could not be looked at. Nothing is lost by it: the header is for routers before us, which have
+ * seen that it is not there. One that is there is left as it is, and has to agree with the body (TASK-081, HTTP-012).
+ */
+export function completesTaskHeaders(log: Logger): CompleteTaskHeader {
+  const told = new LRUCache<string, true>({ max: MAX_CLIENTS });
+  return (request, asked, caller) => {
+    const { method, params } = (asked ?? {}) as { method?: unknown; params?: { taskId?: unknown } | null };
+    const taskId = params?.taskId;
+    if (!TASK_METHODS.has(method) || typeof taskId !== 'string' || request.headers.has(NAME_HEADER)) return;
+    const { start, end } = ENCODED_VALUE;
+    request.headers.set(NAME_HEADER, `${start}${Buffer.from(taskId).toString('base64')}${end}`);
+    const { issuer, clientId } = caller();
+    const client = JSON.stringify([issuer, clientId]);
+    if (told.has(client)) return;
+    told.set(client, true);
+    log.info(
+      { clientId, method },
+      'a client names no task in the header Mcp-Name; its requests are served all the same',
+    );
+  };
+}

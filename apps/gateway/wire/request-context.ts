@@ -1,0 +1,218 @@
+import { CLIENT_CAPABILITIES_META_KEY, type LoggingLevel, type ServerContext } from '@modelcontextprotocol/server';
+import * as z from 'zod';
+import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import type { Principal } from '../../../workflows/domain/principal.ts';
+import type { LogMessage, Progress } from '../../../workflows/domain/upstream-ports.ts';
+import type { Guarded } from './errors.ts';
+import { declaresTasks } from './schemas.ts';
+import type { Conversation, InputRequest } from '../../../workflows/domain/relay.ts';
+import type { OpenedRound } from '../extensions/sealed-state.ts';
+import { INPUT_METHODS, TASKS_EXTENSION, BAGGAGE_META, TRACEPARENT_META, TRACESTATE_META } from './identifiers.ts';
+
+/** What is known of the one request that a server is built for, before its message is read. */
+export interface RequestContext {
+  readonly caller: Principal;
+  /** Of the caller's token. */
+  readonly claims: JsonObject;
+  /** Whether the request speaks the present revision, the only one in which there are tasks. */
+  readonly isModern: boolean;
+  readonly guarded: Guarded;
+}
+
+/** What a client brings with a request that it repeats with input. */
+export interface BroughtInput {
+  /** As it was given out; hostile until it was opened. */
+  readonly requestState?: string;
+  /** By the key of the input request. */
+  readonly inputResponses: ReadonlyMap<string, unknown>;
+}
+
+/** What of a request says whether its client can be asked, and what it answers. */
+export interface Asked extends BroughtInput {
+  /** What this very request declares of what is handed on. `undefined`: it is of an earlier revision, which has no input requests. */
+  readonly capabilities: JsonObject | undefined;
+}
+
+/** Declared or not; settings of capabilities have no meaning here. */
+const declared = z
+  .looseObject({})
+  .transform(() => ({}))
+  .optional();
+
+/** Capabilities that an upstream's requests and tasks need, and that we hand on. All others are between a client and us. */
+const relayed = z.object({
+  elicitation: z.object({ form: declared, url: declared }).optional(),
+  sampling: z.object({ tools: declared, context: declared }).optional(),
+  roots: declared,
+  extensions: z.object({ [TASKS_EXTENSION]: declared }).optional(),
+});
+
+/** Of the capabilities that a request declares, or that an upstream demands, those that are handed on. */
+export function relayedCapabilities(of: unknown): JsonObject {
+  return (relayed.safeParse(of).data ?? {}) as JsonObject;
+}
+
+export const FORMS: JsonObject = { elicitation: { form: {} } };
+export const TASKS: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
+
+/** The part of these capabilities that is not declared; `undefined` when all of it is. */
+export function undeclared(needed: JsonObject, has: JsonObject): JsonObject | undefined {
+  const missing = Object.entries(needed).flatMap(([name, of]) => {
+    const there = has[name] as JsonObject | undefined;
+    if (there === undefined) return [[name, of] as const];
+    // Without a mode, forms are what is meant. @see elicitation, capabilities
+    const meant = name === 'elicitation' && Object.keys(there).length === 0 ? { form: {} } : there;
+    const inner = undeclared(of as JsonObject, meant);
+    return inner === undefined ? [] : [[name, inner] as const];
+  });
+  return missing.length > 0 ? Object.fromEntries(missing) : undefined;
+}
+
+/** What the first of these requests needs that is not declared. No client is asked in a way that it does not know (MRTR-005). */
+export function undeclaredIn(requests: Readonly<Record<string, InputRequest>> = {}, has: JsonObject) {
+  for (const request of Object.values(requests)) {
+    const missing = undeclared(neededFor(request), has);
+    if (missing !== undefined) return missing;
+  }
+  return undefined;
+}
+
+function neededFor({ method, params }: InputRequest): JsonObject {
+  const { mode, tools, toolChoice } = (params ?? {}) as JsonObject;
+  if (method === INPUT_METHODS.elicitation) return mode === 'url' ? { elicitation: { url: {} } } : FORMS;
+  if (method === INPUT_METHODS.roots) return { roots: {} };
+  return { sampling: tools === undefined && toolChoice === undefined ? {} : { tools: {} } };
+}
+
+/** Whether this request declared the tasks extension. Requests of earlier revisions carry no capabilities. */
+export const requestDeclaresTasks = (ctx: ServerContext): boolean => declaresTasks(capabilitiesOf(ctx));
+
+/** Whether this request declared that its client can show forms. */
+export const requestDeclaresForms = (ctx: ServerContext): boolean =>
+  undeclared(FORMS, relayedCapabilities(capabilitiesOf(ctx))) === undefined;
+
+function capabilitiesOf(ctx: ServerContext): unknown {
+  const envelope: Readonly<Record<string, unknown>> = { ...ctx.mcpReq.envelope };
+  return envelope[CLIENT_CAPABILITIES_META_KEY];
+}
+
+/**
+ * What the client of a request can be asked, and the input that it brings. Earlier revisions have no input requests. An entry
+ * that the SDK found malformed is `null`.
+ */
+export function askedBy({ isModern }: { readonly isModern: boolean }, ctx: ServerContext): Asked {
+  if (!isModern) return { capabilities: undefined, inputResponses: new Map() };
+  const { inputResponses = {}, droppedInputResponseKeys = [] } = ctx.mcpReq;
+  const responses = [...Object.entries(inputResponses), ...droppedInputResponseKeys.map((key) => [key, null] as const)];
+  const requestState: unknown = ctx.mcpReq.requestState();
+  return {
+    capabilities: relayedCapabilities(capabilitiesOf(ctx)),
+    inputResponses: new Map<string, unknown>(responses),
+    ...(typeof requestState === 'string' && { requestState }),
+  };
+}
+
+/**
+ * Tells a client what comes of its call before the answer, on the stream of the answer. Logging is deprecated in the
+ * present revision, so its clients get no log messages. What cannot be sent is lost: the client has gone, or has its answer.
+ */
+export const onItsWay = ({ isModern }: Pick<RequestContext, 'isModern'>, ctx: ServerContext) => ({
+  onProgress: progressTo(ctx),
+  onLog: isModern ? undefined : logsTo(ctx),
+});
+
+/** Under the token that the client chose. `undefined` when it chose none. */
+function progressTo({ mcpReq }: ServerContext): ((progress: Progress) => void) | undefined {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  return (progress) => {
+    const params = { ...progress, progressToken };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+  };
+}
+
+function logsTo({ mcpReq }: ServerContext): (message: LogMessage) => void {
+  return ({ level, ...message }) => {
+    // The SDK has looked at the level when the message came.
+    const params = { level: level as LoggingLevel, ...message };
+    mcpReq.notify({ method: 'notifications/message', params }).catch(() => undefined);
+  };
+}
+
+/**
+ * What the upstream is told and brought. Answers go to the side that asked: those to a form of ours stay here. Answers
+ * without a state go on, since an upstream need not give one.
+ */
+export function conversationOf({ capabilities = {}, inputResponses }: Asked, round?: OpenedRound): Conversation {
+  const answers = round?.kind === 'form' ? [] : [...inputResponses].filter(([, response]) => response !== null);
+  const state = round?.kind === 'relayed_round' ? round.state : undefined;
+  return {
+    capabilities,
+    ...(answers.length > 0 && { inputResponses: Object.fromEntries(answers) as Record<string, Json> }),
+    ...(state !== undefined && { requestState: state }),
+  };
+}
+
+/** Version, trace, parent and flags. A later version than 00 may go on, and ff is none. @see Trace Context, traceparent */
+const TRACEPARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:(?<!^00.{53})-[!-~]{1,256})?$/;
+/** @see Trace Context, tracestate */
+const TRACESTATE_KEY = /^[a-z0-9][a-z0-9_\-*/@]{0,255}$/;
+const TRACESTATE_VALUE = /^[!-+\--<>-~ ]{0,255}[!-+\--<>-~]$/;
+const MAX_TRACESTATE_MEMBERS = 32;
+/** @see Baggage, baggage string */
+const BAGGAGE_KEY = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const BAGGAGE_VALUE = /^[!#-+\--:<-[\]-~]*$/;
+const MAX_BAGGAGE_BYTES = 8_192;
+const PRINTABLE = /^[\t -~]*$/;
+
+/**
+ * The part of a call's `_meta` that an upstream gets to see: trace context and baggage, which carry no authority. Only in the
+ * form that W3C gives them; a `tracestate` without a good `traceparent` belongs to nothing. @see SEP-414
+ */
+export function forwardedMeta(meta: Readonly<Record<string, unknown>> | undefined): JsonObject | undefined {
+  const parent = textOf(meta?.[TRACEPARENT_META], isTraceparent);
+  const state = parent && textOf(meta?.[TRACESTATE_META], isTracestate);
+  const baggage = textOf(meta?.[BAGGAGE_META], isBaggage);
+  const kept = {
+    ...(parent !== undefined && { [TRACEPARENT_META]: parent }),
+    ...(state !== undefined && { [TRACESTATE_META]: state }),
+    ...(baggage !== undefined && { [BAGGAGE_META]: baggage }),
+  };
+  return Object.keys(kept).length > 0 ? kept : undefined;
+}
+
+const textOf = (value: unknown, hasForm: (text: string) => boolean) =>
+  typeof value === 'string' && PRINTABLE.test(value) && hasForm(value) ? value : undefined;
+
+const isTraceparent = (text: string) => TRACEPARENT.test(text);
+
+function isTracestate(text: string): boolean {
+  const members = text.split(',').map((member) => member.trim());
+  const present = members.filter((member) => member !== '');
+  return (
+    present.length > 0 &&
+    members.length <= MAX_TRACESTATE_MEMBERS &&
+    present.every((member) => {
+      const { key, value } = pair(member);
+      return TRACESTATE_KEY.test(key) && value !== undefined && TRACESTATE_VALUE.test(value);
+    })
+  );
+}
+
+function isBaggage(text: string): boolean {
+  if (text.length > MAX_BAGGAGE_BYTES) return false;
+  return text.split(',').every((member) => {
+    const parts = member.split(';').map(pair);
+    const isEntry = parts[0]?.value !== undefined;
+    return (
+      isEntry && parts.every(({ key, value = '' }) => BAGGAGE_KEY.test(key.trim()) && BAGGAGE_VALUE.test(value.trim()))
+    );
+  });
+}
+
+/** Split by hand: a pattern with optional blanks at both sides of an optional value takes quadratic time over many blanks. */
+function pair(text: string): { readonly key: string; readonly value?: string } {
+  const at = text.indexOf('=');
+  return at === -1 ? { key: text } : { key: text.slice(0, at), value: text.slice(at + 1) };
+}

@@ -1,0 +1,223 @@
+import { objectOf, canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
+import type { ItemKind, UpstreamItem, UpstreamTool } from '../upstream-ports.ts';
+import type { Sha256 } from '../gated-call/call-binding.ts';
+import { ownProperty } from '../own-property.ts';
+import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
+
+export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const satisfies readonly ItemKind[];
+export const DESCRIBED_KINDS = ['tool', ...ITEM_KINDS] as const;
+export type DescribedKind = (typeof DESCRIBED_KINDS)[number];
+
+/** What upstreams list. */
+export type Listed = UpstreamTool | UpstreamItem;
+
+/** Something of an upstream as it was accepted. What its upstream says of it later counts when it says exactly this. */
+export interface AcceptedDescription extends DescribedName {
+  readonly upstream: string;
+  /** The upstream's own name, address or template. */
+  readonly upstreamName: string;
+  /** What of it was accepted: of a tool everything, of others their `descriptionOf`. */
+  readonly definition: JsonObject;
+  /** Digest over the definition. */
+  readonly digest: string;
+}
+
+/** Names one accepted description. Things of one kind have different public names; things of different kinds need not. */
+export interface DescribedName {
+  readonly kind: DescribedKind;
+  readonly name: string;
+}
+
+/** Tells what may be used from what may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+export interface Accepted {
+  /** Those of the things that are described as it was accepted, in their order. */
+  among<Thing extends Listed>(things: readonly Thing[]): Promise<readonly Thing[]>;
+}
+
+/** What was accepted, as it is stored. Throws `ERR_DATABASE_UNAVAILABLE`. */
+export interface DescriptionStore {
+  all(): Promise<readonly AcceptedDescription[]>;
+  /**
+   * Accepts those whose name has no accepted description yet, in this order and as far as there is room for things of their
+   * upstream. What is accepted stays as it is.
+   */
+  add(descriptions: readonly AcceptedDescription[]): Promise<void>;
+}
+
+const kindOf = (thing: Listed): DescribedKind => ('kind' in thing ? thing.kind : 'tool');
+const upstreamNameOf = (thing: Listed): string => ('kind' in thing ? thing.upstreamName : thing.upstreamTool);
+
+/** The description of a thing as it is now, as it would be accepted. */
+export const asAccepted = (thing: Listed): AcceptedDescription => ({
+  kind: kindOf(thing),
+  name: thing.name,
+  upstream: thing.upstream,
+  upstreamName: upstreamNameOf(thing),
+  definition: 'kind' in thing ? descriptionOf(thing.kind, thing.definition) : thing.definition,
+  digest: thing.digest,
+});
+
+export const describedNameOf = (thing: Listed): DescribedName => ({ kind: kindOf(thing), name: thing.name });
+
+/** Equal for equal names. A kind has no space in it. */
+export const keyOf = ({ kind, name }: DescribedName): string => `${kind} ${name}`;
+
+/** Whether it is this thing that was accepted, and as it is described now. */
+export const isAsAccepted = (thing: Listed, accepted: Omit<AcceptedDescription, 'definition'> | undefined): boolean =>
+  accepted !== undefined &&
+  kindOf(thing) === accepted.kind &&
+  thing.name === accepted.name &&
+  thing.upstream === accepted.upstream &&
+  upstreamNameOf(thing) === accepted.upstreamName &&
+  thing.digest === accepted.digest;
+
+/** Far more than any name has and most addresses have, and no more than an index of the database takes. */
+const MAX_NAME_LENGTH = 800;
+
+/** Whether a thing can be accepted at all. A name that the database does not take must not keep others from being accepted. */
+export const canBeAccepted = (thing: Listed): boolean =>
+  thing.name.length <= MAX_NAME_LENGTH && ![thing.name, upstreamNameOf(thing)].some((text) => text.includes('\0'));
+
+/**
+ * What of a definition describes the thing, and is accepted: everything but how large its contents are and when they
+ * changed. A server says those two anew whenever its contents are others, and no decision rests on them. A member that we do
+ * not know counts, since a model may read it; and a size that is no number, or a time that is none, counts as well, or
+ * there would be a place for texts that no operator has seen.
+ */
+export function descriptionOf(kind: ItemKind, definition: JsonObject): JsonObject {
+  if (kind === 'prompt') return definition;
+  const { size, annotations, ...rest } = definition;
+  return {
+    ...rest,
+    ...(size !== undefined && typeof size !== 'number' && { size }),
+    ...(annotations !== undefined && withoutTime(annotations)),
+  };
+}
+
+/** ISO 8601 of any precision: nothing that could be read as words. */
+const TIME = /^[\d\-+:.TZ]{1,40}$/;
+
+function withoutTime(annotations: Json): { readonly annotations?: Json } {
+  const { lastModified, ...others } = objectOf(annotations);
+  if (typeof lastModified !== 'string' || !TIME.test(lastModified)) return { annotations };
+  return Object.keys(others).length > 0 ? { annotations: others } : {};
+}
+
+/**
+ * How a thing gets into the signature: with `first-seen` as it is described when it is first seen, with `accepted` when the
+ * operator says so. One that is in it changes by the operator's word alone, in either case.
+ */
+export const PINNINGS = ['first-seen', 'accepted'] as const;
+export type Pinning = (typeof PINNINGS)[number];
+
+/** Tells tools that may be used from those that may not. Throws `ERR_DATABASE_UNAVAILABLE` when that cannot be known. */
+export interface AcceptedTools {
+  /** Those of the tools that are described as it was accepted, in their order. */
+  among(tools: readonly UpstreamTool[]): Promise<readonly UpstreamTool[]>;
+}
+
+/** What of the configuration a signature depends on. */
+export interface SignatureSettings {
+  /** The upstreams, by their names. */
+  readonly mcpServers: Readonly<Record<string, unknown>>;
+  /** What the operator says of tools, by their public names. */
+  readonly tools: Readonly<Record<string, ToolSettings>>;
+}
+
+/** Everything that any list may have, for any caller, reachable now or not. */
+export interface SignatureContents {
+  /** The pinned tools with what is known of them. */
+  readonly tools: readonly UpstreamTool[];
+  /** What is accepted beside tools. */
+  readonly items: readonly AcceptedDescription[];
+}
+
+/**
+ * The accepted descriptions that can be listed: none of an upstream that is not configured any more, and no refused tool.
+ * @see SEP-2091 (SIG-004, SIG-012)
+ */
+export function contentsOf(
+  pinned: readonly AcceptedDescription[],
+  { mcpServers, tools: settings }: SignatureSettings,
+): SignatureContents {
+  const present = pinned.filter(({ upstream }) => Object.hasOwn(mcpServers, upstream));
+  const tools = present
+    .filter(({ kind }) => kind === 'tool')
+    .map(({ kind: _tool, upstreamName: upstreamTool, ...pin }) => ({
+      ...pin,
+      upstreamTool,
+      facts: toolFacts(pin.definition, ownProperty(settings, pin.name)),
+    }))
+    .filter(({ facts }) => refusalOf(facts) === undefined);
+  return { tools, items: present.filter(({ kind }) => kind !== 'tool') };
+}
+
+/** A signature as it is published. */
+export interface SignatureDocument {
+  /** RFC 8785 text: the same for the same things, found anywhere and in any order. */
+  readonly text: string;
+  /** SHA-256 of exactly these bytes. @see SEP-2091 (SIG-019) */
+  readonly digest: string;
+}
+
+/** The lists of a signature, with the member that tells the things of each apart. @see SEP-2091 (SIG-002) */
+const LISTS = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' } as const;
+
+/** Everything in a signature, as it is published. */
+export type Published = Readonly<Record<keyof typeof LISTS, readonly JsonObject[]>>;
+
+/** The document with these things in it. */
+export function signatureDocument(published: Published, sha256: Sha256): SignatureDocument {
+  const lists = Object.entries(LISTS).map(([list, key]) => [
+    list,
+    sortedBy(key, published[list as keyof typeof LISTS]),
+  ]);
+  const text = canonicalJson(Object.fromEntries(lists) as JsonObject);
+  return { text, digest: `sha-256:${sha256(text)}` };
+}
+
+function sortedBy(key: string, things: readonly JsonObject[]): readonly JsonObject[] {
+  const textOf = ({ [key]: value }: JsonObject): string => (typeof value === 'string' ? value : '');
+  return [...things].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+}
+
+/** Where what is listed departs from what is pinned. */
+export interface Drift extends DescribedName {
+  readonly change: 'new' | 'changed' | 'gone';
+  /** What of it is not as it was accepted: members of its description, or `upstream`. None for what is new or gone. */
+  readonly members: readonly string[];
+  readonly pinned?: AcceptedDescription;
+  readonly listed?: AcceptedDescription;
+}
+
+/**
+ * Everything that an operator would accept, by name. What is pinned and not listed is gone, unless its upstream may still have
+ * things of this kind: it cannot be asked now.
+ */
+export function driftOf(
+  pinned: readonly AcceptedDescription[],
+  listed: readonly Listed[],
+  mayStillHave: (upstream: string, kind: DescribedKind) => boolean,
+): readonly Drift[] {
+  const pins = new Map(pinned.map((pin) => [keyOf(pin), pin]));
+  const keys = new Set(listed.map((thing) => keyOf(describedNameOf(thing))));
+  const found = listed.flatMap((thing): Drift[] => {
+    const name = describedNameOf(thing);
+    const pin = pins.get(keyOf(name));
+    if (pin === undefined) return [{ ...name, change: 'new', members: [], listed: asAccepted(thing) }];
+    if (isAsAccepted(thing, pin)) return [];
+    const now = asAccepted(thing);
+    return [{ ...name, change: 'changed', members: changedMembers(pin, now), pinned: pin, listed: now }];
+  });
+  const gone = pinned
+    .filter((pin) => !keys.has(keyOf(pin)) && !mayStillHave(pin.upstream, pin.kind))
+    .map((pin): Drift => ({ kind: pin.kind, name: pin.name, change: 'gone', members: [], pinned: pin }));
+  return [...found, ...gone].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function changedMembers(pin: AcceptedDescription, now: AcceptedDescription): readonly string[] {
+  const keys = [...new Set([...Object.keys(pin.definition), ...Object.keys(now.definition)])].sort();
+  const textOf = (value: Json | undefined) => (value === undefined ? undefined : canonicalJson(value));
+  const changed = keys.filter((key) => textOf(pin.definition[key]) !== textOf(now.definition[key]));
+  return [...(pin.upstream === now.upstream ? [] : ['upstream']), ...changed];
+}
