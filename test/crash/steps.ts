@@ -49,7 +49,7 @@ export const STEPS = {
   R1: deciding('gateway', 'statement accept-callback', 'a callback is committed'),
   K1: deciding('gateway', 'answer to a callback', 'the access request service is told that it came'),
   R2: deciding('worker', 'GatedCallWorkflows.poke', 'the workflow is woken'),
-  R6: opening('worker', 'statement take-looks', 'due looks are taken'),
+  R6: opening('worker', 'statement take-polls', 'due looks are taken'),
   R7: deciding('worker', 'statement wake', 'a look that found a resolution wakes the workflow', 'R1a'),
   R3: deciding('worker', 'AccessRequestService.read', 'the resolution is read'),
   R8: deciding('worker', 'AccessRequestService.stated', 'who resolved the request is read'),

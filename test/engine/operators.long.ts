@@ -38,7 +38,7 @@ describe.each(Object.entries(OPERATIONS))('a workflow that %s', (operation, oper
     const calls = await Promise.all(STAGES.map((stage) => callAt(stage, engine)));
     const runs = await Promise.all(calls.map(runIdOf));
     await Promise.all(calls.map(operate));
-    if (operation === 'is cancelled') await engine.workflows.poke((calls[0] as WorldCall).gatedCallId);
+    if (operation === 'is cancelled') await engine.workflows.signal((calls[0] as WorldCall).gatedCallId);
     else {
       // The last one is over: its result is stored, and only the engine was not told yet.
       for (const [index, call] of calls.slice(0, -1).entries()) {

@@ -14,11 +14,11 @@ beforeAll(async () => {
   ({ address } = await testTemporal());
 });
 beforeEach(async () => {
-  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstLookMs: 500 } });
+  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstPollMs: 500 } });
 });
 afterEach(() => engine.stop());
-const pokeEach = async (calls: readonly WorldCall[]) => {
-  for (const { gatedCallId } of calls) await engine.workflows.poke(gatedCallId);
+const signalEach = async (calls: readonly WorldCall[]) => {
+  for (const { gatedCallId } of calls) await engine.workflows.signal(gatedCallId);
 };
 
 /**
@@ -39,7 +39,7 @@ it.each([
     goOn(engine, calls);
     await inParallel(count, AT_ONCE, async (index) => {
       const next = calls.slice(index, index + 1);
-      await pokeEach(next);
+      await signalEach(next);
       for (const call of next) expect(await world.ended(call, 400_000)).toBe('executed');
     });
     expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
@@ -57,7 +57,7 @@ it('workflow code that does not fit, deployed and rolled back, delays calls and 
   const calls = await Promise.all(stages.map((stage) => callAt(stage, engine)));
   await right.stop();
   const wrong = await engine.startWorker({ bundle, maxCachedWorkflows: 0 });
-  await pokeEach(calls);
+  await signalEach(calls);
   // The wrong code fails on those that have taken a step before.
   await waitFor(
     async () => {
@@ -70,14 +70,14 @@ it('workflow code that does not fit, deployed and rolled back, delays calls and 
   goOn(engine, calls);
   await engine.startWorker();
   await engine.startMaintenance();
-  await pokeEach(calls);
+  await signalEach(calls);
   const ends = await Promise.all(calls.slice(1).map((call) => world.ended(call, 240_000)));
   expect(ends).toEqual(['executed', 'executed']);
   // The one that began with the wrong code cannot go on with the right one; so it gets another workflow.
   const [first] = calls;
   if (first !== undefined) {
     // As if a minute passed, and another one: each poke for the approval puts the next look off. Its task has failed often by then.
-    const look = 'UPDATE gateway.gated_call SET look_at = clock_timestamp() WHERE id = $1';
+    const look = 'UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1';
     const tries = async () => (await engine.handle(first).describe()).raw.pendingWorkflowTask?.attempt ?? 0;
     await waitFor(
       async () => {

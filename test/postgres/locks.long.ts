@@ -221,7 +221,7 @@ describe('callbacks', () => {
   const deliver = (webhookId: string, accessRequestId: string, bodyDigest = 'sha-256:a') =>
     fixture.calls.acceptCallback({ webhookId, bodyDigest, accessRequestId });
   const pokes = async (gatedCallId: string) => {
-    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'poke_workflow' AND subject_id = $1`;
+    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'signal_workflow' AND subject_id = $1`;
     return (await db.pool.query<{ n: number }>(text, [gatedCallId])).rows[0]?.n;
   };
 

@@ -18,7 +18,7 @@ export interface Herd {
 }
 
 /**
- * The worker looks at fifty calls in a round (`LOOKS` of `maintenance/resolution-poller.ts`), each with one request, and the
+ * The worker looks at fifty calls in a round (`LOOKS` of `jobs/poll-resolutions.ts`), each with one request, and the
  * next round begins a second after the end of it. Two, for what timers and a busy machine make of a second.
  */
 const LOOKS_IN_A_SECOND = 2 * 50;

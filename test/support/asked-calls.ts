@@ -63,7 +63,7 @@ export function askedCalls(own: OwnCalls) {
       return (await own.db.pool.query<{ cause: string }>(text, [gatedCallId])).rows.map(({ cause }) => cause);
     },
     async pokesOf({ gatedCallId }: { gatedCallId: string }) {
-      const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'poke_workflow'`;
+      const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'signal_workflow'`;
       return (await own.db.pool.query(text, [gatedCallId])).rowCount;
     },
   };

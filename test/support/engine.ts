@@ -8,10 +8,10 @@ import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../apps/shared/outbox.ts';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
-import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
-import { startCallReconciler } from '../../apps/worker/maintenance/reconciler.ts';
-import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-poller.ts';
-import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
+import { outboxHandlers } from '../../apps/worker/jobs/deliver-outbox.ts';
+import { startRestartLost } from '../../apps/worker/jobs/restart-lost.ts';
+import { startPollResolutions } from '../../apps/worker/jobs/poll-resolutions.ts';
+import { startExpiry } from '../../apps/shared/maintenance/expire.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
@@ -28,8 +28,6 @@ export interface EngineOptions {
   /** Where the worker and the maintenance reach it, when that is by another way. */
   readonly reachedAt?: string;
   readonly world?: Parameters<typeof createEngineWorld>[1];
-  /** An hour, when nothing is said. */
-  readonly restMs?: number;
   readonly reconcileMs?: number;
 }
 
@@ -72,7 +70,6 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const asked = createGatedCallWorkflows(new Client({ connection }), {
     ...systemTime,
     taskQueue,
-    restMs: options.restMs ?? 3_600_000,
   });
   const workflows = asked;
   const parts: Running[] = [];
@@ -183,7 +180,7 @@ async function startMaintenance(of: {
   const { db, world, workflows } = of;
   const { lifecycle } = world.fixture;
   const parts: Running[] = [
-    startSweeper({
+    startExpiry({
       ...systemTime,
       calls: { ...createDueCalls(db.pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end },
       ...{ intervalMs: 200, abandonAfterMs: 600_000, log },
@@ -193,14 +190,14 @@ async function startMaintenance(of: {
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
       handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests, log }),
     }),
-    startCallReconciler({
+    startRestartLost({
       ...systemTime,
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
       ...{ progress: lifecycle.progress, report: NEVER_RESTORED.report },
     }),
-    startResolutionPoller({
+    startPollResolutions({
       ...systemTime,
-      looks: { take: world.dueLooks.take, look: world.look },
+      polls: { take: world.duePolls.take, poll: world.poll },
       intervalMs: 200,
       log,
     }),
