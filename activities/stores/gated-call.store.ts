@@ -21,7 +21,7 @@ import { taskViewOf, type TaskRow } from './task-view.ts';
 export interface GatedCallOptions extends Timing {
   readonly seals: Seals;
   readonly requestTtlMs: number;
-  /** From the opening to the first look for a resolution of which no word came. */
+  /** Milliseconds from the opening to the first poll for a resolution of which no word came. */
   readonly firstPollMs: number;
   readonly retentionMs: number;
   /** Whose gated calls are. Default: the subject's, through one client. */

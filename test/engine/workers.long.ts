@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { stuckWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
@@ -47,7 +48,7 @@ it.each([
   1_500_000,
 );
 
-it('workflow code that does not fit, deployed and rolled back, delays calls and nothing else', async () => {
+it('workflow code that does not fit, deployed and rolled back, delays calls; a workflow that it began is reported', async () => {
   const { world } = engine;
   const workflowsPath = packagePath('test', 'fixtures', 'engine', 'incompatible.workflow.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
@@ -57,42 +58,47 @@ it('workflow code that does not fit, deployed and rolled back, delays calls and 
   const calls = await Promise.all(stages.map((stage) => callAt(stage, engine)));
   await right.stop();
   const wrong = await engine.startWorker({ bundle, maxCachedWorkflows: 0 });
-  await signalEach(calls);
-  // The wrong code fails on those that have taken a step before.
+  const begun = await world.hold();
+  await signalEach([...calls, begun]);
+  // The wrong code fails on those that have taken a step before, and leaves its own history to the other one.
   await waitFor(
     async () => {
-      const failed = await Promise.all(calls.slice(1).map(failsIn));
-      return failed.every(Boolean);
+      const failed = await Promise.all(calls.slice(1).map((call) => has(call, 'workflowTaskFailedEventAttributes')));
+      return failed.every(Boolean) && (await has(begun, 'timerStartedEventAttributes'));
     },
     { timeoutMs: 180_000 },
   );
   await wrong.stop();
-  goOn(engine, calls);
+  goOn(engine, [...calls, begun]);
   await engine.startWorker();
   await engine.startMaintenance();
   await signalEach(calls);
-  const ends = await Promise.all(calls.slice(1).map((call) => world.ended(call, 240_000)));
-  expect(ends).toEqual(['executed', 'executed']);
-  // The one that began with the wrong code cannot go on with the right one; so it gets another workflow.
-  const [first] = calls;
-  if (first !== undefined) {
-    // As if a minute passed, and another one: each poke for the approval puts the next look off. Its task has failed often by then.
-    const look = 'UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1';
-    const tries = async () => (await engine.handle(first).describe()).raw.pendingWorkflowTask?.attempt ?? 0;
-    await waitFor(
-      async () => {
-        if ((await tries()) >= 4) await engine.db.pool.query(look, [first.gatedCallId]);
-        return (await world.stateOf(first)) !== 'pending';
-      },
-      { timeoutMs: 300_000, everyMs: 500 },
-    );
-    expect(await world.ended(first, 240_000)).toBe('executed');
-    expect(await engine.closed(first)).toBe('COMPLETED');
-  }
-  expect(calls.map((call) => world.arrivalsOf(call))).toEqual([1, 1, 1]);
+  expect(await Promise.all(calls.map((call) => world.ended(call, 240_000)))).toEqual(calls.map(() => 'executed'));
 
-  async function failsIn(call: (typeof calls)[number]): Promise<boolean> {
+  // The one that began with the wrong code cannot go on with the right one. A worker says so, and leaves it as it is.
+  const { runId } = await engine.handle(begun).describe();
+  await waitFor(
+    async () => {
+      // As if a minute passed, and another one: each signal puts the next poll off.
+      await engine.db.pool.query('UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1', [
+        begun.gatedCallId,
+      ]);
+      return engine.alarms.some(({ alarm, gatedCall }) => alarm === 'workflow_stuck' && gatedCall === begun.gatedCallId);
+    },
+    { timeoutMs: 300_000, everyMs: 500 },
+  );
+  expect(await stuckWorkflows(engine.workflows)).toEqual([begun.gatedCallId]);
+  expect(await engine.handle(begun).describe()).toMatchObject({ runId, status: { name: 'RUNNING' } });
+  expect(await world.stateOf(begun)).toBe('pending');
+
+  // What the alarm tells an operator to do.
+  await engine.handle(begun).terminate('stuck');
+  expect(await world.ended(begun, 240_000)).toBe('executed');
+  expect(await engine.closed(begun)).toBe('COMPLETED');
+  expect([...calls, begun].map((call) => world.arrivalsOf(call))).toEqual([1, 1, 1, 1]);
+
+  async function has(call: WorldCall, attributes: 'workflowTaskFailedEventAttributes' | 'timerStartedEventAttributes') {
     const { events } = await engine.handle(call).fetchHistory();
-    return (events ?? []).some((event) => event.workflowTaskFailedEventAttributes);
+    return (events ?? []).some((event) => event[attributes]);
   }
 }, 600_000);

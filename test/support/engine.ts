@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
@@ -35,6 +35,8 @@ export interface EngineOptions {
 export interface Engine {
   readonly world: EngineWorld;
   readonly db: TestDatabase;
+  /** What the maintenance said aloud. */
+  readonly alarms: readonly Alarm[];
   readonly client: Client;
   readonly taskQueue: string;
   readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
@@ -54,11 +56,17 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+interface Alarm {
+  readonly alarm: string;
+  readonly gatedCall?: string;
+}
+
 let bundled: Promise<WorkflowBundle> | undefined;
-const log = pino({ enabled: false });
 
 export async function startEngine(options: EngineOptions): Promise<Engine> {
-  installRuntime(log);
+  installRuntime(pino({ enabled: false }));
+  const alarms: Alarm[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void alarms.push(JSON.parse(line) as Alarm) });
   bundled ??= bundleWorkflows();
   const db = await createTestDatabase({ max: 20 });
   const world = createEngineWorld(db, options.world);
@@ -83,10 +91,10 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   const handle = (call: WorldCall) => client.workflow.getHandle(gatedCallWorkflowId(call.gatedCallId));
   const engine: Engine = {
-    ...{ world, db, client, taskQueue, workflows, asked, handle },
+    ...{ world, db, alarms, client, taskQueue, workflows, asked, handle },
     startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
     startMaintenance: async () =>
-      running(await startMaintenance({ db, world, workflows: asked, reconcileMs: options.reconcileMs ?? 1_000 })),
+      running(await startMaintenance({ db, world, log, workflows: asked, reconcileMs: options.reconcileMs ?? 1_000 })),
     closed: (call, timeoutMs = 120_000) =>
       waitFor(
         async () => {
@@ -174,10 +182,11 @@ async function startWorker(of: {
 async function startMaintenance(of: {
   db: TestDatabase;
   world: EngineWorld;
+  log: Logger;
   workflows: Engine['workflows'];
   reconcileMs: number;
 }): Promise<Running> {
-  const { db, world, workflows } = of;
+  const { db, world, workflows, log } = of;
   const { lifecycle } = world.fixture;
   const parts: Running[] = [
     startExpiry({

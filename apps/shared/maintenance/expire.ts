@@ -5,7 +5,7 @@ import type { Running } from '../lifecycle.ts';
 import { fewAtATime } from './few-at-a-time.ts';
 import { startRounds } from './rounds.ts';
 
-/** What the sweeper needs of the stored calls. */
+/** What the job needs of the stored calls. */
 export interface DueCalls {
   /** Calls past the deadline of their state, without the first `skipped` of them. */
   due(limit: number, skipped: number): Promise<string[]>;
@@ -21,10 +21,10 @@ export interface DueCalls {
 
 const BATCH = 200;
 const AT_ONCE = 4;
-/** Of due calls, in one sweep: ten thousand that were opened together also end together. */
+/** Of due calls, in one round: ten thousand that were opened together also end together. */
 const BATCHES = 50;
 
-export interface SweeperOptions {
+export interface ExpiryOptions {
   readonly calls: DueCalls;
   readonly intervalMs: number;
   readonly abandonAfterMs: number;
@@ -36,12 +36,12 @@ export interface SweeperOptions {
  * Carries deadlines out, whether or not Temporal and the workflows are there. Several may run at once: each end is
  * decided by the row's lock.
  */
-export function startExpiry(options: SweeperOptions): Running {
+export function startExpiry(options: ExpiryOptions): Running {
   const { intervalMs, clock, log } = options;
-  return startRounds({ name: 'sweeper', pauseMs: () => intervalMs, round: createSweep(options), clock, log });
+  return startRounds({ name: 'expiry of calls', pauseMs: () => intervalMs, round: createRound(options), clock, log });
 }
 
-function createSweep({ calls, abandonAfterMs, log }: SweeperOptions): (stop: AbortSignal) => Promise<void> {
+function createRound({ calls, abandonAfterMs, log }: ExpiryOptions): (stop: AbortSignal) => Promise<void> {
   /** A call that cannot be ended, now or ever, keeps no other one from its end. Answers how many there were. */
   async function endAll(ids: readonly string[], end: (id: string) => Promise<GatedCallState>): Promise<number> {
     let failed = 0;

@@ -9,6 +9,7 @@ import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.t
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
 import { changedSignal } from '../../../workflows/messages.ts';
 import type { Timing } from '../limits.ts';
+import { fewAtATime } from '../maintenance/few-at-a-time.ts';
 import { boundedBy } from './connection.ts';
 
 /** `finished`: none was started, because the last one came to its end, and it does so only when the call has ended. */
@@ -111,6 +112,22 @@ function activityOf({ status, raw }: WorkflowExecutionDescription): Activity {
   const { pendingWorkflowTask: task } = raw;
   if (!task) return 'waiting';
   return (task.attempt ?? 0) >= STUCK_AFTER_ATTEMPTS ? 'stuck' : 'busy';
+}
+
+const EXAMINED = 500;
+const AT_ONCE = 8;
+
+/** The calls, of those whose workflow runs and began last, whose workflow cannot go on from its history. */
+export async function stuckWorkflows(
+  workflows: Pick<GatedCallWorkflows, 'running' | 'activity'>,
+): Promise<readonly string[]> {
+  const running: string[] = [];
+  for await (const id of workflows.running()) if (running.push(id) === EXAMINED) break;
+  const stuck: string[] = [];
+  await fewAtATime(running, AT_ONCE, async (id) => {
+    if ((await workflows.activity(id)) === 'stuck') stuck.push(id);
+  });
+  return stuck;
 }
 
 /** What to do about workflows that are stuck. No process ends them by itself: the cause is a deployment. */
