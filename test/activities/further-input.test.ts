@@ -199,7 +199,7 @@ describe('a further request that needs input', () => {
     }
   });
 
-  it('is asked about once, however many look', async () => {
+  it('is asked about once, however many steps there are', async () => {
     const call = await calls.granted();
     await Promise.all([1, 2, 3].map(() => stepsWith(aForm('ticket')).toTheClaim(call)));
     expect(await questionsOf(call)).toHaveLength(1);

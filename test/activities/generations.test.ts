@@ -61,7 +61,7 @@ describe('a policy that wants one more approval', () => {
     else expect(await submissions(call)).toHaveLength(1);
   });
 
-  it('submits it with the next look, and once only, however many look', async () => {
+  it('submits it in the next step, and once only, however many steps there are', async () => {
     const call = await own.fixture.granted();
     await steps({ decision: WANTS_MORE }).toTheClaim(call);
     const step = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });

@@ -193,7 +193,7 @@ describe('a frozen epoch', () => {
   });
   afterAll(() => db.drop());
 
-  it('lets nothing be claimed and gives no permit; afterwards a claim needs a fresh look', async () => {
+  it('lets nothing be claimed and gives no permit; afterwards a claim needs a fresh step', async () => {
     const fixture = gatedCallFixture(db.pool);
     const steps = stepsIn({}, fixture.lifecycle);
     const call = await fixture.granted();

@@ -12,6 +12,7 @@ import { startEngine, type Engine } from '../support/engine.ts';
 import { temporalTools } from '../support/obtain-temporal.mjs';
 import { inParallel, times } from '../support/regime.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
+import { ordinaryTime } from '../support/time.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
 
 const LIMIT_MS = times(600_000, 1_500_000);
@@ -150,7 +151,7 @@ describe('starts and signals that are carried out, and answered after everybody 
   /** Of its own, so that nobody else starts or signals a workflow; without a worker at first, so that none goes on. */
   let own!: Engine;
   beforeAll(async () => {
-    own = await startEngine({ address: server.address, reachedAt: proxy.address });
+    own = await startEngine({ address: server.address, reachedAt: proxy.address, time: ordinaryTime });
   });
   afterAll(() => own?.stop());
 

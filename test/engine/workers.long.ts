@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { stuckWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
+import { checkWorkflows } from '../../apps/cli/commands/doctor/workflows.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
@@ -79,15 +79,22 @@ it('workflow code that does not fit, deployed and rolled back, delays calls; a w
   const { runId } = await engine.handle(begun).describe();
   await waitFor(
     async () => {
-      // As if a minute passed, and another one: each signal puts the next poll off.
-      await engine.db.pool.query('UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1', [
-        begun.gatedCallId,
-      ]);
-      return engine.alarms.some(({ alarm, gatedCall }) => alarm === 'workflow_stuck' && gatedCall === begun.gatedCallId);
+      // As if a minute passed, and another one: each signal puts the next poll off, and begins the count of attempts anew.
+      const { raw } = await engine.handle(begun).describe();
+      const poll = 'UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1';
+      if ((raw.pendingWorkflowTask?.attempt ?? 0) >= 4) await engine.db.pool.query(poll, [begun.gatedCallId]);
+      return engine.alarms.some(
+        ({ alarm, gatedCall }) => alarm === 'workflow_stuck' && gatedCall === begun.gatedCallId,
+      );
     },
     { timeoutMs: 300_000, everyMs: 500 },
   );
-  expect(await stuckWorkflows(engine.workflows)).toEqual([begun.gatedCallId]);
+  const temporal = { namespace: 'default', tls: false, address, taskQueue: engine.taskQueue };
+  expect(await checkWorkflows({ temporal, timeLimitFactor: 1 }, address)).toMatchObject({
+    ...{ name: 'workflows', status: 'fail' },
+    message: expect.stringContaining(engine.handle(begun).workflowId),
+    advice: expect.stringContaining('temporal workflow terminate'),
+  });
   expect(await engine.handle(begun).describe()).toMatchObject({ runId, status: { name: 'RUNNING' } });
   expect(await world.stateOf(begun)).toBe('pending');
 
@@ -95,6 +102,7 @@ it('workflow code that does not fit, deployed and rolled back, delays calls; a w
   await engine.handle(begun).terminate('stuck');
   expect(await world.ended(begun, 240_000)).toBe('executed');
   expect(await engine.closed(begun)).toBe('COMPLETED');
+  expect(await checkWorkflows({ temporal, timeLimitFactor: 1 }, address)).toMatchObject({ status: 'ok' });
   expect([...calls, begun].map((call) => world.arrivalsOf(call))).toEqual([1, 1, 1, 1]);
 
   async function has(call: WorldCall, attributes: 'workflowTaskFailedEventAttributes' | 'timerStartedEventAttributes') {

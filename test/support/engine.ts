@@ -20,6 +20,7 @@ import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-wo
 import { NEVER_RESTORED } from './never-restored.ts';
 import { outboxesAreEmpty } from './outboxes.ts';
 import { waitFor } from './wait-for.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { systemTime } from './time.ts';
 
 export interface EngineOptions {
@@ -29,6 +30,8 @@ export interface EngineOptions {
   readonly reachedAt?: string;
   readonly world?: Parameters<typeof createEngineWorld>[1];
   readonly reconcileMs?: number;
+  /** How long requests to the engine may take. Where no limit is tested: for as long as a slow machine needs. */
+  readonly time?: Timing;
 }
 
 /** A worker of the product in this process, piece by piece, over a database and a task queue of its own. */
@@ -76,7 +79,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const reachedAt = options.reachedAt ?? options.address;
   const connection = Connection.lazy({ address: reachedAt });
   const asked = createGatedCallWorkflows(new Client({ connection }), {
-    ...systemTime,
+    ...(options.time ?? systemTime),
     taskQueue,
   });
   const workflows = asked;

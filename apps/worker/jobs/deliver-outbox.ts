@@ -72,10 +72,10 @@ function handlersOf({ workflows, calls, accessRequests, log }: HandlerDeps): Han
       await startWorkflow(workflows, { id, state, generation, deadlineMs: readAt.databaseMs + remainingMs });
     },
     async signal_workflow(id) {
-      await workflows.signal(id);
       // A stuck workflow of a pending call shows here only: a worker signals it again every minute. A call that goes on needs one
       // signal, and costs the engine no more than that.
       if (signalled.has(id) && (await workflows.activity(id)) === 'stuck') reportStuck(log, id);
+      await workflows.signal(id);
       signalled.set(id, true);
     },
     async cancel_access_request(id) {

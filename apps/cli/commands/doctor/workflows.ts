@@ -15,15 +15,16 @@ export function checkWorkflows(
 ): Promise<Finding> {
   const name = 'workflows';
   return attempt(name, 'mend Temporal first', async () => {
-    const { client, close } = createTemporalClient({ ...temporal, address });
+    const engine = createTemporalClient({ ...temporal, address });
     try {
       const time = { clock: systemClock, limits: limitsOf(config) };
-      const stuck = await stuckWorkflows(createGatedCallWorkflows(client, { ...time, taskQueue: temporal.taskQueue }));
+      const workflows = createGatedCallWorkflows(engine.client, { ...time, taskQueue: temporal.taskQueue });
+      const stuck = await stuckWorkflows(workflows);
       if (stuck.length === 0) return ok(name, 'all can go on from their histories');
       const shown = stuck.slice(0, SHOWN).map(gatedCallWorkflowId).join(', ');
       return fail(name, `${stuck.length} cannot go on from their histories: ${shown}`, WHEN_STUCK);
     } finally {
-      await close();
+      await engine.close();
     }
   });
 }
