@@ -113,17 +113,17 @@ describe('polls for resolutions of which no word came', () => {
 
   it('wake a workflow by way of the outbox, which holds what it could not deliver', async () => {
     const call = await fixture.pending();
-    const pokes = async () =>
+    const signals = async () =>
       (
         await db.pool.query("SELECT 1 FROM gateway.outbox WHERE subject_id = $1 AND kind = 'signal_workflow'", [
           call.gatedCallId,
         ])
       ).rowCount;
-    expect(await pokes()).toBe(0);
+    expect(await signals()).toBe(0);
     const before = await now();
     await polls.enqueueSignal(call.gatedCallId);
-    expect(await pokes()).toBe(1);
-    // It is on its way: another poll now would only add another poke.
+    expect(await signals()).toBe(1);
+    // It is on its way: another poll now would only add another signal.
     expect((await nextLook(call.gatedCallId, before)).pause).toBeGreaterThan(55_000);
   });
 });
