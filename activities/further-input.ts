@@ -1,4 +1,4 @@
-import type { Ended, Wait } from '../workflows/activity-ports.ts';
+import type { Ended, InputRequired } from '../workflows/activity-ports.ts';
 import type { AccessRequestOffer } from '../workflows/domain/authzen/evaluation.ts';
 import { additionsOf, type Additions } from '../workflows/domain/submission-input/answers.ts';
 import { formDigest, questionsOf } from '../workflows/domain/submission-input/request-form.ts';
@@ -6,7 +6,7 @@ import type { ActivityDeps } from './deps.ts';
 import { randomText } from '../apps/shared/random-text.ts';
 import { sha256 } from '../apps/shared/sha256.ts';
 import type { StoredCall } from './stores/stored-call.ts';
-import { waitForWord } from './wait.ts';
+import { untilDeadline } from './wait.ts';
 
 /** A form that is another one each time its answers are there is not asked about a fourth time. */
 const MAX_ROUNDS = 3;
@@ -25,7 +25,7 @@ interface Given {
  * @see SEP-2848, Collecting submission input (APPR-094); ARAP-FRM-03, ARAP-FRM-04
  */
 export function createFurtherInput({ store, requestForms, settings }: ActivityDeps) {
-  return async (call: StoredCall, offer: AccessRequestOffer): Promise<Given | Wait | Ended> => {
+  return async (call: StoredCall, offer: AccessRequestOffer): Promise<Given | InputRequired | Ended> => {
     const { requestSchemaUrl: schemaUrl, requestCatalogsUrl: catalogsUrl } = offer;
     const { input } = call.binding;
     if (schemaUrl === undefined) return { kind: 'given', additions: undefined };
@@ -49,6 +49,6 @@ export function createFurtherInput({ store, requestForms, settings }: ActivityDe
       maxGenerations: settings.maxGenerations,
       maxRounds: MAX_ROUNDS,
     });
-    return state === 'input_required' ? waitForWord(call) : { kind: 'ended' };
+    return state === 'input_required' ? { kind: 'input_required', waitMs: untilDeadline(call) } : { kind: 'ended' };
   };
 }

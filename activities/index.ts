@@ -1,14 +1,16 @@
 import { inLogScope } from '../apps/shared/log-scope.ts';
 import type { ActivityPorts, Ended, GatedCallRef } from '../workflows/activity-ports.ts';
-import { createClaimExecution } from './claim-execution.ts';
+import { createDecideAndClaim } from './decide-and-claim.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createInvokeTool } from './invoke-tool.ts';
+import { createReadResolution } from './read-resolution.ts';
 import { createSettle } from './settle.ts';
 
 /** The activities of the worker, bound to what they reach the world through. */
 export function createActivities(deps: ActivityDeps): ActivityPorts {
   return {
-    claimExecution: inScope(endedOnceGone(deps, createClaimExecution(deps))),
+    readResolution: inScope(endedOnceGone(deps, createReadResolution(deps))),
+    decideAndClaim: inScope(endedOnceGone(deps, createDecideAndClaim(deps))),
     invokeTool: inScope(createInvokeTool(deps)),
     settle: inScope(endedOnceGone(deps, createSettle(deps))),
   };
@@ -21,7 +23,7 @@ const inScope =
     inLogScope({ gatedCall: call.gatedCallId }, () => step(call));
 
 /**
- * A step that fails because its call is gone says that the call has ended: repeating it finds nothing, for ever. Looked at
+ * A step that fails because its call is gone says that the call has ended: repeating it finds nothing, for ever. Checked
  * after a failure only, so that a step costs no more for it, and a call that goes in the middle of a step counts, too.
  */
 function endedOnceGone<Answer>({ store, log }: ActivityDeps, step: (call: GatedCallRef) => Promise<Answer>) {

@@ -4,16 +4,15 @@ import { joinDecisions, onBasisOfAll, refused } from '../workflows/domain/authze
 import { isIntact } from '../workflows/domain/gated-call/call-binding.ts';
 import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
-import type { Ended, Wait } from '../workflows/activity-ports.ts';
+import { newSubmission } from '../workflows/domain/gated-call/new-submission.ts';
+import type { Additions } from '../workflows/domain/submission-input/answers.ts';
+import type { Ended, InputRequired, NextGeneration, Retry } from '../workflows/activity-ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createFurtherInput } from './further-input.ts';
-import { createRequestAgain } from './request-again.ts';
+import { randomText } from '../apps/shared/random-text.ts';
 import { sha256 } from '../apps/shared/sha256.ts';
-import { databaseNow, type CallProgress, type StoredCall } from './stores/stored-call.ts';
-import { waitWithin } from './wait.ts';
-
-const RETRY_MIN_MS = 500;
-const RETRY_MAX_MS = 60_000;
+import { databaseNow, type StoredCall } from './stores/stored-call.ts';
+import { untilRetry } from './wait.ts';
 
 /** The PDP allows the call now. The decision is fresh for five seconds. */
 export interface Allowed {
@@ -27,7 +26,7 @@ export interface Allowed {
  */
 export function createReEvaluate(
   deps: ActivityDeps,
-): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Wait | Ended> {
+): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Retry | NextGeneration | InputRequired | Ended> {
   const { store, clock } = deps;
   const furtherInput = createFurtherInput(deps);
   const requestAgain = createRequestAgain(deps);
@@ -39,7 +38,7 @@ export function createReEvaluate(
   return async (call) => {
     if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
     try {
-      const tool = await lookAtTool(deps, call);
+      const tool = await checkTool(deps, call);
       if (tool === 'tool_changed' || tool === 'requirement_unmet') return await deny(call, tool);
       if (tool === 'undecided') return putOff(call);
       // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
@@ -53,8 +52,8 @@ export function createReEvaluate(
       if (decision.kind === 'deny') return await deny(call, decision.unmet ? 'obligation_unmet' : 'policy_denied');
       const input = await furtherInput(call, decision.offer);
       if (input.kind !== 'given') return input;
-      // The next step submits; should this process die before, a look of any worker does.
-      return (await requestAgain(call, decision, input.additions)) ? { kind: 'wait', waitMs: 1 } : { kind: 'ended' };
+      // The next step submits; should this process die before, a poll of any worker does.
+      return { kind: (await requestAgain(call, decision, input.additions)) ? 'next_generation' : 'ended' };
     } catch (error) {
       if (!(error instanceof CountersignError) || !error.retryable) throw error;
       deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
@@ -84,7 +83,7 @@ async function decide(
  * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and everything it
  * requires is the case now. `undecided`: that cannot be looked at at the moment.
  */
-async function lookAtTool(
+async function checkTool(
   { upstreams, acceptedTools, requirements: checks, log }: ActivityDeps,
   { gatedCallId, binding }: StoredCall,
 ): Promise<'fit' | 'undecided' | Extract<EndReason, 'tool_changed' | 'requirement_unmet'>> {
@@ -103,6 +102,22 @@ async function lookAtTool(
   return undecided.length > 0 ? 'undecided' : 'fit';
 }
 
-/** Never past the approval: when that ends, so does the waiting. */
-export const putOff = (call: CallProgress, askedMs?: number): Wait =>
-  waitWithin(call, { minMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS, askedMs });
+const putOff = (call: StoredCall, askedMs?: number): Retry => ({ kind: 'retry', waitMs: untilRetry(call, askedMs) });
+
+/**
+ * The policy wants a further approval: the present generation is used up and the next submission is recorded, with a key
+ * of its own, in one commit and before the access request service is told. Answers whether there is a next generation; without
+ * one the call has ended. @see SEP-2848, Completion (request)
+ */
+function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
+  return async (
+    call: StoredCall,
+    denial: Extract<Decision, { kind: 'requestable' }>,
+    additions: Additions | undefined,
+  ): Promise<boolean> => {
+    const { caller, evaluation } = call.binding;
+    const generation = call.generation + 1;
+    const next = newSubmission({ evaluation, caller, denial, generation, additions }, settings, randomText);
+    return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
+  };
+}

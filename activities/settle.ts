@@ -3,8 +3,10 @@ import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createOutcomeProbe } from './outcome-probe.ts';
 import { storeResult } from './store-result.ts';
-import { LATER } from './wait.ts';
+import { LATER_MS } from './wait.ts';
 
+/** Where nothing can be said of the call now: while the database is frozen, mostly. */
+const LATER = { kind: 'retry', waitMs: LATER_MS } as const;
 const PROBE_PAUSE_MS = 2_000;
 
 /**
@@ -44,6 +46,6 @@ export function createSettle(deps: ActivityDeps): ActivityPorts['settle'] {
       return isTerminal(await store.expire(gatedCallId)) ? { kind: 'ended' } : LATER;
     }
     const hasProbe = settings.outcomeProbes[call.tool] !== undefined;
-    return { kind: 'wait', waitMs: Math.min(Math.ceil(call.remainingMs) + 1, hasProbe ? PROBE_PAUSE_MS : Infinity) };
+    return { kind: 'retry', waitMs: Math.min(Math.ceil(call.remainingMs) + 1, hasProbe ? PROBE_PAUSE_MS : Infinity) };
   };
 }

@@ -3,19 +3,47 @@ export interface GatedCallRef {
   readonly gatedCallId: string;
 }
 
-/** Look again after this many milliseconds, or when woken. */
-export interface Wait {
-  readonly kind: 'wait';
+/** What a workflow is started with. */
+export interface GatedCallStart extends GatedCallRef {
+  /**
+   * Given for a call that waits for a resolution: the generation of its access request, and the request deadline in
+   * milliseconds since 1970. The workflow then sets its timer without a step. Without it, the workflow reads the row first.
+   */
+  readonly pending?: { readonly generation: number; readonly deadlineMs: number };
+}
+
+/** The access request is not resolved yet, or its resolution cannot be read now. Read again after this long, or at a signal. */
+export interface StillOpen {
+  readonly kind: 'open';
+  readonly generation: number;
   readonly waitMs: number;
+}
+/** The access request was granted, and the approval is on the row. */
+export interface Granted {
+  readonly kind: 'granted';
 }
 /** The call is over; there is nothing left to do. */
 export interface Ended {
   readonly kind: 'ended';
 }
+/** Nothing was decided, or nothing is known yet. Repeat the step after this long, or at a signal. */
+export interface Retry {
+  readonly kind: 'retry';
+  readonly waitMs: number;
+}
 /** Execution is claimed; the tool may take this long. */
 export interface Claimed {
   readonly kind: 'claimed';
   readonly executionTimeoutMs: number;
+}
+/** The policy wants one more approval, and the requester has to answer questions first. A signal comes with the last answer. */
+export interface InputRequired {
+  readonly kind: 'input_required';
+  readonly waitMs: number;
+}
+/** The policy wants one more approval: its access request is the next generation. */
+export interface NextGeneration {
+  readonly kind: 'next_generation';
 }
 
 /**
@@ -24,12 +52,17 @@ export interface Claimed {
  */
 export interface ActivityPorts {
   /**
-   * Takes the call as far towards its execution as it may go now: reads the resolution, asks the PDP again with the
-   * approval as input, and exchanges a fresh "allow" for the claim.
+   * Reads the resolution of the access request at its service and records a grant on the row. A request that was denied, that
+   * expired, was cancelled or failed ends the call, and so does the request deadline.
    */
-  claimExecution(call: GatedCallRef): Promise<Claimed | Wait | Ended>;
+  readResolution(call: GatedCallRef): Promise<Granted | StillOpen | Ended>;
+  /**
+   * Asks the PDP again with the approval as input, and exchanges a fresh "allow" for the claim. One step, because a decision is
+   * fresh for seconds only.
+   */
+  decideAndClaim(call: GatedCallRef): Promise<Claimed | Retry | NextGeneration | InputRequired | Ended>;
   /** Sends the bound call to its upstream, once, if no permit to send was given before; stores what came back. */
   invokeTool(call: GatedCallRef): Promise<void>;
   /** Says what is known of the execution; ends it at its deadline. `invoke`: provably no permit was given yet. */
-  settle(call: GatedCallRef): Promise<Ended | Wait | { readonly kind: 'invoke' }>;
+  settle(call: GatedCallRef): Promise<Ended | Retry | { readonly kind: 'invoke' }>;
 }

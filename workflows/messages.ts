@@ -1,4 +1,4 @@
 import { defineSignal } from '@temporalio/workflow';
 
-/** "Look again." Carries nothing: whoever forges, repeats or loses it changes only when the next look happens. */
-export const pokeSignal = defineSignal('poke');
+/** "The row may have changed." Carries nothing: a signal that is forged, repeated or lost changes only when the next step runs. */
+export const changedSignal = defineSignal('changed');

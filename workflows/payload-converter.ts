@@ -2,7 +2,7 @@ import { defaultPayloadConverter, type PayloadConverter } from '@temporalio/work
 
 /**
  * What cannot be read is nothing. Whoever may signal a workflow may send what no program reads; an error would stop the
- * workflow at that signal for good, and a poke says all it has to say by having come.
+ * workflow at that signal for good, and a signal says all it has to say by having come.
  */
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),

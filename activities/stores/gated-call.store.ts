@@ -21,8 +21,8 @@ import { taskViewOf, type TaskRow } from './task-view.ts';
 export interface GatedCallOptions extends Timing {
   readonly seals: Seals;
   readonly requestTtlMs: number;
-  /** From the opening to the first look for a resolution of which no word came. */
-  readonly firstLookMs: number;
+  /** Milliseconds from the opening to the first poll for a resolution of which no word came. */
+  readonly firstPollMs: number;
   readonly retentionMs: number;
   /** Whose gated calls are. Default: the subject's, through one client. */
   readonly taskOwner?: TaskOwner;
@@ -82,7 +82,7 @@ async function open(
     // New answers make a call of its own.
     ...unreadOf(options, redemption === undefined, waitedMs),
     request_ttl_ms: options.requestTtlMs,
-    first_look_ms: options.firstLookMs,
+    first_poll_ms: options.firstPollMs,
     retention_ms: options.retentionMs,
     tool: binding.tool,
     upstream: binding.upstream,

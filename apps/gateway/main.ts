@@ -29,7 +29,7 @@ import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
-import { startSweeper } from '../shared/maintenance/sweeper.ts';
+import { startExpiry } from '../shared/maintenance/expire.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
 import { callOptions } from './call-options.ts';
 import { createGatewayApp } from './mcp/http.ts';
@@ -172,7 +172,7 @@ export async function startGatewayOn(
     parts.push(await serveGateway(config, secrets, { ...connections, ensureSubmitted }));
     // Workers carry deadlines out, too. What was promised of a deadline holds without them.
     parts.push(
-      startSweeper({
+      startExpiry({
         calls: { ...dueCalls, expire: store.expire, end: store.end },
         intervalMs: config.worker.sweepIntervalMs,
         abandonAfterMs: config.worker.abandonAfterSeconds * 1_000,

@@ -10,7 +10,7 @@ import type { Timing } from './limits.ts';
 const POLL_MS = 1_000;
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 60_000;
-/** A row that failed this often needs somebody to look at it. It is tried again from time to time. */
+/** A row that failed this often needs an operator. It is tried again from time to time. */
 const STUCK_AFTER = 10;
 const STUCK_PAUSE_MS = 600_000;
 
@@ -53,7 +53,7 @@ interface Row {
 
 /**
  * Hands the rows of an outbox table to their handlers, the urgent ones first, each at least once, in any number of
- * processes. A notice starts the work at once; a look every second finds what a lost notice left. A row whose handler
+ * processes. A notice starts the work at once; a round every second finds what a lost notice left. A row whose handler
  * throws comes back after a pause that doubles up to a minute, and after ten failures every ten minutes, with an alarm; a row of an unknown kind too,
  * because a newer version of the program may know it. `stop` waits for what is in hand.
  */
@@ -61,9 +61,9 @@ export async function startOutbox(options: OutboxOptions): Promise<Running> {
   const { schema, table = 'outbox', listenUrl: url, channel, clock, limits } = options;
   const log = options.log.child({ outbox: `${schema}.${table}` });
   const dispatcher = createDispatcher(options, log);
-  const listener = await listen({ url, channel, onNotice: dispatcher.look, clock, limits, log });
-  const stopPolling = clock.every(POLL_MS, dispatcher.look);
-  dispatcher.look();
+  const listener = await listen({ url, channel, onNotice: dispatcher.deliver, clock, limits, log });
+  const stopPolling = clock.every(POLL_MS, dispatcher.deliver);
+  dispatcher.deliver();
   return {
     name: `${schema}.${table}`,
     async stop() {
@@ -81,15 +81,15 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
   const { signal } = stopping;
   // As many may listen to it as there are rows in hand.
   setMaxListeners(0, signal);
-  let looking: Promise<void> | undefined;
-  /** Whether there may be rows that nobody has looked for yet. */
+  let delivering: Promise<void> | undefined;
+  /** Whether there may be rows that were not searched for yet. */
   let again = false;
 
   const start = (row: Row): void => {
     const work = handle(row, { rows, handlers, signal, log }).then((isHandled) => {
       inHand.delete(work);
       if (isHandled) rows.drop(row.id);
-      look();
+      deliver();
     });
     inHand.add(work);
   };
@@ -102,25 +102,25 @@ function createDispatcher(options: OutboxOptions, log: Logger) {
     }
   };
 
-  function look(): void {
+  function deliver(): void {
     again = true;
-    if (signal.aborted || looking !== undefined || inHand.size >= concurrency) return;
-    looking = takeAll()
+    if (signal.aborted || delivering !== undefined || inHand.size >= concurrency) return;
+    delivering = takeAll()
       .catch((err: unknown) => log.warn({ err }, 'outbox not readable'))
       .finally(() => {
-        looking = undefined;
+        delivering = undefined;
         // A notice that came after the last row was taken and before this line.
-        if (again) look();
+        if (again) deliver();
       });
   }
 
   const stop = async (): Promise<void> => {
     stopping.abort();
-    await looking;
+    await delivering;
     await Promise.all(inHand);
     await rows.take(0).catch((err: unknown) => log.warn({ err }, 'rows that were handled will be handled again'));
   };
-  return { look, stop };
+  return { deliver, stop };
 }
 
 interface Handling {

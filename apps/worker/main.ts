@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.ts';
-import { createLook } from '../../activities/look.ts';
+import { createPollResolution } from '../../activities/poll-resolution.ts';
 import { connectAuthority } from '../../activities/clients/authority.ts';
 import { createRequestForms } from '../../activities/clients/access-requests/forms.ts';
 import { createRequirementChecks } from '../../activities/clients/requirements.ts';
@@ -9,7 +9,7 @@ import { createUpstreams } from '../../activities/clients/upstream/pool.ts';
 import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
 import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
-import { createDueLooks } from '../../activities/stores/due-looks.ts';
+import { createDuePolls } from '../../activities/stores/due-polls.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createFence } from '../../activities/stores/fence.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
@@ -38,12 +38,12 @@ import { startOutbox } from '../shared/outbox.ts';
 import { createTemporalClient } from '../shared/temporal/connection.ts';
 import { createEngineMemory, type EngineMemory } from '../shared/temporal/fence-mark.ts';
 import { createGatedCallWorkflows, type GatedCallWorkflows } from '../shared/temporal/gated-call-workflows.ts';
-import { startClocks, type OtherClocks } from './maintenance/clocks.ts';
-import { obligationHandlers, outboxHandlers } from './maintenance/outbox-handlers.ts';
-import { startCallReconciler } from './maintenance/reconciler.ts';
-import { startRestoreWatch } from './maintenance/restore-watch.ts';
-import { startResolutionPoller } from './maintenance/resolution-poller.ts';
-import { startSweeper } from '../shared/maintenance/sweeper.ts';
+import { startWatchClocks, type OtherClocks } from './jobs/watch-clocks.ts';
+import { obligationHandlers, outboxHandlers } from './jobs/deliver-outbox.ts';
+import { startRestartLost } from './jobs/restart-lost.ts';
+import { startWatchRestores } from './jobs/watch-restores.ts';
+import { startPollResolutions } from './jobs/poll-resolutions.ts';
+import { startExpiry } from '../shared/maintenance/expire.ts';
 import { runWorker } from '../shared/temporal/worker.ts';
 
 /** As many as the engine takes at little cost: it writes together what comes together. */
@@ -73,7 +73,7 @@ export interface WorkerConnections extends WorkerDeps {
   readonly pool: Pool;
   readonly store: LifecycleStore;
   readonly dueCalls: ReturnType<typeof createDueCalls> & { rewrap(limit: number): Promise<number> };
-  readonly dueLooks: ReturnType<typeof createDueLooks>;
+  readonly duePolls: ReturnType<typeof createDuePolls>;
   /** Names of the sealing keys there are. */
   readonly sealingKeyIds: readonly string[];
   readonly pdp: Pick<PolicyDecisionPoint, 'evaluate'>;
@@ -123,7 +123,7 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
       approvalUseMs: config.worker.approvalUseSeconds * 1_000,
     }),
     dueCalls: { ...createDueCalls(pool), rewrap: (limit) => rewrapDataKeys(pool, seals, limit) },
-    dueLooks: createDueLooks(pool, {
+    duePolls: createDuePolls(pool, {
       minMs: config.worker.resolutionPollMinSeconds * 1_000,
       maxMs: config.worker.resolutionPollMaxSeconds * 1_000,
     }),
@@ -135,7 +135,6 @@ export function connectWorker(config: Config, secrets: WorkerSecrets, deps: Work
     requirements: createRequirementChecks(config.requirements, own),
     workflows: createGatedCallWorkflows(engine.client, {
       taskQueue: config.temporal.taskQueue,
-      restMs: config.gateway.requestTtlSeconds * 1_000,
       ...own,
     }),
     engineMemory: createEngineMemory(engine.client, own),
@@ -154,8 +153,8 @@ export async function startWorkerOn(config: Config, connections: WorkerConnectio
   const parts: Running[] = [{ name: 'connections', stop: () => connections.close() }];
   try {
     await reportMissingKeys(connections);
-    const clocks = startClocks({ clocks: connections.clocks, clock, log });
-    const restores = startRestoreWatch({ fence: createFence(pool), engine: connections.engineMemory, clock, log });
+    const clocks = startWatchClocks({ clocks: connections.clocks, clock, log });
+    const restores = startWatchRestores({ fence: createFence(pool), engine: connections.engineMemory, clock, log });
     parts.push(clocks, restores, ...startMaintenance(config, { ...connections, ensureSubmitted, restores }));
     const activities = createActivities({
       ...{ ...connections, ensureSubmitted, clocksAgree: clocks.agree, restores },
@@ -190,16 +189,16 @@ function startMaintenance(
   { worker }: Config,
   parts: WorkerConnections & { ensureSubmitted: EnsureSubmitted; restores: { report(id: string): Promise<void> } },
 ): Running[] {
-  const { pool, store, dueCalls, dueLooks, workflows, clock, log } = parts;
+  const { pool, store, dueCalls, duePolls, workflows, clock, log } = parts;
   return [
-    startSweeper({
+    startExpiry({
       calls: { ...dueCalls, expire: store.expire, end: store.end },
       intervalMs: worker.sweepIntervalMs,
       abandonAfterMs: worker.abandonAfterSeconds * 1_000,
       ...{ clock, log },
     }),
-    startResolutionPoller({ looks: { ...dueLooks, look: createLook(parts) }, clock, log }),
-    startCallReconciler({
+    startPollResolutions({ polls: { ...duePolls, poll: createPollResolution(parts) }, clock, log }),
+    startRestartLost({
       ...{
         workflows,
         calls: createOpenCalls(pool),

@@ -9,7 +9,7 @@ describe('a granted call of a tool that is what it was when the call was made', 
 
   async function claimWith(among: AcceptedTools['among']) {
     const call = await own.fixture.granted();
-    const found = await stepsIn({ acceptedTools: { among } }, own.fixture.lifecycle).claimExecution(call);
+    const found = await stepsIn({ acceptedTools: { among } }, own.fixture.lifecycle).toTheClaim(call);
     const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(
       'SELECT state, reason FROM gateway.gated_call WHERE id = $1',
       [call.gatedCallId],
@@ -35,6 +35,6 @@ describe('a granted call of a tool that is what it was when the call was made', 
     const found = await claimWith(async () => {
       throw new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away');
     });
-    expect(found).toEqual({ kind: 'wait', state: 'granted', reason: null });
+    expect(found).toEqual({ kind: 'retry', state: 'granted', reason: null });
   });
 });

@@ -75,9 +75,9 @@ describe('a further request that needs input', () => {
     const step = stepsWith(aForm('ticket'));
     const { remainingMs } = await own.fixture.lifecycle.progress(call.gatedCallId);
     for (let look = 0; look < 3; look += 1) {
-      const found = await step.claimExecution(call);
-      expect(found).toEqual({ kind: 'wait', waitMs: expect.any(Number) });
-      expect(found.kind === 'wait' && found.waitMs).toBeGreaterThan(remainingMs - 60_000);
+      const found = await step.toTheClaim(call);
+      expect(found).toEqual({ kind: 'input_required', waitMs: expect.any(Number) });
+      expect(found.kind === 'input_required' && found.waitMs).toBeGreaterThan(remainingMs - 60_000);
     }
     expect(step.submitted).toEqual([]);
     expect(await questionsOf(call)).toEqual([{ key: expect.stringMatching(/^input-1-/), form: aForm('ticket') }]);
@@ -90,12 +90,12 @@ describe('a further request that needs input', () => {
   it('is made with the answers, for a denial of after them, under a key of its own, in the next generation', async () => {
     const call = await calls.granted();
     const first = await own.fixture.lifecycle.readSubmission(call.gatedCallId);
-    await stepsWith(aForm('ticket')).claimExecution(call);
+    await stepsWith(aForm('ticket')).toTheClaim(call);
     expect(await answerAll(call, { ticket: 'CHG-1' })).toBe('granted');
     const fresh = wants(SCHEMA);
     const step = stepsWith(aForm('ticket'), { decision: fresh });
-    expect(await step.claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
-    await step.claimExecution(call);
+    expect(await step.toTheClaim(call)).toEqual({ kind: 'next_generation' });
+    await step.toTheClaim(call);
     expect(await own.fixture.lifecycle.load(call.gatedCallId)).toMatchObject({ state: 'pending', generation: 2 });
     const { evaluation } = anOpening().binding;
     expect(await bodyOf(call)).toMatchObject({
@@ -118,19 +118,19 @@ describe('a further request that needs input', () => {
     for (const input of [undefined, typed]) {
       const call = await granted(input);
       const step = stepsWith(aForm('ticket'), { decision: wants(SCHEMA, catalogs) });
-      await step.claimExecution(call);
+      await step.toTheClaim(call);
       expect(await own.fixture.lifecycle.load(call.gatedCallId)).toMatchObject({ state: 'denied', generation: 1 });
       expect(step.submitted).toEqual([]);
     }
     const chosen = await granted({ ...typed, isFromCatalogs: true });
     const step = stepsWith(aForm('ticket'), { decision: wants(SCHEMA, catalogs) });
-    await step.claimExecution(chosen);
+    await step.toTheClaim(chosen);
     expect(await bodyOf(chosen)).toMatchObject({ context: typed.additions.context });
   });
 
   it('asks one question for each part of its form in which something has to be said, and puts the answers where they belong', async () => {
     const call = await calls.granted();
-    await stepsWith(PARTED).claimExecution(call);
+    await stepsWith(PARTED).toTheClaim(call);
     const questions = await questionsOf(call);
     expect(questions.map(({ form }) => form.fields.map(({ name }) => name))).toEqual([
       ['ticket'],
@@ -140,7 +140,7 @@ describe('a further request that needs input', () => {
     await own.fixture.calls.answer(call.gatedCallId, [{ key: String(other), content: { department: 'Treasury' } }]);
     expect((await questionsOf(call)).map(({ key }) => key)).toEqual([one]);
     await own.fixture.calls.answer(call.gatedCallId, [{ key: String(one), content: { ticket: 'CHG-1' } }]);
-    await stepsWith(PARTED).claimExecution(call);
+    await stepsWith(PARTED).toTheClaim(call);
     expect(await bodyOf(call)).toMatchObject({
       context: { change: { ticket: 'CHG-1' }, person: { department: 'Treasury' }, remarks: {} },
     });
@@ -152,7 +152,7 @@ describe('a further request that needs input', () => {
   ])('ends the call where it needs %s', async (_case, takesInput, form) => {
     const call = await calls.granted({ takesInput });
     const step = stepsWith(form);
-    expect(await step.claimExecution(call)).toEqual({ kind: 'ended' });
+    expect(await step.toTheClaim(call)).toEqual({ kind: 'ended' });
     expect([await calls.endOf(call), step.submitted]).toEqual([['denied', 'input_missing'], []]);
   });
 
@@ -162,14 +162,14 @@ describe('a further request that needs input', () => {
       properties: { context: { type: 'object', properties: { note: { type: 'string' } } } },
     }) as RequestForm;
     const call = await calls.granted({ takesInput: false });
-    expect(await stepsWith(optional).claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
+    expect(await stepsWith(optional).toTheClaim(call)).toEqual({ kind: 'next_generation' });
     expect(await calls.endOf(call)).toEqual(['pending', null]);
   });
 
   it('waits for its form while that cannot be fetched', async () => {
     const call = await calls.granted();
     const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
-    expect(await stepsWith(away).claimExecution(call)).toMatchObject({ kind: 'wait' });
+    expect(await stepsWith(away).toTheClaim(call)).toMatchObject({ kind: 'retry' });
     expect(await calls.endOf(call)).toEqual(['granted', null]);
   });
 
@@ -177,8 +177,8 @@ describe('a further request that needs input', () => {
     const call = await calls.granted();
     const keys = new Set<string>();
     let round = 0;
-    const change = () => stepsWith(aForm('ticket', `more${(round += 1)}`)).claimExecution(call);
-    while ((await change()).kind === 'wait') {
+    const change = () => stepsWith(aForm('ticket', `more${(round += 1)}`)).toTheClaim(call);
+    while ((await change()).kind === 'input_required') {
       for (const { key } of await questionsOf(call)) keys.add(key);
       await answerAll(call, { ticket: 'CHG-1', [`more${round}`]: 'more' });
     }
@@ -191,17 +191,17 @@ describe('a further request that needs input', () => {
       [{ kind: 'deny' }, 'denied'],
     ] as const) {
       const call = await calls.granted();
-      await stepsWith(aForm('ticket')).claimExecution(call);
+      await stepsWith(aForm('ticket')).toTheClaim(call);
       await answerAll(call, { ticket: 'CHG-1' });
       const step = stepsWith(aForm('ticket'), { decision });
-      await step.claimExecution(call);
+      await step.toTheClaim(call);
       expect([(await calls.endOf(call))[0], step.submitted]).toEqual([state, []]);
     }
   });
 
-  it('is asked about once, however many look', async () => {
+  it('is asked about once, however many steps there are', async () => {
     const call = await calls.granted();
-    await Promise.all([1, 2, 3].map(() => stepsWith(aForm('ticket')).claimExecution(call)));
+    await Promise.all([1, 2, 3].map(() => stepsWith(aForm('ticket')).toTheClaim(call)));
     expect(await questionsOf(call)).toHaveLength(1);
   });
 });

@@ -29,7 +29,7 @@ describe('a policy that wants one more approval', () => {
     const call = await own.fixture.granted();
     const before = await load(call);
     const step = steps({ decision: WANTS_MORE });
-    expect(await step.claimExecution(call)).toEqual({ kind: 'wait', waitMs: 1 });
+    expect(await step.toTheClaim(call)).toEqual({ kind: 'next_generation' });
     expect(step.submitted).toEqual([]);
     const after = await load(call);
     expect(after).toMatchObject({ state: 'pending', generation: 2, handle: undefined, approval: undefined });
@@ -43,7 +43,7 @@ describe('a policy that wants one more approval', () => {
   });
 
   it.each([
-    ['was asked for with the same form', 'https://ars.test/a.json', { kind: 'wait', waitMs: 1 }, { reason: null }],
+    ['was asked for with the same form', 'https://ars.test/a.json', { kind: 'next_generation' }, { reason: null }],
     ['needs what nobody was asked for', 'https://ars.test/b.json', { kind: 'ended' }, { reason: 'input_missing' }],
   ])('takes along what the requester said, where it %s', async (_case, requestSchemaUrl, found, row) => {
     const opening = anOpening();
@@ -53,7 +53,7 @@ describe('a policy that wants one more approval', () => {
       ...WANTS_MORE,
       offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z', requestSchemaUrl },
     };
-    expect(await steps({ decision }).claimExecution(call)).toEqual(found);
+    expect(await steps({ decision }).toTheClaim(call)).toEqual(found);
     const text = 'SELECT reason FROM gateway.gated_call WHERE id = $1';
     expect((await own.db.pool.query(text, [call.gatedCallId])).rows).toEqual([row]);
     const { body } = await own.fixture.lifecycle.readSubmission(call.gatedCallId);
@@ -61,22 +61,22 @@ describe('a policy that wants one more approval', () => {
     else expect(await submissions(call)).toHaveLength(1);
   });
 
-  it('submits it with the next look, and once only, however many look', async () => {
+  it('submits it in the next step, and once only, however many steps there are', async () => {
     const call = await own.fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
     const step = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
-    await Promise.all([1, 2, 3].map(() => step.claimExecution(call)));
+    await Promise.all([1, 2, 3].map(() => step.toTheClaim(call)));
     expect(step.submitted).toHaveLength(1);
     expect(await load(call)).toMatchObject({ state: 'pending', handle: { statusEndpoint: HANDLE.statusEndpoint } });
   });
 
   it('is submitted again with the same key and bytes when the answer was lost', async () => {
     const call = await own.fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
     const lost = steps({ handle: new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away') });
-    expect(await lost.claimExecution(call)).toMatchObject({ kind: 'wait' });
+    expect(await lost.toTheClaim(call)).toMatchObject({ kind: 'open' });
     const again = steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } });
-    await again.claimExecution(call);
+    await again.toTheClaim(call);
     expect(again.submitted.map(({ idempotencyKey, body }) => [idempotencyKey, body])).toEqual(
       lost.submitted.map(({ idempotencyKey, body }) => [idempotencyKey, body]),
     );
@@ -84,10 +84,10 @@ describe('a policy that wants one more approval', () => {
 
   it('goes on with the second approval, and is executed for a decision of the second generation', async () => {
     const call = await own.fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).toTheClaim(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() } };
-    expect(await steps(granted).claimExecution(call)).toMatchObject({ kind: 'claimed' });
+    expect(await steps(granted).toTheClaim(call)).toMatchObject({ kind: 'claimed' });
     const { rows } = await own.db.pool.query(
       `SELECT c.generation, d.generation AS decided FROM gateway.execution_claim c
        JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1`,
@@ -99,9 +99,9 @@ describe('a policy that wants one more approval', () => {
   it('has no use for the approval or a decision of the generation before', async () => {
     const call = await own.fixture.granted();
     const allow = await own.fixture.allow(call.gatedCallId);
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
     expect(await own.fixture.lifecycle.grant(call.gatedCallId, 1, anApproval())).toBe('pending');
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).toTheClaim(call);
     await own.fixture.lifecycle.grant(call.gatedCallId, 2, anApproval());
     const claim = { gatedCallId: call.gatedCallId, epoch: 1, decisionId: allow, claimId: crypto.randomUUID() };
     expect(await own.fixture.lifecycle.claim({ ...claim, generation: 1, executionTimeoutMs: 1_000 })).toBe('lost');
@@ -120,10 +120,10 @@ describe('a policy that wants one more approval', () => {
         return decided;
       },
     });
-    const denied = late.claimExecution(call);
+    const denied = late.toTheClaim(call);
     await waitFor(() => isAsked);
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).toTheClaim(call);
     goOn();
     expect(await denied).toEqual({ kind: 'ended' });
     expect(await load(call)).toMatchObject({ state: 'denied', generation: 2 });
@@ -133,10 +133,10 @@ describe('a policy that wants one more approval', () => {
 
   it('ends at the bound', async () => {
     const call = await own.fixture.granted();
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
-    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
+    await steps({ handle: { ...HANDLE, accessRequestId: `arq_${call.gatedCallId}_2` } }).toTheClaim(call);
     const granted: World = { status: { kind: 'granted', approval: anApproval() }, decision: WANTS_MORE };
-    expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
+    expect(await steps(granted).toTheClaim(call)).toEqual({ kind: 'ended' });
     const { rows } = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
       call.gatedCallId,
     ]);
@@ -154,7 +154,7 @@ describe('a policy that wants one more approval', () => {
     };
     await own.fixture.lifecycle.attachHandle(call.gatedCallId, 1, first);
     await own.fixture.lifecycle.grant(call.gatedCallId, 1, anApproval());
-    await steps({ decision: WANTS_MORE }).claimExecution(call);
+    await steps({ decision: WANTS_MORE }).toTheClaim(call);
     expect((await load(call)).remainingMs).toBeGreaterThan(3_500_000);
     const second = { ...first, accessRequestId: `arq_${call.gatedCallId}_2` };
     await own.fixture.lifecycle.attachHandle(call.gatedCallId, 2, second);

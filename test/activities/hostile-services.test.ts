@@ -65,7 +65,7 @@ describe('a call that waits', () => {
     const accessRequestsUrl = `${server.url}${REQUESTS}`;
     const pdp = aPdpClient(server.url, { accessRequestsUrl, metadata: 'ignored' });
     const accessRequests = anAccessRequestClient(server.url);
-    return stepsIn({ pdp, accessRequests, ...world }, fixture.lifecycle).claimExecution(call);
+    return stepsIn({ pdp, accessRequests, ...world }, fixture.lifecycle).toTheClaim(call);
   }
   const rowOf = async ({ gatedCallId }: { gatedCallId: string }) =>
     (
@@ -91,7 +91,7 @@ describe('a call that waits', () => {
     ])('goes on waiting when it is told %s [PRJ-23]', async (_what, task, result) => {
       const call = await waiting();
       says(task, result);
-      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await step(call)).toMatchObject({ kind: 'open' });
       expect(await rowOf(call)).toEqual(unclaimed('pending'));
       expect(asked).not.toContain('POST /access/v1/evaluation');
     });
@@ -106,7 +106,7 @@ describe('a call that waits', () => {
       // Approved first, and the policy is asked later: with the approval that was given, not with what is said by then.
       pdpSays = 'nothing that can be read';
       granted();
-      expect(await step(approved)).toMatchObject({ kind: 'wait' });
+      expect(await step(approved)).toMatchObject({ kind: 'retry' });
       says({ status: 'denied' });
       pdpSays = PERMIT;
       expect(await step(approved)).toMatchObject({ kind: 'claimed' });
@@ -132,7 +132,7 @@ describe('a call that waits', () => {
     it.each([301, 302, 303, 307, 308])('follows no redirect (%i) [ARAP-SEC-03]', async (status) => {
       const call = await waiting();
       serviceSays = (_request, response) => response.writeHead(status, { location: '/elsewhere' }).end();
-      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await step(call)).toMatchObject({ kind: 'open' });
       expect(asked).toEqual([`GET ${call.address}`]);
       expect(await rowOf(call)).toEqual(unclaimed('pending'));
     });
@@ -148,7 +148,7 @@ describe('a call that waits', () => {
       const call = await waiting();
       granted();
       pdpSays = body;
-      expect(await step(call)).toMatchObject({ kind: 'wait' });
+      expect(await step(call)).toMatchObject({ kind: 'retry' });
       expect(await rowOf(call)).toEqual(unclaimed('granted'));
     });
 
@@ -157,7 +157,7 @@ describe('a call that waits', () => {
       granted();
       const until = (ms: number) => new Date(Date.now() + ms).toISOString();
       pdpSays = { decision: true, context: { approval: { approved_until: until(-1) } } };
-      expect(await step(call, { isDecidedOnce: true })).toMatchObject({ kind: 'wait' });
+      expect(await step(call, { isDecidedOnce: true })).toMatchObject({ kind: 'retry' });
       expect(await rowOf(call)).toEqual(unclaimed('granted'));
       pdpSays = { decision: true, context: { approval: { approved_until: until(3_600_000) } } };
       expect(await step(call)).toMatchObject({ kind: 'claimed' });
@@ -171,7 +171,7 @@ describe('a call that waits', () => {
         const found = await own.fixture.lifecycle.load(gatedCallId);
         return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
       };
-      expect(await step(call, { store: { load }, isDecidedOnce: true })).toMatchObject({ kind: 'wait' });
+      expect(await step(call, { store: { load }, isDecidedOnce: true })).toMatchObject({ kind: 'retry' });
       pdpSays = DENY;
       expect(await step(call)).toEqual({ kind: 'ended' });
       expect(await rowOf(call)).toEqual(unclaimed('denied', 'policy_denied'));
@@ -182,7 +182,7 @@ describe('a call that waits', () => {
       granted(anApproval({ approvedUntil: new Date(Date.now() + 3_600_000).toISOString() }));
       pdpSays = { decision: false, context: { next_action: 'retry', retry_after: 0 } };
       let found = await step(call);
-      while (found.kind === 'wait') {
+      while (found.kind === 'retry') {
         // As if so much time had passed.
         await own.db.pool.query(
           `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 ms',

@@ -16,7 +16,7 @@ describe('invoking the tool', () => {
 
   const claimedCall = async () => {
     const call = await own.fixture.granted();
-    expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
+    expect(await steps({}).toTheClaim(call)).toMatchObject({ kind: 'claimed' });
     return call;
   };
   const run = (step: ReturnType<typeof steps>, call: { gatedCallId: string }) =>
@@ -64,7 +64,7 @@ describe('invoking the tool', () => {
     await run(step, call);
     expect(await stateOf(call.gatedCallId)).toBe(state);
     const settled = await step.settle(call);
-    expect(settled.kind).toBe(state === 'claimed' ? 'wait' : 'ended');
+    expect(settled.kind).toBe(state === 'claimed' ? 'retry' : 'ended');
   });
 
   it('sends nothing again for an answer that was lost, also of a tool that is said to be idempotent [HINT-011]', async () => {
@@ -72,7 +72,7 @@ describe('invoking the tool', () => {
     const tool = { ...TOOL, facts: toolFacts({}, { idempotent: true }) };
     const step = steps({ tool, invocation: { kind: 'no_answer', cause: 'reset' } });
     await run(step, call);
-    expect((await step.settle(call)).kind).toBe('wait');
+    expect((await step.settle(call)).kind).toBe('retry');
     await run(step, call);
     expect(step.sent).toHaveLength(1);
   });

@@ -53,8 +53,8 @@ function startedWith(keys: readonly Key[]) {
     /** Takes a call one step further, if this process can. Throws what keeps it from that. */
     async advance(call: Call): Promise<void> {
       const { state } = await fixture.lifecycle.progress(call.gatedCallId);
-      if (state === 'pending') await step(grant()).claimExecution(call);
-      else if (state === 'granted') await step({}).claimExecution(call);
+      if (state === 'pending') await step(grant()).toTheClaim(call);
+      else if (state === 'granted') await step({}).toTheClaim(call);
       else if (state === 'claimed') await invoke(step({}), call);
       else await this.read(call);
     },
@@ -194,15 +194,15 @@ describe('a process without the key of a call', () => {
   it('waits with it, shows it, ends it at its deadline, and has another one go on with it', async () => {
     const [due, other] = [await having().fixture.granted(), await having().fixture.granted()];
     const process = without();
-    expect(await process.step({}).claimExecution(due)).toMatchObject({ kind: 'wait' });
+    expect(await process.step({}).toTheClaim(due)).toMatchObject({ kind: 'retry' });
     expect(process.lines.map(alarmOf)).toEqual([expect.stringContaining(`"${next.kid}"`)]);
     const task = await process.fixture.calls.findTask(due.taskId, ownerKey(CALLER));
     expect(task).toMatchObject({ state: 'granted' });
     const over = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
     await own.db.pool.query(over, [due.gatedCallId]);
-    expect(await process.step({}).claimExecution(due)).toEqual({ kind: 'ended' });
+    expect(await process.step({}).toTheClaim(due)).toEqual({ kind: 'ended' });
     expect(await statesOf([due])).toEqual(new Set(['denied']));
-    expect(await having().step({}).claimExecution(other)).toMatchObject({ kind: 'claimed' });
+    expect(await having().step({}).toTheClaim(other)).toMatchObject({ kind: 'claimed' });
   });
 
   it('cannot submit it, and is in nobody else’s way', async () => {
@@ -221,7 +221,7 @@ describe('a process without the key of a call', () => {
   it('lists its record, and opens it for nobody', async () => {
     const set = having();
     const call = await set.fixture.granted();
-    await set.step({}).claimExecution(call);
+    await set.step({}).toTheClaim(call);
     await invoke(set.step({}), call);
     const { recordSeals, fixture } = without();
     const record = await createOutcomeRecords(own.db.pool, recordSeals).byTask(call.taskId);

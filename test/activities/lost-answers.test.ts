@@ -20,7 +20,7 @@ describe('an execution that was answered with an error', () => {
   const resultOf = async (invocation: InvocationResult) => {
     const call = await own.fixture.granted();
     const step = stepsIn({ invocation }, own.fixture.lifecycle);
-    await step.claimExecution(call);
+    await step.toTheClaim(call);
     await new MockActivityEnvironment().run(step.invokeTool, call);
     await step.settle(call);
     expect((await own.fixture.lifecycle.load(call.gatedCallId)).state).toBe('execution_error');
@@ -61,7 +61,7 @@ describe('an execution whose answer was lost', () => {
   async function invoked(invocation: InvocationResult) {
     const call = await own.fixture.granted();
     const step = steps({ invocation });
-    await step.claimExecution(call);
+    await step.toTheClaim(call);
     await new MockActivityEnvironment().run(step.invokeTool, call);
     return call;
   }
@@ -69,7 +69,7 @@ describe('an execution whose answer was lost', () => {
   it('is not asked about where no probe is configured', async () => {
     const call = await invoked(NO_ANSWER);
     const step = steps({});
-    expect(await step.settle(call)).toMatchObject({ kind: 'wait' });
+    expect(await step.settle(call)).toMatchObject({ kind: 'retry' });
     expect(step.probed).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('an execution whose answer was lost', () => {
     for (const probeTool of [{ definition: { annotations: { readOnlyHint: false } } }, { definition: {} }, undefined]) {
       const call = await invoked(NO_ANSWER);
       const step = steps({ probe: says({ outcome: 'done' }), probeTool });
-      expect(await step.settle(call)).toMatchObject({ kind: 'wait' });
+      expect(await step.settle(call)).toMatchObject({ kind: 'retry' });
       expect(step.probed).toEqual([]);
     }
   });
@@ -118,7 +118,7 @@ describe('an execution whose answer was lost', () => {
     ['breaks', new Error('broken')],
   ])('waits, and asks again soon, while the probe %s', async (_, probe) => {
     const call = await invoked(NO_ANSWER);
-    expect(await steps({ probe }).settle(call)).toEqual({ kind: 'wait', waitMs: 2_000 });
+    expect(await steps({ probe }).settle(call)).toEqual({ kind: 'retry', waitMs: 2_000 });
     expect((await load(call)).state).toBe('claimed');
   });
 
@@ -193,19 +193,19 @@ describe('a frozen epoch', () => {
   });
   afterAll(() => db.drop());
 
-  it('lets nothing be claimed and gives no permit; afterwards a claim needs a fresh look', async () => {
+  it('lets nothing be claimed and gives no permit; afterwards a claim needs a fresh step', async () => {
     const fixture = gatedCallFixture(db.pool);
     const steps = stepsIn({}, fixture.lifecycle);
     const call = await fixture.granted();
     const claimed = await fixture.claimed();
     await db.pool.query('SELECT gateway.freeze()');
-    expect(await steps.claimExecution(call)).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim(call)).toMatchObject({ kind: 'retry' });
     const permit = { gatedCallId: claimed.gatedCallId, claimId: claimed.claimId, upstreamKey: 'key' };
     expect(await fixture.lifecycle.beginInvocation({ ...permit, invocationId: crypto.randomUUID() })).toBe(false);
     await db.pool.query('SELECT gateway.thaw()');
     const stale = { gatedCallId: call.gatedCallId, generation: 1, epoch: 1, executionTimeoutMs: 1_000 };
     const decisionId = await fixture.allow(call.gatedCallId);
     expect(await fixture.lifecycle.claim({ ...stale, decisionId, claimId: crypto.randomUUID() })).toBe('frozen');
-    expect(await steps.claimExecution(call)).toMatchObject({ kind: 'claimed' });
+    expect(await steps.toTheClaim(call)).toMatchObject({ kind: 'claimed' });
   });
 });

@@ -13,7 +13,7 @@ async function look(binding: object, world: World) {
   const opening = anOpening();
   const call = await own.fixture.granted({ ...opening, binding: { ...opening.binding, ...binding } });
   const step = stepsIn(world, own.fixture.lifecycle);
-  await step.claimExecution(call);
+  await step.toTheClaim(call);
   const text = 'SELECT state, reason FROM gateway.gated_call WHERE id = $1';
   const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(text, [call.gatedCallId]);
   return rows[0];

@@ -32,7 +32,7 @@ describe('a permit with obligations, after an approval', () => {
       }));
     oblige.world.says = { decision: true, context: { evaluation_id: `eval_${randomUUID()}`, obligations } };
     const steps = stepsIn({ pdp: oblige.pdp }, own.fixture.lifecycle);
-    const found = await steps.claimExecution(call);
+    const found = await steps.toTheClaim(call);
     const { rows } = await own.db.pool.query<{ state: string; reason: string | null; obligations: unknown }>(
       `SELECT g.state, g.reason, (SELECT d.obligations FROM gateway.decision d WHERE d.gated_call_id = g.id
          ORDER BY d.evaluated_at DESC LIMIT 1) AS obligations
@@ -65,7 +65,7 @@ describe('a permit with obligations, after an approval', () => {
   it('wait while a receiver is away: nothing is claimed, and the call goes on once it is back [OBL-06, OBL-07, PRJ-29]', async () => {
     oblige.receiver.answer = () => 503;
     const { call, ...waiting } = await claimWith([NOTIFY]);
-    expect(waiting).toMatchObject({ kind: 'wait', state: 'granted' });
+    expect(waiting).toMatchObject({ kind: 'retry', state: 'granted' });
     oblige.receiver.answer = () => 200;
     expect(await claimWith([NOTIFY], {}, call)).toMatchObject({ kind: 'claimed' });
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { startOutbox } from '../../apps/shared/outbox.ts';
-import { obligationHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
+import { obligationHandlers } from '../../apps/worker/jobs/deliver-outbox.ts';
 import { obligingPdp } from '../support/obligation-world.ts';
 import { notify, ownObligations, permit, QUESTION, REFUSED, stepUp } from '../support/own-obligations.ts';
 import { waitFor } from '../support/wait-for.ts';

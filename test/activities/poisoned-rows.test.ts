@@ -61,7 +61,7 @@ async function stepWithNeighbours(poisoned: Call, world: World = {}) {
   const steps = stepsIn(world, fixture.lifecycle);
   const [first, second] = neighbours;
   const all = [first, poisoned, second].filter((call) => call !== undefined);
-  const found = await Promise.all(all.map((call) => steps.claimExecution(call)));
+  const found = await Promise.all(all.map((call) => steps.toTheClaim(call)));
   for (const neighbour of neighbours) {
     await invoke(steps, neighbour);
     expect(await rowOf(neighbour)).toEqual({ state: 'executed', reason: null });
@@ -118,7 +118,7 @@ it('a call whose data key is under a key that nobody has waits, others go on, an
   const call = await fixture.granted();
   await poison(call, 'data_key', "call_key = split_part(call_key, '.', 1) || '.nobody'");
   const world: World = { lines: [] };
-  expect(await stepWithNeighbours(call, world)).toMatchObject({ kind: 'wait' });
+  expect(await stepWithNeighbours(call, world)).toMatchObject({ kind: 'retry' });
   expect(world.lines).toEqual([
     expect.objectContaining({
       ...{ alarm: 'sealing_key_missing', gatedCall: call.gatedCallId },
@@ -142,7 +142,7 @@ it('a call that cannot be submitted again, because its next submission is broken
     kind: 'requestable',
     offer: { endpoint: 'https://ars.test/requests', expiresAt: '2999-01-01T00:00:00Z' },
   };
-  await stepsIn({ decision: wantsMore }, fixture.lifecycle).claimExecution(call);
+  await stepsIn({ decision: wantsMore }, fixture.lifecycle).toTheClaim(call);
   await poison(call, 'submission', altered('sealed_body'));
   expect(await stepWithNeighbours(call)).toEqual({ kind: 'ended' });
   expect(await rowOf(call)).toEqual({ state: 'denied', reason: 'binding_integrity' });
@@ -153,7 +153,7 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
   await poison(call, 'call_binding', altered('sealed_content'));
   const steps = stepsIn({}, fixture.lifecycle);
   await expect(invoke(steps, call)).rejects.toMatchObject({ code: 'ERR_SEAL_BROKEN' });
-  expect(await steps.claimExecution(call)).toMatchObject({ kind: 'wait' });
+  expect(await steps.toTheClaim(call)).toMatchObject({ kind: 'retry' });
   await fixture.endExecution(call);
   expect(await steps.settle(call)).toEqual({ kind: 'ended' });
   expect(await rowOf(call)).toEqual({ state: 'execution_error', reason: 'not_sent' });
@@ -163,9 +163,9 @@ it('a call that is claimed before its binding breaks is not sent, and its deadli
 it('a result that cannot be opened is no answer for its task, and any other task is shown', async () => {
   const calls = [await fixture.pending(), await fixture.pending()] as const;
   const steps = stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle);
-  await steps.claimExecution(calls[0]);
+  await steps.toTheClaim(calls[0]);
   await invoke(steps, calls[0]);
-  await stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle).claimExecution(calls[1]);
+  await stepsIn({ status: { kind: 'granted', approval: anApproval() } }, fixture.lifecycle).toTheClaim(calls[1]);
   await invoke(steps, calls[1]);
   await poison(calls[0], 'call_result', altered('sealed_result'));
   const look = (call: Call) => fixture.calls.findTask(call.taskId, ownerKey(CALLER));

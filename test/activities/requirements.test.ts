@@ -24,7 +24,7 @@ describe('a granted call whose tool requires something', () => {
     };
     const tool = { ...TOOL, facts: { ...TOOL.facts, requirements: REQUIRED } };
     const world: World = { tool, requirements: { claimNames: ['roles'], check } };
-    const found = await stepsIn(world, own.fixture.lifecycle).claimExecution(call);
+    const found = await stepsIn(world, own.fixture.lifecycle).toTheClaim(call);
     const { rows } = await own.db.pool.query<{ state: string; reason: string | null }>(
       'SELECT state, reason FROM gateway.gated_call WHERE id = $1',
       [call.gatedCallId],
@@ -47,6 +47,6 @@ describe('a granted call whose tool requires something', () => {
 
   it('waits while one cannot be looked at (REQ-015)', async () => {
     const found = await claimWith({ unmet: [], undecided: ['env:production'] });
-    expect(found).toEqual({ kind: 'wait', state: 'granted', reason: null });
+    expect(found).toEqual({ kind: 'retry', state: 'granted', reason: null });
   });
 });

@@ -24,7 +24,7 @@ async function driven(world: World, before: (gatedCallId: string) => Promise<unk
   await before(gatedCallId);
   const steps = stepsIn({ status: { kind: 'granted', approval: anApproval() }, ...world }, lifecycle);
   for (let turn = 0; turn < 3; turn += 1) {
-    const found = await steps.claimExecution({ gatedCallId }).catch((error: unknown) => {
+    const found = await steps.toTheClaim({ gatedCallId }).catch((error: unknown) => {
       if (!(error instanceof CountersignError && error.retryable)) throw error;
       return undefined;
     });

@@ -7,8 +7,8 @@ import { waitFor } from '../support/wait-for.ts';
 import { stepsIn, TOOL, type World } from '../support/steps.ts';
 
 /** How long a step says to wait; fails when it says something else. */
-function waitOf(found: { kind: string; waitMs?: number }): number {
-  expect(found).toEqual({ kind: 'wait', waitMs: expect.any(Number) });
+function waitOf(found: { kind: string; waitMs?: number }, kind: 'open' | 'retry' = 'retry'): number {
+  expect(found).toEqual({ kind, ...(kind === 'open' && { generation: 1 }), waitMs: expect.any(Number) });
   return found.waitMs ?? Number.NaN;
 }
 
@@ -20,9 +20,9 @@ describe('the steps of a gated call', () => {
   const unavailable = new CountersignError('ERR_PDP_UNAVAILABLE', 'away');
 
   describe('reading the resolution', () => {
-    it('grants on an authenticated approval, and claims in the same step', async () => {
+    it('grants on an authenticated approval, which is then claimed', async () => {
       const call = await own.fixture.pending();
-      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).claimExecution(call);
+      const found = await steps({ status: { kind: 'granted', approval: anApproval() } }).toTheClaim(call);
       expect(found).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
       expect(await stateOf(call.gatedCallId)).toBe('claimed');
     });
@@ -31,7 +31,7 @@ describe('the steps of a gated call', () => {
       const call = await own.fixture.pending();
       const world: World = { status: { kind: 'granted', approval: anApproval() }, decision: unavailable };
       const began = performance.now();
-      const found = await steps(world).claimExecution(call);
+      const found = await steps(world).toTheClaim(call);
       // As long again as it has waited, which on a machine that stood still is more.
       expect(waitOf(found)).toBeLessThanOrEqual(1_000 + performance.now() - began);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
@@ -44,24 +44,24 @@ describe('the steps of a gated call', () => {
       ['failed', 'failed'],
     ] as const)('ends the call when the request is %s', async (kind, state) => {
       const call = await own.fixture.pending();
-      expect(await steps({ status: { kind } }).claimExecution(call)).toEqual({ kind: 'ended' });
+      expect(await steps({ status: { kind } }).toTheClaim(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe(state);
     });
 
-    it('waits for word until the deadline while the request is pending', async () => {
+    it('waits until the deadline while the request is pending', async () => {
       const call = await own.fixture.pending();
       const { remainingMs } = await own.fixture.lifecycle.progress(call.gatedCallId);
-      const found = await steps({ status: { kind: 'pending', retryAfterMs: 1_000 } }).claimExecution(call);
-      expect(waitOf(found)).toBeGreaterThan(remainingMs - 60_000);
-      expect(waitOf(found)).toBeLessThanOrEqual(remainingMs + 2);
+      const found = await steps({ status: { kind: 'pending', retryAfterMs: 1_000 } }).toTheClaim(call);
+      expect(waitOf(found, 'open')).toBeGreaterThan(remainingMs - 60_000);
+      expect(waitOf(found, 'open')).toBeLessThanOrEqual(remainingMs + 2);
     });
 
     it('asks again soon when the status cannot be read [ARAP-STS-20]', async () => {
       const call = await own.fixture.pending();
       const away = new CountersignError('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE', 'away');
-      const found = await steps({ status: away }).claimExecution(call);
-      expect(waitOf(found)).toBeGreaterThan(1_000);
-      expect(waitOf(found)).toBeLessThanOrEqual(10_000);
+      const found = await steps({ status: away }).toTheClaim(call);
+      expect(waitOf(found, 'open')).toBeGreaterThan(1_000);
+      expect(waitOf(found, 'open')).toBeLessThanOrEqual(10_000);
       expect(await stateOf(call.gatedCallId)).toBe('pending');
     });
 
@@ -69,20 +69,36 @@ describe('the steps of a gated call', () => {
       const short = gatedCallFixture(own.db.pool, { requestTtlMs: 1 });
       const call = await short.pending();
       const granted: World = { status: { kind: 'granted', approval: anApproval() } };
-      expect(await steps(granted).claimExecution(call)).toEqual({ kind: 'ended' });
+      expect(await steps(granted).toTheClaim(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
+    });
+
+    it('says nothing of the call that it read, but the generation of what it waits for', async () => {
+      const call = await own.fixture.pending();
+      expect(await steps({}).readResolution(call)).toEqual({
+        ...{ kind: 'open', generation: 1 },
+        waitMs: expect.any(Number),
+      });
+      const granted = await own.fixture.granted();
+      expect(await steps({}).readResolution(granted)).toEqual({ kind: 'granted' });
+    });
+
+    it('decides on nothing before the call is granted', async () => {
+      const call = await own.fixture.pending();
+      expect(await steps({}).decideAndClaim(call)).toEqual({ kind: 'next_generation' });
+      expect(await stateOf(call.gatedCallId)).toBe('pending');
     });
 
     it('goes straight on to the execution of a call that is already claimed', async () => {
       const call = await own.fixture.claimed();
-      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).toTheClaim(call)).toMatchObject({ kind: 'claimed' });
     });
   });
 
   describe('re-evaluating and claiming', () => {
     it('claims by the decision that it records [DENIAL-025]', async () => {
       const call = await own.fixture.granted();
-      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
+      expect(await steps({}).toTheClaim(call)).toEqual({ kind: 'claimed', executionTimeoutMs: 600_000 });
       const { rows } = await own.db.pool.query(
         'SELECT d.kind FROM gateway.execution_claim c JOIN gateway.decision d ON d.id = c.decision_id WHERE c.gated_call_id = $1',
         [call.gatedCallId],
@@ -104,7 +120,7 @@ describe('the steps of a gated call', () => {
           asked += 1;
           return { kind: 'allow' };
         },
-      }).claimExecution(call);
+      }).toTheClaim(call);
       await waitFor(() => isLookedAt);
       await new Promise(setImmediate);
       expect(asked).toBe(0);
@@ -119,17 +135,15 @@ describe('the steps of a gated call', () => {
         const found = await own.fixture.lifecycle.load(gatedCallId);
         return { ...found, readAt: { ...found.readAt, databaseMs: found.readAt.databaseMs - 6_000 } };
       };
-      expect(waitOf(await steps({ store: { load }, isDecidedOnce: true }).claimExecution(call))).toBeGreaterThanOrEqual(
-        0,
-      );
+      expect(waitOf(await steps({ store: { load }, isDecidedOnce: true }).toTheClaim(call))).toBeGreaterThanOrEqual(0);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
 
     it('finds its own claim again when it is repeated', async () => {
       const call = await own.fixture.granted();
-      const both = await Promise.all([steps({}).claimExecution(call), steps({}).claimExecution(call)]);
+      const both = await Promise.all([steps({}).toTheClaim(call), steps({}).toTheClaim(call)]);
       expect(both.map(({ kind }) => kind)).toEqual(['claimed', 'claimed']);
-      expect(await steps({}).claimExecution(call)).toMatchObject({ kind: 'claimed' });
+      expect(await steps({}).toTheClaim(call)).toMatchObject({ kind: 'claimed' });
     });
 
     it.each([
@@ -139,7 +153,7 @@ describe('the steps of a gated call', () => {
       'denies on %s [ARAP-GEN-02, ARAP-REV-01, ARAP-REV-08]',
       async (_, world, reason) => {
         const call = await own.fixture.granted();
-        expect(await steps(world).claimExecution(call)).toEqual({ kind: 'ended' });
+        expect(await steps(world).toTheClaim(call)).toEqual({ kind: 'ended' });
         const row = await own.db.pool.query('SELECT state, reason FROM gateway.gated_call WHERE id = $1', [
           call.gatedCallId,
         ]);
@@ -154,7 +168,7 @@ describe('the steps of a gated call', () => {
       ['the upstream is away', { tool: new CountersignError('ERR_UPSTREAM_UNAVAILABLE', 'away') }, 0],
     ] as [string, World, number][])('waits while %s [ARAP-NXT-08]', async (_, world, atLeast) => {
       const call = await own.fixture.granted();
-      const found = await steps(world).claimExecution(call);
+      const found = await steps(world).toTheClaim(call);
       expect(waitOf(found)).toBeGreaterThanOrEqual(atLeast);
       expect(await stateOf(call.gatedCallId)).toBe('granted');
     });
@@ -167,7 +181,7 @@ describe('the steps of a gated call', () => {
       const began = performance.now();
       const since = `UPDATE gateway.gated_call SET last_updated_at = last_updated_at - $2 * interval '1 s' WHERE id = $1`;
       await own.db.pool.query(since, [call.gatedCallId, seconds]);
-      const found = await steps({ decision: unavailable }).claimExecution(call);
+      const found = await steps({ decision: unavailable }).toTheClaim(call);
       expect(waitOf(found)).toBeGreaterThanOrEqual(fromMs);
       expect(waitOf(found)).toBeLessThanOrEqual(Math.min(toMs + performance.now() - began, 60_000));
     });
@@ -180,15 +194,15 @@ describe('the steps of a gated call', () => {
         [call.gatedCallId],
       );
       await own.db.pool.query('ALTER TABLE gateway.call_binding ENABLE TRIGGER call_binding_immutable');
-      expect(await steps({}).claimExecution(call)).toEqual({ kind: 'ended' });
+      expect(await steps({}).toTheClaim(call)).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });
 
     it('denies when the approval is over [ARAP-CMP-07, ARAP-NXT-10]', async () => {
       const approvedUntil = new Date(Date.now() + 150).toISOString();
       const call = await own.fixture.granted(undefined, anApproval({ approvedUntil }));
-      let found = await steps({ decision: unavailable }).claimExecution(call);
-      while (found.kind === 'wait') found = await steps({ decision: unavailable }).claimExecution(call);
+      let found = await steps({ decision: unavailable }).toTheClaim(call);
+      while (found.kind === 'retry') found = await steps({ decision: unavailable }).toTheClaim(call);
       expect(found).toEqual({ kind: 'ended' });
       expect(await stateOf(call.gatedCallId)).toBe('denied');
     });

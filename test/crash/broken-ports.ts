@@ -72,8 +72,8 @@ export function breakableWorker(
     },
     workflows: {
       ...workflows,
-      start: (id) => through('C4', () => workflows.start(id), fails.engine),
-      poke: (id) => through('R2', () => workflows.poke(id), fails.engine),
+      start: (id, pending) => through('C4', () => workflows.start(id, pending), fails.engine),
+      signal: (id) => through('R2', () => workflows.signal(id), fails.engine),
     },
     upstreams: {
       ...upstreams,

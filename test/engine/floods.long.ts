@@ -17,9 +17,9 @@ beforeAll(async () => {
 afterAll(() => engine?.stop());
 
 /** More than a run of a workflow takes before it hands over to the next one. */
-const POKES = times(2_100, 5_000);
+const SIGNALS = times(2_100, 5_000);
 
-describe(`${POKES} pokes`, () => {
+describe(`${SIGNALS} signals`, () => {
   it.each([
     ['awaits its resolution', 'hands over from run to run'],
     ['is sent and has no answer', 'stays in one run'],
@@ -28,26 +28,28 @@ describe(`${POKES} pokes`, () => {
     async (stage, then) => {
       const { world, handle } = engine;
       const call = await callAt(stage, engine);
-      const [before, began] = [world.counts.looks, performance.now()];
+      const [before, began] = [world.counts.reads, performance.now()];
       const { runId } = await handle(call).describe();
-      await inParallel(POKES, 50, () => handle(call).signal('poke'));
+      await inParallel(SIGNALS, 50, () => handle(call).signal('changed'));
       if (then === 'hands over from run to run') {
         await waitFor(async () => (await handle(call).describe()).runId !== runId, { timeoutMs: 300_000 });
       }
-      const looks = world.counts.looks - before;
-      // However long the machine takes for them: each run may look five times at once, and then once in five seconds.
-      const mostLooks = 60 + (performance.now() - began) / 5_000;
+      const reads = world.counts.reads - before;
+      // However long the machine takes for them: each run may read five times at once, and then once in five seconds.
+      const mostReads = 60 + (performance.now() - began) / 5_000;
       goOn(engine, [call]);
-      await engine.workflows.poke(call.gatedCallId);
+      await engine.workflows.signal(call.gatedCallId);
       expect(await world.ended(call, 120_000)).toBe('executed');
       // A step that the engine gave up while the machine stood still: the workflow waits for the end of the execution.
       await engine.closed(call, 300_000);
       const { events } = await engine.client.workflow.getHandle(handle(call).workflowId, runId).fetchHistory();
       const isGivenUp = events?.some((event) => event.activityTaskTimedOutEventAttributes) === true;
       const lengths = await lengthsOfRuns(engine, call);
-      process.stderr.write(`      ${POKES} pokes, ${stage}: ${looks} looks, runs of ${lengths.join(', ')} events\n`);
+      process.stderr.write(
+        `      ${SIGNALS} signals, ${stage}: ${reads} reads, runs of ${lengths.join(', ')} events\n`,
+      );
       expect(world.arrivalsOf(call)).toBe(1);
-      expect(looks).toBeLessThan(mostLooks);
+      expect(reads).toBeLessThan(mostReads);
       expect(lengths.length > 1).toBe(then === 'hands over from run to run' || isGivenUp);
       expect(Math.max(...lengths)).toBeLessThan(20_000);
     },

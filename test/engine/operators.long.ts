@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorldCall } from '../support/engine-world.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import { statusOf, type Engine } from '../support/engine.ts';
+import { anApproval } from '../support/gated-calls.ts';
 import { engineForOperators, executionOf } from '../support/operators.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -33,12 +34,21 @@ const OPERATIONS: Record<string, (call: WorldCall) => Promise<unknown>> = {
 const runIdOf = async (call: WorldCall) =>
   (await statusOf(engine.handle(call))) === 'RUNNING' ? (await executionOf(engine, call)).runId : undefined;
 
+it('a workflow that waits although its call is granted, because its signal was lost, is signalled', async () => {
+  const { world } = engine;
+  const call = await callAt('waits since its start', engine);
+  expect(await world.fixture.lifecycle.grant(call.gatedCallId, 1, anApproval())).toBe('granted');
+  world.approve(call);
+  expect(await world.ended(call)).toBe('executed');
+  expect(world.arrivalsOf(call)).toBe(1);
+});
+
 describe.each(Object.entries(OPERATIONS))('a workflow that %s', (operation, operate) => {
   it('at whatever stage: the call goes on, and is executed once', async () => {
     const calls = await Promise.all(STAGES.map((stage) => callAt(stage, engine)));
     const runs = await Promise.all(calls.map(runIdOf));
     await Promise.all(calls.map(operate));
-    if (operation === 'is cancelled') await engine.workflows.poke((calls[0] as WorldCall).gatedCallId);
+    if (operation === 'is cancelled') await engine.workflows.signal((calls[0] as WorldCall).gatedCallId);
     else {
       // The last one is over: its result is stored, and only the engine was not told yet.
       for (const [index, call] of calls.slice(0, -1).entries()) {

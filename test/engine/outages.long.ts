@@ -12,6 +12,7 @@ import { startEngine, type Engine } from '../support/engine.ts';
 import { temporalTools } from '../support/obtain-temporal.mjs';
 import { inParallel, times } from '../support/regime.ts';
 import { patiently, waitFor } from '../support/wait-for.ts';
+import { ordinaryTime } from '../support/time.ts';
 import { WireProxy } from '../support/wire-proxy.ts';
 
 const LIMIT_MS = times(600_000, 1_500_000);
@@ -24,7 +25,7 @@ let engine!: Engine;
 beforeAll(async () => {
   server = await findOrStartTemporal({ stateDir, ...temporalTools() });
   proxy = await WireProxy.start(server.address);
-  const world = { requestTtlMs: 3_600_000, firstLookMs: 500 };
+  const world = { requestTtlMs: 3_600_000, firstPollMs: 500 };
   engine = await startEngine({ address: server.address, reachedAt: proxy.address, reconcileMs: 15_000, world });
   await engine.startWorker();
   await engine.startMaintenance();
@@ -87,7 +88,7 @@ it(
   async () => {
     const waiting: WorldCall[] = [];
     await inParallel(times(20, 1_000), 8, async (index) => {
-      waiting.push(await callAt(index % 2 === 0 ? 'rests before its first step' : 'awaits its resolution', engine));
+      waiting.push(await callAt(index % 2 === 0 ? 'waits since its start' : 'awaits its resolution', engine));
     });
     const calls = [...(await atEveryStage()), ...waiting];
     await killServer();
@@ -146,53 +147,52 @@ it(
   LIMIT_MS,
 );
 
-describe('starts and pokes that are carried out, and answered after everybody stopped waiting', () => {
-  /** Of its own, so that nobody else starts or pokes a workflow; without a worker at first, so that none goes on. */
+describe('starts and signals that are carried out, and answered after everybody stopped waiting', () => {
+  /** Of its own, so that nobody else starts or signals a workflow; without a worker at first, so that none goes on. */
   let own!: Engine;
   beforeAll(async () => {
-    own = await startEngine({ address: server.address, reachedAt: proxy.address, restMs: 3_600_000 });
+    own = await startEngine({ address: server.address, reachedAt: proxy.address, time: ordinaryTime });
   });
   afterAll(() => own?.stop());
 
   const start = ({ gatedCallId }: WorldCall) => own.asked.start(gatedCallId);
-  const poke = ({ gatedCallId }: WorldCall) => own.asked.poke(gatedCallId);
-  const areLost = async (asked: readonly Promise<void>[]) => {
+  const signal = ({ gatedCallId }: WorldCall) => own.asked.signal(gatedCallId);
+  const areLost = async (asked: readonly Promise<unknown>[]) => {
     const answers = await Promise.all(asked.map((one) => one.then(() => 'answered', isGrpcDeadlineError)));
     expect(answers).toEqual(asked.map(() => true));
   };
-  /** By a line of its own: what came to the engine of a call. Seconds that its first step was put off, and pokes. */
+  /** By a line of its own: what came to the engine of a call. Its run, and how many signals. */
   const written = async (call: WorldCall) => {
     const { events } = await own.handle(call).fetchHistory();
-    const { firstWorkflowTaskBackoff, originalExecutionRunId } =
-      events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
-    const pokes = events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'poke');
-    return { run: originalExecutionRunId, restS: Number(firstWorkflowTaskBackoff?.seconds ?? 0), pokes: pokes?.length };
+    const { originalExecutionRunId } = events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+    const signals = events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'changed');
+    return { run: originalExecutionRunId, signals: signals?.length };
   };
 
   it('have come once each, and repeated until they are answered they harm nothing', async () => {
     const hold = () => Promise.all(Array.from({ length: 5 }, () => own.world.hold()));
-    const [started, poked] = [await hold(), await hold()];
-    const calls = [...started, ...poked];
+    const [started, signalled] = [await hold(), await hold()];
+    const calls = [...started, ...signalled];
     await patiently(() => own.workflows.ping().then(() => true));
     // Behind the same line is a worker with calls.
     const beside = await atEveryStage();
 
     proxy.let('answers held');
     goOn(engine, beside);
-    await areLost([...started.map(start), ...poked.map(poke)]);
+    await areLost([...started.map(start), ...signalled.map(signal)]);
     const first = await Promise.all(calls.map(written));
     const run = expect.any(String);
-    expect(first.slice(0, 5)).toEqual(started.map(() => ({ run, restS: 3_600, pokes: 0 })));
-    expect(first.slice(5)).toEqual(poked.map(() => ({ run, restS: 0, pokes: 1 })));
+    expect(first.slice(0, 5)).toEqual(started.map(() => ({ run, signals: 0 })));
+    expect(first.slice(5)).toEqual(signalled.map(() => ({ run, signals: 1 })));
 
     // Each finds the workflow that the other one made.
-    await areLost([...started.map(poke), ...poked.map(start)]);
-    const once = first.map((had) => ({ ...had, pokes: 1 }));
+    await areLost([...started.map(signal), ...signalled.map(start)]);
+    const once = first.map((had) => ({ ...had, signals: 1 }));
     expect(await Promise.all(calls.map(written))).toEqual(once);
 
     proxy.let('open');
-    await Promise.all(calls.flatMap((call) => [start(call), poke(call)]));
-    expect(await Promise.all(calls.map(written))).toEqual(once.map((had) => ({ ...had, pokes: 2 })));
+    await Promise.all(calls.flatMap((call) => [start(call), signal(call)]));
+    expect(await Promise.all(calls.map(written))).toEqual(once.map((had) => ({ ...had, signals: 2 })));
 
     goOn(own, calls);
     await own.startWorker();

@@ -17,46 +17,46 @@ afterAll(() => engine?.stop());
 
 /** So many are on their way at once. */
 const AT_ONCE = 50;
-/** Signals as an adversary mixes them: pokes, pokes with a cargo, names nobody knows. */
+/** Signals as an adversary mixes them: known ones, known ones with a cargo, unknown names. */
 const junk = (handle: WorkflowHandle) => (index: number) =>
   [
-    () => handle.signal('poke'),
-    () => handle.signal('poke', { verdict: 'approve', gatedCallId: randomUUID() }, 'x'.repeat(1_000)),
+    () => handle.signal('changed'),
+    () => handle.signal('changed', { verdict: 'approve', gatedCallId: randomUUID() }, 'x'.repeat(1_000)),
     () => handle.signal(`${index % 2 === 0 ? '__temporal_' : ''}nobody-knows-${index}`, index),
   ][index % 3]?.() ?? Promise.resolve();
 
 describe.each([1_000])('%i duplicate, junk and reordered signals', (count) => {
-  it('lead to few looks and a history within limits; the call is executed once', async () => {
+  it('lead to few steps and a history within limits; the call is executed once', async () => {
     const { world } = engine;
     // So many signals at once can make a history that the SDK does not go on from.
     const maintenance = await engine.startMaintenance();
     const call = await callAt('awaits its resolution', engine);
     const handle = engine.handle(call);
-    const [before, began] = [world.counts.looks, performance.now()];
+    const [before, began] = [world.counts.reads, performance.now()];
     await inParallel(count, AT_ONCE, junk(handle));
-    const looks = world.counts.looks - before;
+    const reads = world.counts.reads - before;
     // However long the machine takes for them: five at once, and then one in five seconds.
-    const mostLooks = 20 + (performance.now() - began) / 5_000;
+    const mostReads = 20 + (performance.now() - began) / 5_000;
     goOn(engine, [call]);
-    await engine.workflows.poke(call.gatedCallId);
+    await engine.workflows.signal(call.gatedCallId);
     expect(await world.ended(call)).toBe('executed');
-    await inParallel(100, AT_ONCE, async () => engine.workflows.poke(call.gatedCallId));
+    await inParallel(100, AT_ONCE, async () => void (await engine.workflows.signal(call.gatedCallId)));
     await engine.closed(call, 240_000);
     await maintenance.stop();
     const runs = await lengthsOfRuns(engine, call);
     expect(world.arrivalsOf(call)).toBe(1);
-    expect(looks).toBeLessThan(mostLooks);
+    expect(reads).toBeLessThan(mostReads);
     expect(Math.max(...runs)).toBeLessThan(10_000);
-    report(`${count} signals`, { looks, runs });
+    report(`${count} signals`, { reads, runs });
   });
 });
 
 it('signals before its first step do not keep a workflow from it', async () => {
   const { world } = engine;
-  const call = await callAt('rests before its first step', engine);
+  const call = await callAt('waits since its start', engine);
   world.approve(call);
   await inParallel(300, AT_ONCE, junk(engine.handle(call)));
-  await engine.workflows.poke(call.gatedCallId);
+  await engine.workflows.signal(call.gatedCallId);
   expect(await world.ended(call)).toBe('executed');
   expect(world.arrivalsOf(call)).toBe(1);
 });
@@ -67,36 +67,39 @@ it('a signal that cannot even be read keeps no call from its execution', async (
   const { workflowId, runId } = await engine.handle(call).describe();
   const unreadable = { metadata: { encoding: Buffer.from('binary/nobody-knows') }, data: Buffer.from('?') };
   await engine.client.workflowService.signalWorkflowExecution({
-    ...{ namespace: 'default', workflowExecution: { workflowId, runId }, signalName: 'poke' },
+    ...{ namespace: 'default', workflowExecution: { workflowId, runId }, signalName: 'changed' },
     input: { payloads: [unreadable] },
   });
   goOn(engine, [call]);
-  await engine.workflows.poke(call.gatedCallId);
+  await engine.workflows.signal(call.gatedCallId);
   expect(await world.ended(call)).toBe('executed');
   expect(world.arrivalsOf(call)).toBe(1);
 });
 
-it('a workflow that rests is roused, one that is under way or gone is left alone', async () => {
+it('the engine tells a workflow that waits from one whose tool is called and one that is gone', async () => {
   const { world, workflows } = engine;
-  const rests = await callAt('rests before its first step', engine);
-  const waits = await callAt('awaits its resolution', engine);
-  world.approve(rests);
-  expect(await workflows.rouse(waits.gatedCallId)).toBe(false);
-  expect(await workflows.rouse(randomUUID())).toBe(false);
-  expect(await workflows.rouse(rests.gatedCallId)).toBe(true);
-  expect(await world.ended(rests)).toBe('executed');
+  const waits = await callAt('waits since its start', engine);
+  const called = await callAt('is sent and has no answer', engine);
+  expect(await workflows.activity(waits.gatedCallId)).toBe('waiting');
+  expect(await workflows.activity(called.gatedCallId)).toBe('busy');
+  expect(await workflows.activity(randomUUID())).toBe('none');
+  goOn(engine, [waits, called]);
+  await workflows.signal(waits.gatedCallId);
+  expect(await Promise.all([waits, called].map((call) => world.ended(call)))).toEqual(['executed', 'executed']);
+  await engine.closed(called);
+  expect(await workflows.activity(called.gatedCallId)).toBe('none');
 });
 
 describe('starting', () => {
-  it('at the same time from two places, with pokes between, makes one workflow and one execution', async () => {
+  it('at the same time from two places, with signals between, makes one workflow and one execution', async () => {
     const { world, workflows } = engine;
     const calls = await Promise.all(Array.from({ length: 10 }, () => world.hold()));
     goOn(engine, calls);
     await Promise.all(
       calls.flatMap(({ gatedCallId: id }) => [
         workflows.start(id),
-        workflows.poke(id),
-        workflows.restart(id, 'at once'),
+        workflows.signal(id),
+        workflows.start(id),
         workflows.start(id),
       ]),
     );
@@ -108,7 +111,7 @@ describe('starting', () => {
     const { world, workflows, handle } = engine;
     const call = await world.hold();
     goOn(engine, [call]);
-    await workflows.poke(call.gatedCallId);
+    await workflows.signal(call.gatedCallId);
     await world.ended(call);
     await engine.closed(call);
     const { workflowId, runId } = await handle(call).describe();
@@ -117,7 +120,7 @@ describe('starting', () => {
       ...{ namespace: 'default', workflowExecution: { workflowId, runId } },
     });
     await waitFor(async () => (await statusOf(handle(call))) === 'GONE', { timeoutMs: 180_000 });
-    await Promise.all([workflows.start(call.gatedCallId), workflows.poke(call.gatedCallId)]);
+    await Promise.all([workflows.start(call.gatedCallId), workflows.signal(call.gatedCallId)]);
     expect(await engine.closed(call)).toBe('COMPLETED');
     expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['executed', 1]);
   });

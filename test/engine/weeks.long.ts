@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 30;
 const EXECUTION_MS = 3_600_000;
 const REQUEST_TTL_MS = (DAYS + 5) * DAY_MS;
-/** A run of the workflow that has more events than this when it comes to look hands over to the next one. */
+/** A run of the workflow that has more events than this at its next step hands over to the next one. */
 const EVENTS_PER_RUN = 2_000;
 
 let time!: TestWorkflowEnvironment;
@@ -20,7 +20,7 @@ let engine!: Engine;
 beforeAll(async () => {
   time = await startTimeSkipping();
   const world = { requestTtlMs: REQUEST_TTL_MS, executionTimeoutMs: EXECUTION_MS };
-  engine = await startEngine({ address: time.address, restMs: REQUEST_TTL_MS, world });
+  engine = await startEngine({ address: time.address, world });
   await engine.startWorker();
 }, 400_000);
 afterAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
   await time?.teardown();
 });
 
-/** So many days, with a look at the workflow on each, and something done to it. */
+/** So many days, and the workflow is asked for on each, and something done to it. */
 async function waitForDays(call: WorldCall, onEach: () => Promise<unknown> = async () => undefined): Promise<void> {
   const began = await time.currentTimeMs();
   for (let day = 1; day <= DAYS; day += 1) {
@@ -44,7 +44,7 @@ async function waitForDays(call: WorldCall, onEach: () => Promise<unknown> = asy
 async function approved(call: WorldCall, what: string): Promise<number[]> {
   const { world, workflows } = engine;
   world.approve(call);
-  await workflows.poke(call.gatedCallId);
+  await workflows.signal(call.gatedCallId);
   expect(await world.ended(call)).toBe('executed');
   expect(await engine.closed(call)).toBe('COMPLETED');
   expect(world.arrivalsOf(call)).toBe(1);
@@ -54,15 +54,15 @@ async function approved(call: WorldCall, what: string): Promise<number[]> {
 }
 
 it.each([
-  ['was never woken', neverWoken],
-  ['was woken for nothing', () => callAt('awaits its resolution', engine)],
+  ['was never signalled', neverSignalled],
+  ['was signalled for nothing', () => callAt('awaits its resolution', engine)],
 ])(
   `a call that waits for ${DAYS} days and %s costs no step in them, and is executed once`,
   async (what, begin) => {
     const call = await begin();
-    const { looks } = engine.world.counts;
+    const { reads } = engine.world.counts;
     await waitForDays(call);
-    expect(engine.world.counts.looks).toBe(looks);
+    expect(engine.world.counts.reads).toBe(reads);
     const [only, ...others] = await approved(call, what);
     expect(others).toEqual([]);
     expect(only).toBeLessThan(30);
@@ -70,16 +70,16 @@ it.each([
   900_000,
 );
 
-it(`a call that waits for ${DAYS} days and is poked all the time hands over from run to run, and is executed once`, async () => {
-  const POKES = times(100, 300);
+it(`a call that waits for ${DAYS} days and is signalled all the time hands over from run to run, and is executed once`, async () => {
+  const SIGNALS = times(100, 300);
   const call = await callAt('awaits its resolution', engine);
-  const before = engine.world.counts.looks;
-  await waitForDays(call, () => inParallel(POKES, 50, async () => engine.handle(call).signal('poke')));
+  const before = engine.world.counts.reads;
+  await waitForDays(call, () => inParallel(SIGNALS, 50, async () => engine.handle(call).signal('changed')));
   // Five in a row are answered at once, then one in five seconds.
-  expect(engine.world.counts.looks - before).toBeLessThan(DAYS * 10);
-  const runs = await approved(call, 'poked all the time');
+  expect(engine.world.counts.reads - before).toBeLessThan(DAYS * 10);
+  const runs = await approved(call, 'signalled all the time');
   expect(runs.length).toBeGreaterThan(1);
-  expect(Math.max(...runs)).toBeLessThan(EVENTS_PER_RUN + 2 * POKES);
+  expect(Math.max(...runs)).toBeLessThan(EVENTS_PER_RUN + 2 * SIGNALS);
 }, 900_000);
 
 it('an execution of which nothing is known for long hands over as well: it is not sent again, and ends at its deadline', async () => {
@@ -87,10 +87,10 @@ it('an execution of which nothing is known for long hands over as well: it is no
   const call = await world.hold();
   world.approve(call);
   world.say(call, { result: new Error('the worker does not know what became of it') });
-  await workflows.poke(call.gatedCallId);
+  await workflows.signal(call.gatedCallId);
   await waitFor(async () => world.arrivalsOf(call) === 1);
   const first = (await engine.handle(call).describe()).runId;
-  // The database has its own clock. To it the deadline stays far away, however often the workflow comes to look.
+  // The database has its own clock. To it the deadline stays far away, however often the workflow asks.
   await time.sleep(times(500, 1_000) * EXECUTION_MS);
   expect((await engine.handle(call).describe()).runId).not.toBe(first);
   expect([await world.stateOf(call), world.arrivalsOf(call)]).toEqual(['claimed', 1]);
@@ -106,10 +106,8 @@ it('an execution of which nothing is known for long hands over as well: it is no
   expect(Math.max(...runs)).toBeLessThan(EVENTS_PER_RUN + 100);
 }, 600_000);
 
-async function neverWoken(): Promise<WorldCall> {
-  const call = await engine.world.hold();
-  await engine.workflows.start(call.gatedCallId);
-  return call;
+async function neverSignalled(): Promise<WorldCall> {
+  return callAt('waits since its start', engine);
 }
 
 /** The events of every run of the call's workflow, the first one first: each says which one it goes on from. */

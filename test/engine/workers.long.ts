@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { checkWorkflows } from '../../apps/cli/commands/doctor/workflows.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
@@ -14,11 +15,11 @@ beforeAll(async () => {
   ({ address } = await testTemporal());
 });
 beforeEach(async () => {
-  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstLookMs: 500 } });
+  engine = await startEngine({ address, world: { executionTimeoutMs: 240_000, firstPollMs: 500 } });
 });
 afterEach(() => engine.stop());
-const pokeEach = async (calls: readonly WorldCall[]) => {
-  for (const { gatedCallId } of calls) await engine.workflows.poke(gatedCallId);
+const signalEach = async (calls: readonly WorldCall[]) => {
+  for (const { gatedCallId } of calls) await engine.workflows.signal(gatedCallId);
 };
 
 /**
@@ -39,7 +40,7 @@ it.each([
     goOn(engine, calls);
     await inParallel(count, AT_ONCE, async (index) => {
       const next = calls.slice(index, index + 1);
-      await pokeEach(next);
+      await signalEach(next);
       for (const call of next) expect(await world.ended(call, 400_000)).toBe('executed');
     });
     expect(calls.map((call) => world.arrivalsOf(call))).toEqual(calls.map(() => 1));
@@ -47,7 +48,7 @@ it.each([
   1_500_000,
 );
 
-it('workflow code that does not fit, deployed and rolled back, delays calls and nothing else', async () => {
+it('workflow code that does not fit, deployed and rolled back, delays calls; a workflow that it began is reported', async () => {
   const { world } = engine;
   const workflowsPath = packagePath('test', 'fixtures', 'engine', 'incompatible.workflow.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
@@ -57,42 +58,55 @@ it('workflow code that does not fit, deployed and rolled back, delays calls and 
   const calls = await Promise.all(stages.map((stage) => callAt(stage, engine)));
   await right.stop();
   const wrong = await engine.startWorker({ bundle, maxCachedWorkflows: 0 });
-  await pokeEach(calls);
-  // The wrong code fails on those that have taken a step before.
+  const begun = await world.hold();
+  await signalEach([...calls, begun]);
+  // The wrong code fails on those that have taken a step before, and leaves its own history to the other one.
   await waitFor(
     async () => {
-      const failed = await Promise.all(calls.slice(1).map(failsIn));
-      return failed.every(Boolean);
+      const failed = await Promise.all(calls.slice(1).map((call) => has(call, 'workflowTaskFailedEventAttributes')));
+      return failed.every(Boolean) && (await has(begun, 'timerStartedEventAttributes'));
     },
     { timeoutMs: 180_000 },
   );
   await wrong.stop();
-  goOn(engine, calls);
+  goOn(engine, [...calls, begun]);
   await engine.startWorker();
   await engine.startMaintenance();
-  await pokeEach(calls);
-  const ends = await Promise.all(calls.slice(1).map((call) => world.ended(call, 240_000)));
-  expect(ends).toEqual(['executed', 'executed']);
-  // The one that began with the wrong code cannot go on with the right one; so it gets another workflow.
-  const [first] = calls;
-  if (first !== undefined) {
-    // As if a minute passed, and another one: each poke for the approval puts the next look off. Its task has failed often by then.
-    const look = 'UPDATE gateway.gated_call SET look_at = clock_timestamp() WHERE id = $1';
-    const tries = async () => (await engine.handle(first).describe()).raw.pendingWorkflowTask?.attempt ?? 0;
-    await waitFor(
-      async () => {
-        if ((await tries()) >= 4) await engine.db.pool.query(look, [first.gatedCallId]);
-        return (await world.stateOf(first)) !== 'pending';
-      },
-      { timeoutMs: 300_000, everyMs: 500 },
-    );
-    expect(await world.ended(first, 240_000)).toBe('executed');
-    expect(await engine.closed(first)).toBe('COMPLETED');
-  }
-  expect(calls.map((call) => world.arrivalsOf(call))).toEqual([1, 1, 1]);
+  await signalEach(calls);
+  expect(await Promise.all(calls.map((call) => world.ended(call, 240_000)))).toEqual(calls.map(() => 'executed'));
 
-  async function failsIn(call: (typeof calls)[number]): Promise<boolean> {
+  // The one that began with the wrong code cannot go on with the right one. A worker says so, and leaves it as it is.
+  const { runId } = await engine.handle(begun).describe();
+  await waitFor(
+    async () => {
+      // As if a minute passed, and another one: each signal puts the next poll off, and begins the count of attempts anew.
+      const { raw } = await engine.handle(begun).describe();
+      const poll = 'UPDATE gateway.gated_call SET poll_at = clock_timestamp() WHERE id = $1';
+      if ((raw.pendingWorkflowTask?.attempt ?? 0) >= 4) await engine.db.pool.query(poll, [begun.gatedCallId]);
+      return engine.alarms.some(
+        ({ alarm, gatedCall }) => alarm === 'workflow_stuck' && gatedCall === begun.gatedCallId,
+      );
+    },
+    { timeoutMs: 300_000, everyMs: 500 },
+  );
+  const temporal = { namespace: 'default', tls: false, address, taskQueue: engine.taskQueue };
+  expect(await checkWorkflows({ temporal, timeLimitFactor: 1 }, address)).toMatchObject({
+    ...{ name: 'workflows', status: 'fail' },
+    message: expect.stringContaining(engine.handle(begun).workflowId),
+    advice: expect.stringContaining('temporal workflow terminate'),
+  });
+  expect(await engine.handle(begun).describe()).toMatchObject({ runId, status: { name: 'RUNNING' } });
+  expect(await world.stateOf(begun)).toBe('pending');
+
+  // What the alarm tells an operator to do.
+  await engine.handle(begun).terminate('stuck');
+  expect(await world.ended(begun, 240_000)).toBe('executed');
+  expect(await engine.closed(begun)).toBe('COMPLETED');
+  expect(await checkWorkflows({ temporal, timeLimitFactor: 1 }, address)).toMatchObject({ status: 'ok' });
+  expect([...calls, begun].map((call) => world.arrivalsOf(call))).toEqual([1, 1, 1, 1]);
+
+  async function has(call: WorldCall, attributes: 'workflowTaskFailedEventAttributes' | 'timerStartedEventAttributes') {
     const { events } = await engine.handle(call).fetchHistory();
-    return (events ?? []).some((event) => event.workflowTaskFailedEventAttributes);
+    return (events ?? []).some((event) => event[attributes]);
   }
 }, 600_000);

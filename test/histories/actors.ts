@@ -10,6 +10,7 @@ import { createInstance, type Instance, type Mutation, type Watch } from './inst
 import type { Outside } from './outside.ts';
 import { pass, type Instant } from './passing-time.ts';
 import type { Scheduler } from './scheduler.ts';
+import { toTheClaim } from '../support/to-the-claim.ts';
 
 export interface Cast {
   readonly pool: Pool;
@@ -97,7 +98,7 @@ export function createActors(cast: Cast) {
     (id = anyId()) =>
       id === undefined ? undefined : begin(name, (instance) => run(instance, id));
 
-  const claim = onCall('claim', ({ activities }, gatedCallId) => activities.claimExecution({ gatedCallId }));
+  const claim = onCall('claim', ({ activities }, gatedCallId) => toTheClaim(activities, { gatedCallId }));
   const invoke = onCall('invoke', ({ activities }, gatedCallId) =>
     new MockActivityEnvironment({}, { logger: SILENT }).run(activities.invokeTool, { gatedCallId }),
   );

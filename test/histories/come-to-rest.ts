@@ -45,7 +45,7 @@ async function emptyOutbox({ actors, scheduler }: Healing): Promise<void> {
   }
 }
 
-/** One look of the workflow, as far as it goes; or of whoever takes care of a call that has none yet. */
+/** One turn of the workflow, as far as it goes; or the repetition of a call that has no workflow yet. */
 async function driveOn(healing: Healing, id: string): Promise<void> {
   const { actors, chance, decide } = healing;
   if ((await actors.stateOf(id)) === 'preparing') return finishOpening(healing, id);
@@ -53,7 +53,7 @@ async function driveOn(healing: Healing, id: string): Promise<void> {
   const step = await complete(healing, actors.claim(id));
   const kind = kindOf(step);
   if (kind === 'claimed') return execute(healing, id);
-  if (kind !== 'wait') return;
+  if (kind !== 'retry' && kind !== 'open') return;
   if (chance.happens(0.8)) return decide(chance.happens(0.9) ? 'granted' : 'denied');
   await actors.wait('the request deadline passes', id);
   await complete(healing, actors.sweep());
@@ -69,7 +69,7 @@ async function finishOpening(healing: Healing, id: string): Promise<void> {
 async function execute(healing: Healing, id: string): Promise<void> {
   const { actors } = healing;
   await complete(healing, actors.invoke(id));
-  if (kindOf(await complete(healing, actors.settle(id))) !== 'wait') return;
+  if (kindOf(await complete(healing, actors.settle(id))) !== 'retry') return;
   await actors.wait('the execution deadline passes', id);
   await complete(healing, actors.settle(id));
   await complete(healing, actors.sweep());

@@ -6,7 +6,7 @@ import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
-import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
+import { outboxHandlers } from '../../apps/worker/jobs/deliver-outbox.ts';
 import type { AccessRequestService, GatedCalls, GatedCallView, Opened, Opening } from '../../workflows/domain/ports.ts';
 import { ALL_ACCEPTED } from '../support/all-accepted.ts';
 import { ALL_MET } from '../support/all-met.ts';
@@ -20,7 +20,7 @@ import { systemTime } from '../support/time.ts';
 const LIMITS = {
   seals: TEST_SEALS,
   requestTtlMs: 3_600_000,
-  firstLookMs: 3_600_000,
+  firstPollMs: 3_600_000,
   retentionMs: 3_600_000,
   maxOpenPerCaller: 10,
 };
@@ -83,8 +83,12 @@ export function createInstance({ pool, outside, onWorkflow, watch, mutation }: S
   };
   const deps = mutation.deps?.(plain) ?? plain;
   const told = (label: string) => (id: string) =>
-    fiber.step(label, async () => onWorkflow(id), 'ERR_UPSTREAM_UNAVAILABLE');
-  const workflows = { start: told('start the workflow'), poke: told('poke the workflow'), rouse: async () => false };
+    fiber.step(label, async () => (onWorkflow(id), 'running' as const), 'ERR_UPSTREAM_UNAVAILABLE');
+  const workflows = {
+    start: told('start the workflow'),
+    signal: told('signal the workflow'),
+    activity: async () => 'waiting' as const,
+  };
   const handlers = outboxHandlers({
     ...{ workflows, calls: deps.store, accessRequests: deps.accessRequests, log: deps.log },
   });

@@ -25,7 +25,7 @@ const twinOf = (table: string, id: string, members = `'{}'`) =>
   twin(`gateway.${table}`, `t.gated_call_id = '${id}'`, members);
 /** The open outbox rows have a generated key, so a further one is written out. */
 const outboxRow = (subject: string, at: string) =>
-  `INSERT INTO gateway.outbox (kind, subject_id, available_at) VALUES ('poke_workflow', '${subject}', ${at})`;
+  `INSERT INTO gateway.outbox (kind, subject_id, available_at) VALUES ('signal_workflow', '${subject}', ${at})`;
 
 /** A further access request that is open, but for these members like the one with the first id. */
 const openRequest = (members: string) =>

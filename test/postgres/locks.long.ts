@@ -220,12 +220,12 @@ describe('a crowd', () => {
 describe('callbacks', () => {
   const deliver = (webhookId: string, accessRequestId: string, bodyDigest = 'sha-256:a') =>
     fixture.calls.acceptCallback({ webhookId, bodyDigest, accessRequestId });
-  const pokes = async (gatedCallId: string) => {
-    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'poke_workflow' AND subject_id = $1`;
+  const signals = async (gatedCallId: string) => {
+    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'signal_workflow' AND subject_id = $1`;
     return (await db.pool.query<{ n: number }>(text, [gatedCallId])).rows[0]?.n;
   };
 
-  it('that come a hundred times, in any order, wake once for each message and decide nothing', async () => {
+  it('that come a hundred times, in any order, signal once for each message and decide nothing', async () => {
     const call = await fixture.pending();
     const request = `arq_${call.gatedCallId}`;
     const ids = Array.from({ length: 10 }, () => `msg_${randomUUID()}`);
@@ -234,17 +234,17 @@ describe('callbacks', () => {
     expect(verdicts.filter((verdict) => verdict === 'accepted')).toHaveLength(10);
     expect(verdicts.filter((verdict) => verdict === 'repeated')).toHaveLength(90);
     expect(await deliver(ids[0] ?? '', request, 'sha-256:b')).toBe('conflict');
-    expect(await pokes(call.gatedCallId)).toBe(10);
+    expect(await signals(call.gatedCallId)).toBe(10);
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('pending');
   });
 
   it('that come after the end, or for a request nobody knows, are accepted and do nothing', async () => {
     const call = await fixture.pending();
     await fixture.calls.cancel(call.gatedCallId);
-    const before = await pokes(call.gatedCallId);
+    const before = await signals(call.gatedCallId);
     expect(await deliver(randomUUID(), `arq_${call.gatedCallId}`)).toBe('accepted');
     expect(await deliver(randomUUID(), 'arq_of_nobody')).toBe('accepted');
-    expect(await pokes(call.gatedCallId)).toBe(before);
+    expect(await signals(call.gatedCallId)).toBe(before);
     expect((await fixture.lifecycle.load(call.gatedCallId)).state).toBe('cancelled');
   });
 });

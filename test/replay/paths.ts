@@ -10,30 +10,30 @@ import { waitFor } from '../support/wait-for.ts';
 /** Leads one call down one way through the workflow, and answers it when there is nothing more to come. */
 export type Path = (engine: Engine) => Promise<WorldCall>;
 
-const poke = (engine: Engine, { gatedCallId }: WorldCall) => engine.workflows.poke(gatedCallId);
+const signal = (engine: Engine, { gatedCallId }: WorldCall) => engine.workflows.signal(gatedCallId);
 const over = async (engine: Engine, call: WorldCall): Promise<WorldCall> => {
   await engine.world.ended(call);
   await engine.closed(call);
   return call;
 };
-/** Says so before the first look, and wakes the workflow. */
+/** Says so before the first step, and signals the workflow. */
 const told =
   (says: Partial<Says>, isApproved = true): Path =>
   async (engine) => {
     const call = await engine.world.hold();
     if (isApproved) engine.world.approve(call);
     engine.world.say(call, says);
-    await poke(engine, call);
+    await signal(engine, call);
     return over(engine, call);
   };
-/** Brings the call to a stage, does something to it, lets everything go well, and wakes it. */
+/** Brings the call to a stage, does something to it, lets everything go well, and signals it. */
 const at =
-  (stage: Stage, act: (engine: Engine, call: WorldCall) => Promise<unknown>, isPoked = true): Path =>
+  (stage: Stage, act: (engine: Engine, call: WorldCall) => Promise<unknown>, isSignalled = true): Path =>
   async (engine) => {
     const call = await callAt(stage, engine);
     await act(engine, call);
     goOn(engine, [call]);
-    if (isPoked) await poke(engine, call);
+    if (isSignalled) await signal(engine, call);
     return over(engine, call);
   };
 const cancelled = (engine: Engine, { gatedCallId }: WorldCall) => engine.world.fixture.calls.cancel(gatedCallId);
@@ -49,13 +49,13 @@ const ended =
   (engine: Engine, { gatedCallId }: WorldCall) =>
     engine.world.fixture.lifecycle.end(gatedCallId, 'denied', reason, 'test');
 const nothing = async () => undefined;
-const looksMore = async ({ world }: Engine, act: () => Promise<unknown>) => {
-  const before = world.counts.looks;
+const readsAgain = async ({ world }: Engine, act: () => Promise<unknown>) => {
+  const before = world.counts.reads;
   await act();
-  await waitFor(() => world.counts.looks > before);
+  await waitFor(() => world.counts.reads > before);
 };
-const pokes = (count: number) => async (engine: Engine, call: WorldCall) => {
-  for (let index = 0; index < count; index += 1) await looksMore(engine, () => poke(engine, call));
+const signals = (count: number) => async (engine: Engine, call: WorldCall) => {
+  for (let index = 0; index < count; index += 1) await readsAgain(engine, () => signal(engine, call));
 };
 const reset = async ({ client, handle }: Engine, call: WorldCall) => {
   const { events } = await handle(call).fetchHistory();
@@ -66,26 +66,26 @@ const reset = async ({ client, handle }: Engine, call: WorldCall) => {
   });
 };
 const away = () => new CountersignError('ERR_DATABASE_UNAVAILABLE', 'the database does not answer');
-const [RESTS, RESOLUTION, DECISION, CLAIMED, SENT, STORED] = STAGES;
+const [STARTED, RESOLUTION, DECISION, CLAIMED, SENT, STORED] = STAGES;
 
 /** Every way through the workflow, by the name of the file that its history is kept in. */
 export const PATHS: Readonly<Record<string, Path>> = {
-  'granted-before-the-first-look': told({}),
-  'granted-while-it-rested': at(RESTS, nothing),
-  'granted-and-poked': at(RESOLUTION, nothing),
-  'poked-three-times-then-granted': at(RESOLUTION, pokes(3)),
-  'poked-seven-times-then-granted': at(RESOLUTION, pokes(7)),
-  'denied-before-the-first-look': told({ status: { kind: 'denied' } }, false),
+  'granted-before-the-first-step': told({}),
+  'granted-while-it-waited-since-its-start': at(STARTED, nothing),
+  'granted-and-signalled': at(RESOLUTION, nothing),
+  'signalled-three-times-then-granted': at(RESOLUTION, signals(3)),
+  'signalled-seven-times-then-granted': at(RESOLUTION, signals(7)),
+  'denied-before-the-first-step': told({ status: { kind: 'denied' } }, false),
   'request-expired-at-the-service': told({ status: { kind: 'expired' } }, false),
   'request-cancelled-at-the-service': told({ status: { kind: 'cancelled' } }, false),
   'request-failed-at-the-service': told({ status: { kind: 'failed' } }, false),
   'denied-after-a-wait': async (engine) => {
     const call = await callAt(RESOLUTION, engine);
     engine.world.say(call, { status: { kind: 'denied' } });
-    await poke(engine, call);
+    await signal(engine, call);
     return over(engine, call);
   },
-  'cancelled-while-it-rested': at(RESTS, cancelled),
+  'cancelled-while-it-waited-since-its-start': at(STARTED, cancelled),
   'cancelled-while-it-awaited-its-resolution': at(RESOLUTION, cancelled),
   'cancelled-while-it-awaited-a-decision': at(DECISION, cancelled),
   'cancelled-too-late-claimed': at(CLAIMED, cancelled),
@@ -98,13 +98,13 @@ export const PATHS: Readonly<Record<string, Path>> = {
     false,
   ),
   'decision-put-off-then-allowed': at(DECISION, nothing, false),
-  'decision-put-off-and-poked': at(DECISION, nothing),
+  'decision-put-off-and-signalled': at(DECISION, nothing),
   'denied-by-policy': told({ decision: { kind: 'deny' } }),
   'policy-decision-point-away-then-back': async (engine) => {
     const call = await engine.world.hold();
     engine.world.approve(call);
     engine.world.say(call, { decision: new CountersignError('ERR_PDP_UNAVAILABLE', 'away') });
-    await poke(engine, call);
+    await signal(engine, call);
     await waitFor(async () => (await engine.world.stateOf(call)) === 'granted');
     goOn(engine, [call]);
     return over(engine, call);
@@ -121,9 +121,9 @@ export const PATHS: Readonly<Record<string, Path>> = {
     const load = [ApplicationFailure.nonRetryable('no use')];
     engine.world.approve(call);
     engine.world.say(call, { failures: { load } });
-    await poke(engine, call);
+    await signal(engine, call);
     await waitFor(() => load.length === 0);
-    await poke(engine, call);
+    await signal(engine, call);
     return over(engine, call);
   },
   'reset-while-it-awaited-its-resolution': at(RESOLUTION, reset),
@@ -133,20 +133,21 @@ export const PATHS: Readonly<Record<string, Path>> = {
   'reset-when-it-was-over': at(STORED, reset, false),
   'ended-by-an-operator-and-started-again': at(RESOLUTION, async ({ handle, workflows }, call) => {
     await handle(call).terminate('test');
-    await workflows.restart(call.gatedCallId, 'at once');
+    await workflows.start(call.gatedCallId);
   }),
   'cancelled-in-the-engine': at(RESOLUTION, ({ handle }, call) => handle(call).cancel()),
-  'poked-while-it-was-sent': at(SENT, async (engine, call) => {
-    await poke(engine, call);
-    await poke(engine, call);
+  'signalled-while-it-was-sent': at(SENT, async (engine, call) => {
+    await signal(engine, call);
+    await signal(engine, call);
   }),
   'signals-nobody-knows': at(RESOLUTION, async ({ handle }, call) => {
-    for (const name of ['poke', 'nobody-knows', '__temporal_nobody']) await handle(call).signal(name, { junk: true });
+    for (const name of ['changed', 'nobody-knows', '__temporal_nobody'])
+      await handle(call).signal(name, { junk: true });
   }),
-  'poked-after-the-end': async (engine) => {
+  'signalled-after-the-end': async (engine) => {
     const call = await engine.world.hold();
     await cancelled(engine, call);
-    await poke(engine, call);
+    await signal(engine, call);
     return over(engine, call);
   },
   'still-waiting': (engine) => callAt(RESOLUTION, engine),

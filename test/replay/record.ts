@@ -52,14 +52,14 @@ async function workerDied(engine: Engine, address: string): Promise<WorldCall> {
   return call;
 }
 
-/** Pokes beyond number make a run long, though few of them lead to a look. */
+/** Signals beyond number make a run long, though few of them lead to a step. */
 async function handedOver(engine: Engine): Promise<WorldCall> {
   const call = await callAt('awaits its resolution', engine);
   for (let sent = 0; sent < 2_000; sent += 50) {
-    await Promise.all(Array.from({ length: 50 }, () => engine.workflows.poke(call.gatedCallId)));
+    await Promise.all(Array.from({ length: 50 }, () => engine.workflows.signal(call.gatedCallId)));
   }
   goOn(engine, [call]);
-  await engine.workflows.poke(call.gatedCallId);
+  await engine.workflows.signal(call.gatedCallId);
   await engine.world.ended(call);
   await engine.closed(call);
   return call;

@@ -31,9 +31,9 @@ describe('a history that the present workflow would not have made is found out',
   const renamed = (events: Recorded['history']['events']) =>
     JSON.parse(JSON.stringify(events).replaceAll('"invokeTool"', '"forgetTool"')) as typeof events;
   it.each([
-    ['another step', 'granted-before-the-first-look', renamed],
-    ['no pause', 'granted-and-poked', without('timerStartedEventAttributes')],
-    ['no step before the tool', 'granted-before-the-first-look', without('markerRecordedEventAttributes')],
+    ['another step', 'granted-before-the-first-step', renamed],
+    ['no pause', 'granted-and-signalled', without('timerStartedEventAttributes')],
+    ['no step before the tool', 'granted-before-the-first-step', without('markerRecordedEventAttributes')],
   ])('%s', async (_what, name, change) => {
     const found = recorded.find((one) => one.name === `${name}.json`);
     const events = change(found?.history.events ?? []);

@@ -18,14 +18,14 @@ export interface Herd {
 }
 
 /**
- * The worker looks at fifty calls in a round (`LOOKS` of `maintenance/resolution-poller.ts`), each with one request, and the
+ * The worker polls fifty calls in a round (`POLLS` of `jobs/poll-resolutions.ts`), each with one request, and the
  * next round begins a second after the end of it. Two, for what timers and a busy machine make of a second.
  */
 const LOOKS_IN_A_SECOND = 2 * 50;
 /**
  * Only a call that was approved takes steps, each of which asks both services once: so calls that only wait cost policy
- * nothing, however many they are. A workflow takes a first step and answers five pokes at once (`POKES_AT_ONCE`), then it
- * rests; a healthy one needs a single step. How many pokes are sent (`OUTBOX_CONCURRENCY`) and how many steps are taken (a
+ * nothing, however many they are. A workflow takes a first step and answers five signals at once (`SIGNALS_AT_ONCE`), then it
+ * pauses; a healthy one needs a single step. How many signals are sent (`OUTBOX_CONCURRENCY`) and how many steps are taken (a
  * hundred in a worker) at the same time bounds no rate, because each may be short; it is why no more than a hundred are
  * approved, so that all of them may fall into one second.
  */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createDueLooks } from '../../activities/stores/due-looks.ts';
+import { createDuePolls } from '../../activities/stores/due-polls.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -59,7 +59,7 @@ async function rowsReadByEachStep(): Promise<Record<string, number>> {
   const accessRequestId = `arq_${gatedCallId}`;
   const handle = { accessRequestId, statusEndpoint: 'http://127.0.0.1:1/status' };
   await step('attach the handle', () => lifecycle.attachHandle(gatedCallId, 1, handle));
-  await step('take looks', () => createDueLooks(pool, { minMs: 1_000, maxMs: 1_000 }).take(1_000));
+  await step('take looks', () => createDuePolls(pool, { minMs: 1_000, maxMs: 1_000 }).take(1_000));
   await step('find the task', () => calls.findTask(taskId, ownerKey(caller)));
   const webhookId = randomUUID();
   await step('accept a callback', () => calls.acceptCallback({ webhookId, bodyDigest: 'x', accessRequestId }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
-import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
+import { startExpiry } from '../../apps/shared/maintenance/expire.ts';
 import { checkInvariants } from '../invariants/check-invariants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { jumpingClock } from '../support/database-clock.ts';
@@ -42,7 +42,7 @@ const ends = async (calls: Record<string, Call>) =>
 async function sweep(): Promise<void> {
   const due = createDueCalls(db.pool);
   const { expire, end } = fixture.lifecycle;
-  const sweeper = startSweeper({
+  const sweeper = startExpiry({
     ...systemTime,
     calls: { ...due, expire, end, rewrap: async () => 0 },
     ...{ intervalMs: 20, abandonAfterMs: 10 * MINUTE_MS, log: pino({ enabled: false }) },

@@ -104,8 +104,8 @@ describe('a frozen database', () => {
     const permit = { ...claimed, invocationId: randomUUID(), upstreamKey: randomUUID() };
     expect(await fixture.lifecycle.beginInvocation(permit)).toBe(false);
     const steps = stepsIn({}, fixture.lifecycle);
-    expect(await steps.claimExecution(granted)).toMatchObject({ kind: 'wait' });
-    expect(await steps.settle(claimed)).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim(granted)).toMatchObject({ kind: 'retry' });
+    expect(await steps.settle(claimed)).toMatchObject({ kind: 'retry' });
   });
 
   it('lets a call that has its permit end as unknown', async () => {
@@ -170,7 +170,7 @@ describe('a call that was claimed before a failover, and has no permit on record
   it('is not sent again: it gets no permit, and its steps wait for the deadline', async () => {
     const call = await sentAndForgotten();
     const steps = stepsIn({}, own.fixture.lifecycle);
-    expect(await steps.settle(call)).toMatchObject({ kind: 'wait' });
+    expect(await steps.settle(call)).toMatchObject({ kind: 'retry' });
     await steps.invokeTool(call);
     expect(steps.sent).toEqual([]);
   });
@@ -196,14 +196,14 @@ describe('a call that the engine knows further than its row is', () => {
   it('is reported by the step after the claim, and its workflow does not end', async () => {
     const { reported, steps } = watched(false);
     const granted = await own.fixture.granted();
-    expect(await steps.settle(granted)).toMatchObject({ kind: 'wait' });
+    expect(await steps.settle(granted)).toMatchObject({ kind: 'retry' });
     expect(reported).toEqual([granted.gatedCallId]);
   });
 
   it('is reported when the workflow of a call finds it not submitted', async () => {
     const { reported, steps } = watched(false);
     const opened = await own.fixture.opened();
-    expect(await steps.claimExecution(opened)).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim(opened)).toMatchObject({ kind: 'open' });
     expect(reported).toEqual([opened.gatedCallId]);
   });
 
@@ -212,15 +212,15 @@ describe('a call that the engine knows further than its row is', () => {
     // From before the server was started, so its row may have come back with a copy of the files.
     await query(`UPDATE gateway.gated_call SET created_at = '2000-01-01' WHERE id = $1`, [old.gatedCallId]);
     const { reported, steps } = watched(true);
-    expect(await steps.claimExecution(old)).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim(old)).toMatchObject({ kind: 'retry' });
     expect(reported).toEqual([old.gatedCallId]);
     expect((await own.fixture.lifecycle.progress(old.gatedCallId)).state).toBe('granted');
-    expect(await steps.claimExecution(young)).toMatchObject({ kind: 'claimed' });
+    expect(await steps.toTheClaim(young)).toMatchObject({ kind: 'claimed' });
   });
 
   it('is not claimed before database and engine were held against each other', async () => {
     const granted = await own.fixture.granted();
     const steps = stepsIn({ restores: { ...NEVER_RESTORED, isCompared: () => false } }, own.fixture.lifecycle);
-    expect(await steps.claimExecution(granted)).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim(granted)).toMatchObject({ kind: 'retry' });
   });
 });

@@ -35,12 +35,12 @@ describe('an answer against', () => {
     for (let turn = 0; turn < TURNS; turn += 1) {
       const question = aQuestion();
       const call = await calls.asked([question]);
-      const pokes = (await calls.pokesOf(call)) ?? 0;
+      const signals = (await calls.signalsOf(call)) ?? 0;
       const say = (said: string) => () => calls.answer(call, { [question.key]: said });
       expect(await atOnce(turn, say('CHG-1'), say('CHG-2'))).toEqual(['granted', 'granted']);
       expect(['CHG-1', 'CHG-2']).toContain((await calls.given(call))['ticket']);
       expect((await calls.causesOf(call)).filter((cause) => cause === 'input_given')).toHaveLength(1);
-      expect(await calls.pokesOf(call)).toBe(pokes + 1);
+      expect(await calls.signalsOf(call)).toBe(signals + 1);
     }
   });
 

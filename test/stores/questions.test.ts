@@ -110,11 +110,11 @@ describe('answers', () => {
   it('leave the questions open that they are not for, and with the last one the call goes on [TASK-050]', async () => {
     const [one, other] = [aQuestion(), aQuestion()];
     const call = await calls.asked([one, other]);
-    const pokes = await calls.pokesOf(call);
+    const signals = await calls.signalsOf(call);
     expect(await calls.answer(call, { [one.key]: 'CHG-1' })).toBe('input_required');
-    expect([await calls.openKeys(call), await calls.pokesOf(call)]).toEqual([[other.key], pokes]);
+    expect([await calls.openKeys(call), await calls.signalsOf(call)]).toEqual([[other.key], signals]);
     expect(await calls.answer(call, { [other.key]: 'CHG-2' })).toBe('granted');
-    expect([await calls.openKeys(call), await calls.pokesOf(call)]).toEqual([undefined, (pokes ?? 0) + 1]);
+    expect([await calls.openKeys(call), await calls.signalsOf(call)]).toEqual([undefined, (signals ?? 0) + 1]);
   });
 
   it('to what is not asked, was answered, or is asked of somebody else change nothing [TASK-044]', async () => {

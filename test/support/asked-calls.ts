@@ -62,8 +62,8 @@ export function askedCalls(own: OwnCalls) {
       const text = 'SELECT cause FROM gateway.call_event WHERE gated_call_id = $1 ORDER BY seq';
       return (await own.db.pool.query<{ cause: string }>(text, [gatedCallId])).rows.map(({ cause }) => cause);
     },
-    async pokesOf({ gatedCallId }: { gatedCallId: string }) {
-      const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'poke_workflow'`;
+    async signalsOf({ gatedCallId }: { gatedCallId: string }) {
+      const text = `SELECT FROM gateway.outbox WHERE subject_id = $1 AND kind = 'signal_workflow'`;
       return (await own.db.pool.query(text, [gatedCallId])).rowCount;
     },
   };

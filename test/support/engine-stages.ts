@@ -1,10 +1,11 @@
+import { startWorkflow } from '../../apps/worker/jobs/restart-lost.ts';
 import type { Engine } from './engine.ts';
 import type { WorldCall } from './engine-world.ts';
 import { waitFor } from './wait-for.ts';
 
 /** Where in its life a call can be when somebody lays hands on its workflow. */
 export const STAGES = [
-  'rests before its first step',
+  'waits since its start',
   'awaits its resolution',
   'awaits a decision',
   'is claimed and has no permit',
@@ -16,26 +17,29 @@ export type Stage = (typeof STAGES)[number];
 /** Brings a call of its own to the stage and keeps it there. */
 export async function callAt(stage: Stage, { world, workflows, handle }: Engine): Promise<WorldCall> {
   const call = await world.hold();
-  // The start that waits in the outbox would come in between when the maintenance runs.
-  if (stage === 'rests before its first step') {
-    await workflows.restart(call.gatedCallId, 'resting');
+  // As the outbox starts it, which would come in between when the maintenance runs.
+  if (stage === 'waits since its start') {
+    const { state, generation, remainingMs, readAt } = await world.fixture.lifecycle.progress(call.gatedCallId);
+    const deadlineMs = readAt.databaseMs + remainingMs;
+    await startWorkflow(workflows, { id: call.gatedCallId, state, generation, deadlineMs });
+    await waitFor(() => isPaused(handle(call)), { timeoutMs: 400_000 });
     return call;
   }
   if (stage === 'awaits its resolution') {
-    await workflows.poke(call.gatedCallId);
+    await workflows.signal(call.gatedCallId);
     await waitFor(() => isPaused(handle(call)), { timeoutMs: 400_000 });
     return call;
   }
   world.approve(call);
   if (stage === 'awaits a decision') {
     world.say(call, { decision: { kind: 'retry', retryAfterMs: 1_000 } });
-    await workflows.poke(call.gatedCallId);
+    await workflows.signal(call.gatedCallId);
     await waitFor(async () => (await world.stateOf(call)) === 'granted' && (await isPaused(handle(call))));
     return call;
   }
   const point = { 'is claimed and has no permit': 'permit', 'is sent and has no answer': 'tool' }[stage as string];
   const isThere = world.keep((point ?? 'settled') as 'permit' | 'tool' | 'settled', call);
-  await workflows.poke(call.gatedCallId);
+  await workflows.signal(call.gatedCallId);
   await waitFor(isThere);
   return call;
 }

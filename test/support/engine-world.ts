@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import type { ActivityDeps } from '../../activities/deps.ts';
 import { createActivities } from '../../activities/index.ts';
-import { createLook } from '../../activities/look.ts';
-import { createDueLooks } from '../../activities/stores/due-looks.ts';
+import { createPollResolution } from '../../activities/poll-resolution.ts';
+import { createDuePolls } from '../../activities/stores/due-polls.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';
@@ -56,18 +56,18 @@ export type EngineWorld = ReturnType<typeof createEngineWorld>;
  */
 export function createEngineWorld(
   db: TestDatabase,
-  of: { requestTtlMs?: number; executionTimeoutMs?: number; firstLookMs?: number } = {},
+  of: { requestTtlMs?: number; executionTimeoutMs?: number; firstPollMs?: number } = {},
 ) {
   const fixture = gatedCallFixture(db.pool, {
     maxOpenPerCaller: 100_000,
     requestTtlMs: of.requestTtlMs ?? 600_000,
-    firstLookMs: of.firstLookMs ?? 600_000,
+    firstPollMs: of.firstPollMs ?? 600_000,
   });
   const says = new Map<string, Says>();
   const gates = new Map<string, Gate>();
   const calls: WorldCall[] = [];
   const seen: Seen = { arrivals: [], lostAnswers: [] };
-  const counts = { looks: 0 };
+  const counts = { reads: 0 };
 
   const saidOf = (path: string): Says => says.get(path) ?? { status: { kind: 'pending' }, ...WELL };
   const pass = async (point: Point, key: string) => {
@@ -77,16 +77,16 @@ export function createEngineWorld(
   };
   const say = (path: string, more: Partial<Says>) => void says.set(path, { ...saidOf(path), ...more });
   const deps = createDeps({ fixture, saidOf, say, pass, seen, counts, of });
-  const lookMs = of.firstLookMs ?? 600_000;
-  const dueLooks = createDueLooks(db.pool, { minMs: lookMs, maxMs: 2 * lookMs });
+  const pollMs = of.firstPollMs ?? 600_000;
+  const duePolls = createDuePolls(db.pool, { minMs: pollMs, maxMs: 2 * pollMs });
 
   return {
     fixture,
     counts,
     accessRequests: deps.accessRequests,
     activities: createActivities(deps) satisfies ActivityPorts,
-    look: createLook({ ...deps, dueLooks }),
-    dueLooks,
+    poll: createPollResolution({ ...deps, duePolls }),
+    duePolls,
     /** Opens a call that waits for its resolution; its workflow is still to be started. */
     async hold(): Promise<WorldCall> {
       const path = `/${CANARY}/${randomUUID()}`;
@@ -165,7 +165,7 @@ function createDeps(world: {
   say: (path: string, more: Partial<Says>) => void;
   pass: (point: Point, key: string) => Promise<void>;
   seen: Seen;
-  counts: { looks: number };
+  counts: { reads: number };
   of: { executionTimeoutMs?: number };
 }): ActivityDeps {
   const { fixture, saidOf, say, pass, seen, counts, of } = world;
@@ -210,7 +210,7 @@ function createDeps(world: {
     accessRequests: {
       submit: () => Promise.reject(new Error('not expected')),
       async read(handle) {
-        counts.looks += 1;
+        counts.reads += 1;
         return saidOf(pathOf(handle)).status;
       },
       stated: async () => undefined,

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createOpenCalls } from '../../activities/stores/open-calls.ts';
 import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../apps/shared/outbox.ts';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
-import { outboxHandlers } from '../../apps/worker/maintenance/outbox-handlers.ts';
-import { startCallReconciler } from '../../apps/worker/maintenance/reconciler.ts';
-import { startResolutionPoller } from '../../apps/worker/maintenance/resolution-poller.ts';
-import { startSweeper } from '../../apps/shared/maintenance/sweeper.ts';
+import { outboxHandlers } from '../../apps/worker/jobs/deliver-outbox.ts';
+import { startRestartLost } from '../../apps/worker/jobs/restart-lost.ts';
+import { startPollResolutions } from '../../apps/worker/jobs/poll-resolutions.ts';
+import { startExpiry } from '../../apps/shared/maintenance/expire.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { expectInvariants } from '../invariants/check-invariants.ts';
@@ -20,6 +20,7 @@ import { createEngineWorld, type EngineWorld, type WorldCall } from './engine-wo
 import { NEVER_RESTORED } from './never-restored.ts';
 import { outboxesAreEmpty } from './outboxes.ts';
 import { waitFor } from './wait-for.ts';
+import type { Timing } from '../../apps/shared/limits.ts';
 import { systemTime } from './time.ts';
 
 export interface EngineOptions {
@@ -28,15 +29,17 @@ export interface EngineOptions {
   /** Where the worker and the maintenance reach it, when that is by another way. */
   readonly reachedAt?: string;
   readonly world?: Parameters<typeof createEngineWorld>[1];
-  /** An hour, when nothing is said. */
-  readonly restMs?: number;
   readonly reconcileMs?: number;
+  /** How long requests to the engine may take. Where no limit is tested: for as long as a slow machine needs. */
+  readonly time?: Timing;
 }
 
 /** A worker of the product in this process, piece by piece, over a database and a task queue of its own. */
 export interface Engine {
   readonly world: EngineWorld;
   readonly db: TestDatabase;
+  /** What the maintenance said aloud. */
+  readonly alarms: readonly Alarm[];
   readonly client: Client;
   readonly taskQueue: string;
   readonly workflows: ReturnType<typeof createGatedCallWorkflows>;
@@ -56,11 +59,17 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
+interface Alarm {
+  readonly alarm: string;
+  readonly gatedCall?: string;
+}
+
 let bundled: Promise<WorkflowBundle> | undefined;
-const log = pino({ enabled: false });
 
 export async function startEngine(options: EngineOptions): Promise<Engine> {
-  installRuntime(log);
+  installRuntime(pino({ enabled: false }));
+  const alarms: Alarm[] = [];
+  const log = pino({ level: 'error' }, { write: (line: string) => void alarms.push(JSON.parse(line) as Alarm) });
   bundled ??= bundleWorkflows();
   const db = await createTestDatabase({ max: 20 });
   const world = createEngineWorld(db, options.world);
@@ -70,9 +79,8 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   const reachedAt = options.reachedAt ?? options.address;
   const connection = Connection.lazy({ address: reachedAt });
   const asked = createGatedCallWorkflows(new Client({ connection }), {
-    ...systemTime,
+    ...(options.time ?? systemTime),
     taskQueue,
-    restMs: options.restMs ?? 3_600_000,
   });
   const workflows = asked;
   const parts: Running[] = [];
@@ -86,10 +94,10 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   };
   const handle = (call: WorldCall) => client.workflow.getHandle(gatedCallWorkflowId(call.gatedCallId));
   const engine: Engine = {
-    ...{ world, db, client, taskQueue, workflows, asked, handle },
+    ...{ world, db, alarms, client, taskQueue, workflows, asked, handle },
     startWorker: async (of = {}) => running(await startWorker({ address: reachedAt, ...of, taskQueue, world })),
     startMaintenance: async () =>
-      running(await startMaintenance({ db, world, workflows: asked, reconcileMs: options.reconcileMs ?? 1_000 })),
+      running(await startMaintenance({ db, world, log, workflows: asked, reconcileMs: options.reconcileMs ?? 1_000 })),
     closed: (call, timeoutMs = 120_000) =>
       waitFor(
         async () => {
@@ -177,13 +185,14 @@ async function startWorker(of: {
 async function startMaintenance(of: {
   db: TestDatabase;
   world: EngineWorld;
+  log: Logger;
   workflows: Engine['workflows'];
   reconcileMs: number;
 }): Promise<Running> {
-  const { db, world, workflows } = of;
+  const { db, world, workflows, log } = of;
   const { lifecycle } = world.fixture;
   const parts: Running[] = [
-    startSweeper({
+    startExpiry({
       ...systemTime,
       calls: { ...createDueCalls(db.pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end },
       ...{ intervalMs: 200, abandonAfterMs: 600_000, log },
@@ -193,14 +202,14 @@ async function startMaintenance(of: {
       ...{ pool: db.pool, listenUrl: db.url, schema: 'gateway', channel: 'gateway_outbox', concurrency: 8, log },
       handlers: outboxHandlers({ workflows, calls: lifecycle, accessRequests: world.accessRequests, log }),
     }),
-    startCallReconciler({
+    startRestartLost({
       ...systemTime,
       ...{ workflows, calls: createOpenCalls(db.pool), intervalMs: of.reconcileMs, log },
       ...{ progress: lifecycle.progress, report: NEVER_RESTORED.report },
     }),
-    startResolutionPoller({
+    startPollResolutions({
       ...systemTime,
-      looks: { take: world.dueLooks.take, look: world.look },
+      polls: { take: world.duePolls.take, poll: world.poll },
       intervalMs: 200,
       log,
     }),

@@ -78,7 +78,7 @@ export function gatedCallFixture(
   limits: {
     requestTtlMs?: number;
     maxOpenPerCaller?: number;
-    firstLookMs?: number;
+    firstPollMs?: number;
     unreadMs?: number;
     taskOwner?: TaskOwner;
     seals?: Seals;
@@ -89,7 +89,7 @@ export function gatedCallFixture(
     ...systemTime,
     seals,
     requestTtlMs: limits.requestTtlMs ?? HOUR_MS,
-    firstLookMs: limits.firstLookMs ?? HOUR_MS,
+    firstPollMs: limits.firstPollMs ?? HOUR_MS,
     retentionMs: HOUR_MS,
     maxOpenPerCaller: limits.maxOpenPerCaller ?? 1_000,
     ...(limits.unreadMs !== undefined && { unreadMs: limits.unreadMs }),

@@ -22,6 +22,7 @@ import { NO_FORMS } from './no-forms.ts';
 import { arrivalOf } from './arrivals.ts';
 import { TEST_SEALS, anApproval, anOpening, CALLER } from './gated-calls.ts';
 import { systemTime } from './time.ts';
+import { toTheClaim } from './to-the-claim.ts';
 
 const HOUR_MS = 3_600_000;
 /** That an attempt failed is what these tests are about. */
@@ -46,7 +47,7 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
     ...systemTime,
     seals: TEST_SEALS,
     requestTtlMs: options.requestTtlMs ?? HOUR_MS,
-    firstLookMs: HOUR_MS,
+    firstPollMs: HOUR_MS,
     retentionMs: HOUR_MS,
     maxOpenPerCaller: 100_000,
   });
@@ -134,18 +135,18 @@ export function lives(pool: Pool, options: LifeOptions = {}) {
   /** As the workflow does. */
   async function drive({ gatedCallId }: { gatedCallId: string }): Promise<void> {
     for (;;) {
-      const found = await repeated(() => activities.claimExecution({ gatedCallId }));
+      const found = await repeated(() => toTheClaim(activities, { gatedCallId }));
       if (found.kind === 'ended') return;
       if (found.kind === 'claimed') break;
-      // Nobody here sends a callback: it is looked at again soon.
-      await pause(Math.min(found.waitMs, 50));
+      // No callback is sent here: the resolution is read again soon.
+      if ('waitMs' in found) await pause(Math.min(found.waitMs, 50));
     }
     for (;;) {
       await new MockActivityEnvironment(undefined, { logger: SILENT })
         .run(activities.invokeTool, { gatedCallId })
         .catch(() => undefined);
       let settled = await repeated(() => activities.settle({ gatedCallId }));
-      while (settled.kind === 'wait') {
+      while (settled.kind === 'retry') {
         await pause(Math.min(settled.waitMs, 50));
         settled = await repeated(() => activities.settle({ gatedCallId }));
       }

@@ -16,7 +16,7 @@ export function engineForOperators(use: (engine: Engine) => void): void {
   let maintenance: Running | undefined;
   beforeAll(async () => {
     const { address } = await testTemporal();
-    engine = await startEngine({ address, world: { executionTimeoutMs: EXECUTION_MS, firstLookMs: 500 } });
+    engine = await startEngine({ address, world: { executionTimeoutMs: EXECUTION_MS, firstPollMs: 500 } });
     use(engine);
     await engine.startWorker();
   });

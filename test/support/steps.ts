@@ -1,4 +1,5 @@
 import pino from 'pino';
+import type { GatedCallRef } from '../../workflows/activity-ports.ts';
 import type { ActivityDeps } from '../../activities/deps.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
@@ -13,6 +14,7 @@ import type { AccessRequestService, ResolutionStatus } from '../../workflows/dom
 import type { InvocationResult, UpstreamTool } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { systemTime } from './time.ts';
+import { toTheClaim } from './to-the-claim.ts';
 import { repeatWhile } from './wait-for.ts';
 
 /** The tool of the openings of `gated-calls.ts`, as the upstream describes it. */
@@ -145,11 +147,17 @@ export function stepsIn(world: World, store: ActivityDeps['store']) {
     },
   };
   const activities = createActivities(deps);
-  /** As the workflow does, decides again when the decision got older than five seconds on its way to the claim. */
-  const claimExecution: typeof activities.claimExecution = (call) =>
-    repeatWhile(
-      () => stale.delete(call.gatedCallId) && world.isDecidedOnce !== true,
-      () => activities.claimExecution(call),
-    );
-  return { ...activities, claimExecution, sent, sendBys, probed, submitted };
+  return {
+    ...activities,
+    /** As the workflow does, decides again when the decision got older than five seconds on its way to the claim. */
+    toTheClaim: (call: GatedCallRef) =>
+      repeatWhile(
+        () => stale.delete(call.gatedCallId) && world.isDecidedOnce !== true,
+        () => toTheClaim(activities, call),
+      ),
+    sent,
+    sendBys,
+    probed,
+    submitted,
+  };
 }

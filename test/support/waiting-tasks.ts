@@ -69,7 +69,7 @@ export async function startGatewayThatAsks() {
       },
       lifecycle,
     );
-    await steps.claimExecution({ gatedCallId: id });
+    await steps.toTheClaim({ gatedCallId: id });
     return steps.submitted;
   }
 

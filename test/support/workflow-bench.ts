@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Client, Connection, type WorkflowClientInterceptor } from '@temporalio/client';
+import { Client, Connection, type WorkflowClientInterceptor, type WorkflowHandle } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkflowBundle } from '@temporalio/worker';
 import pino from 'pino';
 import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-workflows.ts';
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
-import type { ActivityPorts } from '../../workflows/activity-ports.ts';
+import type { ActivityPorts, GatedCallStart } from '../../workflows/activity-ports.ts';
 import { gatedCallWorkflowId } from '../../workflows/ids.ts';
 import { testTemporal } from './temporal.ts';
 import { systemTime } from './time.ts';
 
-export const waiting = (waitMs: number) => ({ kind: 'wait', waitMs }) as const;
+export const stillOpen = (waitMs: number, generation = 1) => ({ kind: 'open', generation, waitMs }) as const;
 
 /** Activities that answer from scripts, the last answer for ever, and note every step taken. */
 export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<ReturnType<ActivityPorts[Step]>>[] }) {
@@ -25,7 +25,8 @@ export function scripted(script: { [Step in keyof ActivityPorts]?: Awaited<Retur
     };
   };
   const activities: ActivityPorts = {
-    claimExecution: step('claimExecution', script.claimExecution ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
+    readResolution: step('readResolution', script.readResolution ?? [{ kind: 'granted' }]),
+    decideAndClaim: step('decideAndClaim', script.decideAndClaim ?? [{ kind: 'claimed', executionTimeoutMs: 5_000 }]),
     invokeTool: step('invokeTool', script.invokeTool ?? [undefined]),
     settle: step('settle', script.settle ?? [{ kind: 'ended' }]),
   };
@@ -43,8 +44,11 @@ const unhurried = <Input extends { readonly options: object }>(input: Input): In
 });
 
 export interface Run {
-  start(): Promise<void>;
-  poke(): Promise<void>;
+  /** Without an argument, the workflow reads the row first. */
+  start(pending?: GatedCallStart['pending']): Promise<void>;
+  signal(): Promise<void>;
+  /** What the engine's own pages show that the workflow waits for. */
+  details(): Promise<string | undefined>;
   result(): Promise<unknown>;
   handle(): ReturnType<Client['workflow']['getHandle']>;
 }
@@ -62,18 +66,19 @@ export async function startWorkflowBench() {
   return {
     client,
     /** Runs `use` beside a worker with these activities, on a task queue of its own. */
-    async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>, restMs = 1): Promise<T> {
+    async beside<T>(activities: ActivityPorts, use: (run: Run) => Promise<T>): Promise<T> {
       const taskQueue = randomUUID();
       const worker = await Worker.create({
         ...{ connection: native, taskQueue, workflowBundle: bundle, activities },
         ...TURN_LIMIT,
       });
       const gatedCallId = randomUUID();
-      const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue, restMs });
+      const workflows = createGatedCallWorkflows(client, { ...systemTime, taskQueue });
       return worker.runUntil(() =>
         use({
-          start: () => workflows.start(gatedCallId),
-          poke: () => workflows.poke(gatedCallId),
+          start: async (pending) => void (await workflows.start(gatedCallId, pending)),
+          signal: async () => void (await workflows.signal(gatedCallId)),
+          details: () => currentDetails(client.workflow.getHandle(gatedCallWorkflowId(gatedCallId))),
           result: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)).result(),
           handle: () => client.workflow.getHandle(gatedCallWorkflowId(gatedCallId)),
         }),
@@ -84,4 +89,10 @@ export async function startWorkflowBench() {
       await native.close();
     },
   };
+}
+
+/** The details that a workflow sets of itself, as the engine's pages ask for them. */
+export async function currentDetails(handle: WorkflowHandle): Promise<string | undefined> {
+  const { currentDetails: details } = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+  return details;
 }

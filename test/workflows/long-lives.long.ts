@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/activity';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { waitFor } from '../support/wait-for.ts';
-import { scripted, startWorkflowBench, waiting } from '../support/workflow-bench.ts';
+import { scripted, startWorkflowBench, stillOpen } from '../support/workflow-bench.ts';
 
 const HOUR = 3_600_000;
 /** As many events as make a run hand over. */
@@ -20,35 +20,35 @@ afterAll(() => bench?.stop());
 describe('a workflow that waits for long', () => {
   it('hands over while nobody knows how its execution went, and takes it up again where the row says', async () => {
     const { activities, steps } = scripted({});
-    const runsBegun = () => steps.filter((step) => step === 'claimExecution').length;
+    const runsBegun = () => steps.filter((step) => step === 'readResolution').length;
     const settle = async () => {
       steps.push('settle');
-      return runsBegun() > 1 ? ENDED : ({ kind: 'wait', waitMs: 500 } as const);
+      return runsBegun() > 1 ? ENDED : ({ kind: 'retry', waitMs: 500 } as const);
     };
     const input = await bench.beside({ ...activities, settle }, async ({ start, handle }) => {
       await start();
       await waitFor(() => steps.includes('settle'));
       // Nobody listens to them now, but they make the run long.
-      await signal(MANY, handle());
+      await flood(MANY, handle());
       return (await lastRun(handle())).input;
     });
-    const again = steps.lastIndexOf('claimExecution');
-    expect(new Set(steps.slice(2, again))).toEqual(new Set(['settle']));
-    const begun = ['claimExecution', 'invokeTool'];
-    expect([steps.slice(0, 2), steps.slice(again)]).toEqual([begun, [...begun, 'settle']]);
+    const again = steps.lastIndexOf('readResolution');
+    expect(new Set(steps.slice(3, again))).toEqual(new Set(['settle']));
+    const begun = ['readResolution', 'decideAndClaim', 'invokeTool'];
+    expect([steps.slice(0, 3), steps.slice(again)]).toEqual([begun, [...begun, 'settle']]);
     expect(input).toEqual([{ gatedCallId: expect.any(String) }]);
   });
 
-  it('hands over when its history has become long, goes on from the row, and loses no poke meanwhile', async () => {
-    const { activities, steps } = scripted({ claimExecution: [waiting(HOUR)] });
-    await bench.beside(activities, async ({ start, poke, handle }) => {
+  it('hands over when its history has become long, goes on from the row, and loses no signal meanwhile', async () => {
+    const { activities, steps } = scripted({ readResolution: [stillOpen(HOUR)] });
+    await bench.beside(activities, async ({ start, signal, handle }) => {
       await start();
       await waitFor(() => steps.length >= 1);
       const { runId } = await handle().describe();
-      await signal(MANY, handle(), 'nobody-knows');
-      for (let looks = 2; looks <= 4; looks += 1) {
-        await poke();
-        await waitFor(() => steps.length === looks);
+      await flood(MANY, handle(), 'nobody-knows');
+      for (let reads = 2; reads <= 4; reads += 1) {
+        await signal();
+        await waitFor(() => steps.length === reads);
       }
       const { before, input } = await beginningOf(handle());
       expect(before).toBe(runId);
@@ -59,14 +59,14 @@ describe('a workflow that waits for long', () => {
 });
 
 describe('a workflow whose steps fail for good', () => {
-  it('looks again after a pause, or when poked', async () => {
-    const { activities, steps } = scripted({ claimExecution: [forGood(), forGood(), ENDED] });
-    await bench.beside(activities, async ({ start, poke, result }) => {
+  it('reads the resolution again after a pause, or at a signal', async () => {
+    const { activities, steps } = scripted({ readResolution: [forGood(), forGood(), ENDED] });
+    await bench.beside(activities, async ({ start, signal, result }) => {
       await start();
       await waitFor(() => steps.length >= 1);
-      await poke();
+      await signal();
       await waitFor(() => steps.length >= 2);
-      await poke();
+      await signal();
       await result();
     });
     expect(steps).toHaveLength(3);
@@ -78,36 +78,36 @@ describe('a workflow whose steps fail for good', () => {
       await start();
       await result();
     });
-    expect(steps).toEqual(['claimExecution', 'invokeTool', 'settle', 'settle']);
+    expect(steps).toEqual(['readResolution', 'decideAndClaim', 'invokeTool', 'settle', 'settle']);
   });
 });
 
 it('a workflow that is cancelled in the engine goes on: a call is cancelled at its row', async () => {
-  const { activities, steps } = scripted({ claimExecution: [waiting(HOUR), ENDED] });
-  await bench.beside(activities, async ({ start, poke, result, handle }) => {
+  const { activities, steps } = scripted({ readResolution: [stillOpen(HOUR), ENDED] });
+  await bench.beside(activities, async ({ start, signal, result, handle }) => {
     await start();
     await waitFor(() => steps.length >= 1);
     await handle().cancel();
-    await poke();
+    await signal();
     await result();
     expect((await handle().describe()).status.name).toBe('COMPLETED');
   });
   expect(steps).toHaveLength(2);
 });
 
-it('answers five pokes in a row at once, and then one in five seconds', async () => {
-  const { activities, steps } = scripted({ claimExecution: [waiting(HOUR)] });
-  const tookMs = await bench.beside(activities, async ({ start, poke, handle }) => {
+it('answers five signals in a row at once, and then one in five seconds', async () => {
+  const { activities, steps } = scripted({ readResolution: [stillOpen(HOUR)] });
+  const tookMs = await bench.beside(activities, async ({ start, signal, handle }) => {
     await start();
     await waitFor(() => steps.length >= 1);
     // From before the last one that is answered at once: the machine may stand still after it.
     let began = 0;
-    for (let looks = 2; looks <= 6; looks += 1) {
+    for (let reads = 2; reads <= 6; reads += 1) {
       began = performance.now();
-      await poke();
-      await waitFor(() => steps.length >= looks);
+      await signal();
+      await waitFor(() => steps.length >= reads);
     }
-    await poke();
+    await signal();
     await waitFor(() => steps.length >= 7);
     await handle().terminate();
     return performance.now() - began;
@@ -131,7 +131,7 @@ async function beginningOf(handle: WorkflowHandle) {
 }
 
 /** The last ones may find that everything is over. */
-async function signal(count: number, handle: WorkflowHandle, name = 'poke'): Promise<void> {
+async function flood(count: number, handle: WorkflowHandle, name = 'changed'): Promise<void> {
   const one = () =>
     handle.signal(name).catch((error: unknown) => {
       if (!(error instanceof WorkflowNotFoundError)) throw error;

@@ -63,7 +63,7 @@ export const configSchema = z.strictObject({
       maxGenerations: z.number().int().min(1).max(10).default(3),
       /** How long after its grant an approval can be used, when it names no earlier end itself. */
       approvalUseSeconds: seconds.default(86_400),
-      /** How often the sweeper looks for calls past a deadline. */
+      /** How often the expire job ends calls past a deadline. */
       sweepIntervalMs: z.number().int().min(100).default(1_000),
       /** How often open calls are held against the workflows that run, so that a lost one is started again. */
       reconcileIntervalSeconds: seconds.default(30),

@@ -1,5 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../config/config.ts';
+import type { Timing } from '../limits.ts';
 
 /** A client of the configured Temporal namespace. Connects lazily: Temporal may be away when this process starts. */
 export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespace' | 'tls'> & { address: string }): {
@@ -12,3 +13,11 @@ export function createTemporalClient(temporal: Pick<Config['temporal'], 'namespa
     close: () => connection.close(),
   };
 }
+
+export type Within = <T>(request: () => Promise<T>) => Promise<T>;
+
+/** Bounds each request to the engine. */
+export const boundedBy =
+  (client: Client, { clock, limits }: Timing): Within =>
+  (request) =>
+    client.withDeadline(clock.now() + limits.engineMs, request);

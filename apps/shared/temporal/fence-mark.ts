@@ -3,7 +3,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import * as z from 'zod';
 import type { FenceMark } from '../../../workflows/domain/gated-call/fence.ts';
 import type { Timing } from '../limits.ts';
-import { boundedBy } from './watching.ts';
+import { boundedBy } from './connection.ts';
 import { askWitness } from './witness.ts';
 
 /** What the engine remembers of a database, for when that has forgotten it. */

@@ -1,81 +1,136 @@
-import type { Client } from '@temporalio/client';
-import { pokeSignal } from '../../../workflows/messages.ts';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+  type Client,
+  type WorkflowExecutionDescription,
+} from '@temporalio/client';
+import type { GatedCallStart } from '../../../workflows/activity-ports.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
 import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
+import { changedSignal } from '../../../workflows/messages.ts';
 import type { Timing } from '../limits.ts';
-import type { RunningWorkflows } from '../maintenance/reconciler.ts';
-import { describe, replaceStuck } from './stuck.ts';
-import { boundedBy, ignoringFinished, watching } from './watching.ts';
+import { fewAtATime } from '../maintenance/few-at-a-time.ts';
+import { boundedBy } from './connection.ts';
 
-/** Starts and wakes the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
-export interface GatedCallWorkflows extends RunningWorkflows {
-  /** Starts the workflow, also when one before it did not come to its end. */
-  start(gatedCallId: string): Promise<void>;
-  /** Wakes the workflow; starts it first when none runs and the last one did not come to its end. */
-  poke(gatedCallId: string): Promise<void>;
-  /**
-   * Starts the workflow, at once or to rest as others do, also after one that was terminated or failed. Does nothing while one
-   * runs. `finished`: none was started, because the last one came to its end, and it does so only when the call has ended.
-   */
-  restart(gatedCallId: string, when: 'at once' | 'resting'): Promise<'running' | 'finished'>;
-  /** Starts the workflow at once, also after one that came to its end. */
-  startAnew(gatedCallId: string): Promise<void>;
-  /**
-   * Sees to a workflow that runs though its call needs nobody: wakes one that has rested since its start, and puts another one
-   * in the place of one that cannot go on. Answers whether there was need to.
-   */
-  rouse(gatedCallId: string): Promise<boolean>;
-}
+/** `finished`: none was started, because the last one came to its end, and it does so only when the call has ended. */
+export type Started = 'running' | 'finished';
 
 /**
- * `restMs`: how long a workflow rests in the engine at most, which is as long as a call can wait for a resolution. It rests
- * without a single task, so that opening a call costs one write there and waiting nothing; a poke ends the rest at once.
+ * What the workflow of a call is at. `waiting`: for a signal or a timer. `busy`: a step or the tool call is under way. `stuck`:
+ * it cannot go on from its history. `none`: no workflow runs.
  */
+export type Activity = 'waiting' | 'busy' | 'stuck' | 'none';
+
+/** Starts and signals the workflows of gated calls. All may be repeated: one call has one workflow that runs. */
+export interface GatedCallWorkflows {
+  /** Starts the workflow, also after one that was terminated or failed. Does nothing while one runs. */
+  start(gatedCallId: string, pending?: GatedCallStart['pending']): Promise<Started>;
+  /** Starts the workflow, also after one that came to its end. */
+  startAnew(gatedCallId: string): Promise<void>;
+  /** Signals the workflow; starts it first when none runs and the last one did not come to its end. */
+  signal(gatedCallId: string): Promise<Started>;
+  activity(gatedCallId: string): Promise<Activity>;
+  /** Calls whose workflow runs, as far as the engine's index knows: it may lag by seconds. The last to start comes first. */
+  running(): AsyncIterable<string>;
+  /** Resolves when the engine answers at all. */
+  ping(): Promise<void>;
+}
+
+const PAGE = 1_000;
+
 export function createGatedCallWorkflows(
   client: Client,
-  { taskQueue, restMs, ...time }: Timing & { taskQueue: string; restMs: number },
+  { taskQueue, ...time }: Timing & { taskQueue: string },
 ): GatedCallWorkflows {
   const within = boundedBy(client, time);
-  const options = (gatedCallId: string) => ({
-    workflowId: gatedCallWorkflowId(gatedCallId),
+  const options = (call: GatedCallStart) => ({
+    workflowId: gatedCallWorkflowId(call.gatedCallId),
     taskQueue,
-    args: [{ gatedCallId }] as Parameters<typeof gatedCallWorkflow>,
+    args: [call] as Parameters<typeof gatedCallWorkflow>,
     workflowIdConflictPolicy: 'USE_EXISTING' as const,
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' as const,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY' as 'ALLOW_DUPLICATE_FAILED_ONLY' | 'ALLOW_DUPLICATE',
   });
-  const start = (gatedCallId: string, more: { startDelay: number; workflowIdReusePolicy?: 'ALLOW_DUPLICATE' }) =>
-    ignoringFinished(
-      within(() =>
-        client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', { ...options(gatedCallId), ...more }),
-      ),
-    );
-  const poke = async (gatedCallId: string) =>
-    void (await ignoringFinished(
-      within(() =>
-        client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
-          ...options(gatedCallId),
-          signal: pokeSignal,
-        }),
-      ),
-    ));
-  const restart: GatedCallWorkflows['restart'] = (gatedCallId, when) =>
-    start(gatedCallId, { startDelay: when === 'resting' ? restMs : 0 });
+  const start = (of: ReturnType<typeof options>) =>
+    unlessFinished(within(() => client.workflow.start<typeof gatedCallWorkflow>('gatedCallWorkflow', of)));
   return {
-    start: async (gatedCallId) => void (await start(gatedCallId, { startDelay: restMs })),
-    restart,
+    start: (gatedCallId, pending) => start(options({ gatedCallId, ...(pending && { pending }) })),
     startAnew: async (gatedCallId) =>
-      void (await start(gatedCallId, { startDelay: 0, workflowIdReusePolicy: 'ALLOW_DUPLICATE' })),
-    poke,
-    async rouse(gatedCallId) {
-      const described = await describe(client, within, gatedCallWorkflowId(gatedCallId));
-      if (described === undefined) return false;
-      // Its start is the only thing that ever happened to it.
-      if (described.historyLength === 1) {
-        await poke(gatedCallId);
-        return true;
+      void (await start({ ...options({ gatedCallId }), workflowIdReusePolicy: 'ALLOW_DUPLICATE' })),
+    signal: (gatedCallId) =>
+      unlessFinished(
+        within(() =>
+          client.workflow.signalWithStart<typeof gatedCallWorkflow>('gatedCallWorkflow', {
+            ...options({ gatedCallId }),
+            signal: changedSignal,
+          }),
+        ),
+      ),
+    async activity(gatedCallId) {
+      try {
+        const workflow = client.workflow.getHandle(gatedCallWorkflowId(gatedCallId));
+        return activityOf(await within(() => workflow.describe()));
+      } catch (error) {
+        // The engine's index may list one that is gone by now.
+        if (error instanceof WorkflowNotFoundError) return 'none';
+        throw error;
       }
-      return replaceStuck(client, within, described, async () => void (await restart(gatedCallId, 'at once')));
     },
-    ...watching(client, { workflowType: 'gatedCallWorkflow', taskQueue, idOf: gatedCallIdOf, within }),
+    async *running() {
+      const query = `WorkflowType = 'gatedCallWorkflow' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`;
+      const pages = client.workflow.list({ query, pageSize: PAGE })[Symbol.asyncIterator]();
+      for (;;) {
+        const next = await within(() => pages.next());
+        if (next.done === true) return;
+        yield gatedCallIdOf(next.value.workflowId);
+      }
+    },
+    ping: async () => void (await within(() => client.workflowService.getSystemInfo({}))),
   };
 }
+
+/** A workflow that came to its end has nothing left to do, so it need not be started or signalled. */
+async function unlessFinished(request: Promise<unknown>): Promise<Started> {
+  try {
+    await request;
+    return 'running';
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return 'finished';
+  }
+}
+
+/** Attempts of one workflow task, each of them some ten seconds apart, after which the workflow counts as stuck. */
+const STUCK_AFTER_ATTEMPTS = 4;
+
+/**
+ * A workflow is stuck where its history does not fit the code that is to go on from it, so that its task fails for ever: after
+ * code that does not fit was deployed. Not while the tool is called: the result then comes all the same.
+ */
+function activityOf({ status, raw }: WorkflowExecutionDescription): Activity {
+  if (status.name !== 'RUNNING') return 'none';
+  if ((raw.pendingActivities ?? []).length > 0) return 'busy';
+  const { pendingWorkflowTask: task } = raw;
+  if (!task) return 'waiting';
+  return (task.attempt ?? 0) >= STUCK_AFTER_ATTEMPTS ? 'stuck' : 'busy';
+}
+
+const EXAMINED = 500;
+const AT_ONCE = 8;
+
+/** The calls, of those whose workflow runs and began last, whose workflow cannot go on from its history. */
+export async function stuckWorkflows(
+  workflows: Pick<GatedCallWorkflows, 'running' | 'activity'>,
+): Promise<readonly string[]> {
+  const running: string[] = [];
+  for await (const id of workflows.running()) if (running.push(id) === EXAMINED) break;
+  const stuck: string[] = [];
+  await fewAtATime(running, AT_ONCE, async (id) => {
+    if ((await workflows.activity(id)) === 'stuck') stuck.push(id);
+  });
+  return stuck;
+}
+
+/** What to do about workflows that are stuck. No process ends them by itself: the cause is a deployment. */
+export const WHEN_STUCK =
+  'deploy the worker whose workflow code fits, and they go on; else end one with `temporal workflow terminate --workflow-id`, ' +
+  'and a worker starts it anew from its row';

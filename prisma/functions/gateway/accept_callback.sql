@@ -1,4 +1,4 @@
--- Accepts a signed callback once and wakes the workflow of the call it speaks of. A callback is a hint to look, nothing more.
+-- Accepts a signed callback once and queues a signal to the workflow of its call. A callback is a hint to read the resolution, nothing more.
 CREATE OR REPLACE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_key text)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE s gateway.submission; c gateway.gated_call;
@@ -11,7 +11,7 @@ BEGIN
   SELECT * INTO s FROM gateway.submission WHERE access_request_key = p_request_key;
   SELECT * INTO c FROM gateway.gated_call WHERE id = s.gated_call_id;
   IF FOUND AND c.generation = s.generation AND c.ended_at IS NULL THEN
-    PERFORM gateway.enqueue('poke_workflow', c.id::text);
+    PERFORM gateway.enqueue('signal_workflow', c.id::text);
   END IF;
   RETURN 'accepted';
 END $$;

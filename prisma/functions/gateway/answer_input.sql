@@ -26,6 +26,6 @@ BEGIN
     RETURN c.state;
   END IF;
   PERFORM gateway.transition(p_call, 'granted', 'input_given', NULL, 0);
-  PERFORM gateway.enqueue('poke_workflow', p_call::text);
+  PERFORM gateway.enqueue('signal_workflow', p_call::text);
   RETURN 'granted';
 END $$;

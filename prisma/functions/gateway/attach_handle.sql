@@ -29,6 +29,6 @@ BEGIN
     PERFORM gateway.enqueue('start_workflow', p_call::text);
   END IF;
   -- Nothing will be told of a request that has ended already.
-  IF p_settled AND c.generation = p_generation THEN PERFORM gateway.enqueue('poke_workflow', p_call::text); END IF;
+  IF p_settled AND c.generation = p_generation THEN PERFORM gateway.enqueue('signal_workflow', p_call::text); END IF;
   RETURN QUERY SELECT 'attached', t FROM gateway.task t WHERE t.id = p_call;
 END $$;

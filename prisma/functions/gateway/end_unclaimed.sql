@@ -21,6 +21,6 @@ BEGIN
      OR (p_cause = 're-evaluation' AND v_state NOT IN ('granted','input_required')) THEN
     PERFORM gateway.enqueue('cancel_access_request', p_call::text);
   END IF;
-  PERFORM gateway.enqueue('poke_workflow', p_call::text);
+  PERFORM gateway.enqueue('signal_workflow', p_call::text);
   RETURN p_to;
 END $$;

@@ -2,5 +2,5 @@
 -- is delivered, so the call is not polled for a minute: where thousands wait for their turn, each poll would queue another signal.
 CREATE OR REPLACE FUNCTION gateway.enqueue_signal(p_call uuid) RETURNS void LANGUAGE sql AS $$
   SELECT gateway.defer_poll(p_call, 60000);
-  SELECT gateway.enqueue('poke_workflow', p_call::text);
+  SELECT gateway.enqueue('signal_workflow', p_call::text);
 $$;

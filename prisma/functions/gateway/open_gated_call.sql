@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION gateway.open_gated_call(
   p_id uuid, p_task_id text, p_subject_key text, p_owner_key text, p_dedup_key text, p_requester_key text,
   -- How many may be open, and how long an end answers that nobody was told.
   p_max_open int, p_max_open_of_subject int, p_unread_ms bigint, p_waited_ms double precision,
-  p_request_ttl_ms bigint, p_first_look_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
+  p_request_ttl_ms bigint, p_first_poll_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
   p_key_id text, p_call_key text, p_record_key text,
   -- The binding.
   p_tool text, p_upstream text, p_upstream_tool text, p_call_digest text, p_tool_digest text, p_sealed_content text,
@@ -34,9 +34,9 @@ BEGIN
   v_now := clock_timestamp();
   v_deadline := v_now + p_request_ttl_ms * interval '1 ms';
   INSERT INTO gateway.gated_call (id, task_id, subject_key, owner_key, dedup_key, state, trace_id, takes_input, request_deadline, latest_deadline,
-      look_at, retain_until, created_at, last_updated_at)
+      poll_at, retain_until, created_at, last_updated_at)
     VALUES (p_id, p_task_id, v_subject, v_owner, v_dedup, 'preparing', p_trace_id, p_takes_input,
-      v_deadline, v_deadline, v_now + p_first_look_ms * interval '1 ms',
+      v_deadline, v_deadline, v_now + p_first_poll_ms * interval '1 ms',
       v_now + (p_request_ttl_ms + p_retention_ms) * interval '1 ms', v_now, v_now)
     ON CONFLICT (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL DO NOTHING;
   IF NOT FOUND THEN

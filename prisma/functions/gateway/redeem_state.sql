@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION gateway.redeem_state(p_nonce text, p_expires_at times
   p_id uuid, p_task_id text, p_subject_key text, p_owner_key text, p_dedup_key text, p_requester_key text,
   -- How many may be open, and how long an end answers that nobody was told.
   p_max_open int, p_max_open_of_subject int, p_unread_ms bigint, p_waited_ms double precision,
-  p_request_ttl_ms bigint, p_first_look_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
+  p_request_ttl_ms bigint, p_first_poll_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
   p_key_id text, p_call_key text, p_record_key text,
   -- The binding.
   p_tool text, p_upstream text, p_upstream_tool text, p_call_digest text, p_tool_digest text, p_sealed_content text,
@@ -36,7 +36,7 @@ BEGIN
       p_id => p_id, p_task_id => p_task_id, p_subject_key => p_subject_key, p_owner_key => p_owner_key, p_dedup_key => p_dedup_key,
       p_requester_key => p_requester_key, p_max_open => p_max_open, p_max_open_of_subject => p_max_open_of_subject,
       p_unread_ms => p_unread_ms, p_waited_ms => p_waited_ms, p_request_ttl_ms => p_request_ttl_ms,
-      p_first_look_ms => p_first_look_ms, p_retention_ms => p_retention_ms, p_takes_input => p_takes_input,
+      p_first_poll_ms => p_first_poll_ms, p_retention_ms => p_retention_ms, p_takes_input => p_takes_input,
       p_trace_id => p_trace_id, p_key_id => p_key_id, p_call_key => p_call_key, p_record_key => p_record_key, p_tool => p_tool,
       p_upstream => p_upstream, p_upstream_tool => p_upstream_tool, p_call_digest => p_call_digest, p_tool_digest => p_tool_digest,
       p_sealed_content => p_sealed_content, p_sealed_requester => p_sealed_requester, p_decision_id => p_decision_id,

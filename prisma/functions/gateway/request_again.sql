@@ -1,6 +1,6 @@
 -- Gives a generation up whose approval the policy found not enough, and records the submission of the next, in one commit
--- and before the access request service is told: a superseded approval can no longer be used, whatever happens next. A look
--- is due at once: should whoever did this die before it submits, a look does.
+-- and before the access request service is told: a superseded approval can no longer be used, whatever happens next. A poll
+-- is due at once: should the worker die before it submits, the poll of another worker does.
 -- Answers the state the call is in afterwards; `pending` when the next generation is to be submitted.
 CREATE OR REPLACE FUNCTION gateway.request_again(p_call uuid, p_generation int, p_submission_id uuid, p_idempotency_key text,
   p_submission_endpoint text, p_sealed_body text, p_max_generations int, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
@@ -18,7 +18,7 @@ BEGIN
     VALUES (p_submission_id, p_call, p_generation + 1, p_idempotency_key,
       p_submission_endpoint, p_sealed_body);
   UPDATE gateway.gated_call SET generation = p_generation + 1, approval_expires_at = NULL,
-    request_deadline = latest_deadline, look_at = clock_timestamp() WHERE id = p_call;
+    request_deadline = latest_deadline, poll_at = clock_timestamp() WHERE id = p_call;
   PERFORM gateway.transition(p_call, 'pending', 'requested_again', NULL, 0);
   RETURN 'pending';
 END $$;

@@ -16,6 +16,6 @@ BEGIN
   END IF;
   PERFORM gateway.transition(p_call, 'outcome_unknown', 'restore', 'restored', p_retention_ms);
   IF c.state <> 'claimed' THEN PERFORM gateway.enqueue('cancel_access_request', p_call::text); END IF;
-  PERFORM gateway.enqueue('poke_workflow', p_call::text);
+  PERFORM gateway.enqueue('signal_workflow', p_call::text);
   RETURN 'outcome_unknown';
 END $$;

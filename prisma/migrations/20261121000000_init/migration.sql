@@ -63,7 +63,7 @@ CREATE TABLE gateway.gated_call (
       WHEN state IN ('granted','input_required') THEN least(request_deadline, approval_expires_at)
       ELSE request_deadline END) STORED,
   -- When the access request service is asked, while a resolution is awaited, whether there is one of which no word came.
-  look_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+  poll_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- What an ended call consisted of is forgotten when its retention is over. Its outcome record, and what proves it, stays.
   forgotten_at        timestamptz,
   CONSTRAINT gated_call_state_known CHECK (state IN ('preparing','pending','input_required','granted','claimed',
@@ -79,7 +79,7 @@ CREATE TABLE gateway.gated_call (
 -- nothing about that, and lets its open calls be counted.
 CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX gated_call_look ON gateway.gated_call (look_at) WHERE state = 'pending';
+CREATE INDEX gated_call_poll ON gateway.gated_call (poll_at) WHERE state = 'pending';
 -- What an identical call is answered with; and what an owner has asked for lately.
 CREATE INDEX gated_call_ended_alike ON gateway.gated_call (owner_key, dedup_key, ended_at) WHERE claim_id IS NOT NULL AND ended_at IS NOT NULL;
 CREATE INDEX gated_call_by_owner ON gateway.gated_call (owner_key, created_at);
@@ -282,7 +282,7 @@ CREATE INDEX outcome_record_by_time ON gateway.outcome_record (recorded_at DESC,
 -- What is to be done outside. A row that has been handled is deleted.
 CREATE TABLE gateway.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  kind          text NOT NULL CHECK (kind IN ('start_workflow','poke_workflow','cancel_access_request','deliver_obligation')),
+  kind          text NOT NULL CHECK (kind IN ('start_workflow','signal_workflow','cancel_access_request','deliver_obligation')),
   subject_id    text NOT NULL,
   urgency       smallint NOT NULL DEFAULT 0,
   available_at  timestamptz NOT NULL DEFAULT clock_timestamp(),

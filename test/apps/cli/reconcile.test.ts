@@ -22,7 +22,6 @@ describe('reconciling a database that may have lost rows', () => {
     workflows = createGatedCallWorkflows(engine.client, {
       ...systemTime,
       taskQueue: temporal.taskQueue,
-      restMs: 3_600_000,
     });
   });
   afterAll(() => engine.close());

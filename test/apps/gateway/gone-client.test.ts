@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import { createDueCalls } from '../../../activities/stores/due-calls.ts';
 import { stopAll } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../../apps/shared/outbox.ts';
-import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
-import { startSweeper } from '../../../apps/shared/maintenance/sweeper.ts';
+import { outboxHandlers } from '../../../apps/worker/jobs/deliver-outbox.ts';
+import { startExpiry } from '../../../apps/shared/maintenance/expire.ts';
 import { expectInvariants } from '../../invariants/check-invariants.ts';
 import { anAccessRequestClient } from '../../support/authority-clients.ts';
 import { gatedCallFixture } from '../../support/gated-calls.ts';
@@ -124,14 +124,14 @@ async function startMaintenance() {
   const { lifecycle } = gatedCallFixture(pool);
   const log = pino({ enabled: false });
   const handlers = outboxHandlers({
-    workflows: { start: async () => undefined, poke: async () => undefined, rouse: async () => false },
+    workflows: { start: async () => 'running', signal: async () => 'running', activity: async () => 'waiting' },
     calls: lifecycle,
     accessRequests: anAccessRequestClient(real.authority.url),
     log,
   });
   const calls = { ...createDueCalls(pool), rewrap: async () => 0, expire: lifecycle.expire, end: lifecycle.end };
   return [
-    startSweeper({ ...systemTime, calls, intervalMs: 20, abandonAfterMs: 1, log }),
+    startExpiry({ ...systemTime, calls, intervalMs: 20, abandonAfterMs: 1, log }),
     await startOutbox({
       ...systemTime,
       pool,

@@ -44,7 +44,7 @@ const gatedCallOf = async (taskId: string) => {
 const step = async (taskId: string, world: World) => {
   const of = await gatedCallOf(taskId);
   const { toolDigest: digest } = (await fixture.lifecycle.load(of.gatedCallId)).binding;
-  return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).claimExecution(of);
+  return stepsIn({ tool: { ...TOOL, digest }, ...world }, fixture.lifecycle).toTheClaim(of);
 };
 /** Everything that is written down of a call. */
 async function everything(taskId: string): Promise<unknown> {
@@ -167,7 +167,7 @@ describe('an authentic callback', () => {
     expect(await everything(taskId)).toEqual(submitted);
     expect(await callback(second)).toBe(204);
     expect(await everything(taskId)).not.toEqual(submitted);
-    expect(await pokes(taskId)).toBe(1);
+    expect(await signals(taskId)).toBe(1);
     expect((await get(taskId)).result).toMatchObject({ status: 'working' });
   });
 
@@ -183,9 +183,9 @@ describe('an authentic callback', () => {
     expect(await everything(taskId)).toEqual(before);
   });
 
-  const pokes = async (taskId: string) => {
+  const signals = async (taskId: string) => {
     const { gatedCallId } = await gatedCallOf(taskId);
-    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'poke_workflow' AND subject_id = $1`;
+    const text = `SELECT count(*)::int AS n FROM gateway.outbox WHERE kind = 'signal_workflow' AND subject_id = $1`;
     return (await real.database.pool.query<{ n: number }>(text, [gatedCallId])).rows[0]?.n;
   };
 });

@@ -52,7 +52,7 @@ describe('outbox', () => {
 
   it('hands over a row soon after its commit is announced, and never again', async () => {
     const seen: string[] = [];
-    // Time stands still, and with it the look every second, which would find them as well.
+    // Time stands still, and with it the round every second, which would find them as well.
     await start({ greet: async (subject) => void seen.push(subject) }, { clock: new ManualClock() });
     const names = ['ada', 'bob', 'cyd', 'dan', 'eve'];
     for (const name of names) {
@@ -77,7 +77,7 @@ describe('outbox', () => {
   it('finds a row that was never announced', async () => {
     const seen: string[] = [];
     await start({ greet: async (subject) => void seen.push(subject) });
-    // Due only after the looks that a start causes by itself.
+    // Due only after the rounds that a start causes by itself.
     await db.pool.query(
       "INSERT INTO queue.outbox (kind, subject_id, available_at) VALUES ('greet', 'silent', clock_timestamp() + interval '400 ms')",
     );

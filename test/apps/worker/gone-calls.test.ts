@@ -4,14 +4,14 @@ import { pino } from 'pino';
 import { createDueCalls } from '../../../activities/stores/due-calls.ts';
 import { stopAll, type Running } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../../apps/shared/outbox.ts';
-import { outboxHandlers } from '../../../apps/worker/maintenance/outbox-handlers.ts';
+import { outboxHandlers } from '../../../apps/worker/jobs/deliver-outbox.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import { ownCalls } from '../../support/own-calls.ts';
 import { stepsIn } from '../../support/steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { systemTime } from '../../support/time.ts';
 
-const KINDS = ['start_workflow', 'poke_workflow', 'cancel_access_request'];
+const KINDS = ['start_workflow', 'signal_workflow', 'cancel_access_request'];
 
 describe('a call of which nothing is left', () => {
   const own = ownCalls();
@@ -31,7 +31,7 @@ describe('a call of which nothing is left', () => {
     const service = away('ERR_ACCESS_REQUEST_SERVICE_UNAVAILABLE');
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const handlers = outboxHandlers({
-      workflows: { start: engine, poke: engine, rouse: engine },
+      workflows: { start: engine, signal: engine, activity: engine },
       calls: own.fixture.lifecycle,
       accessRequests: { submit: service, read: service, stated: service, cancel: service },
       log,
@@ -112,9 +112,9 @@ describe('a call of which nothing is left', () => {
     const { gatedCallId } = await own.fixture.pending();
     const logged: Record<string, unknown>[] = [];
     const steps = stepsIn({ lines: logged }, own.fixture.lifecycle);
-    expect(await steps.claimExecution({ gatedCallId })).toMatchObject({ kind: 'wait' });
+    expect(await steps.toTheClaim({ gatedCallId })).toMatchObject({ kind: 'open' });
     await goes(gatedCallId);
-    expect(await steps.claimExecution({ gatedCallId })).toEqual({ kind: 'ended' });
+    expect(await steps.toTheClaim({ gatedCallId })).toEqual({ kind: 'ended' });
     expect(await steps.settle({ gatedCallId })).toEqual({ kind: 'ended' });
     expect(logged.filter((line) => line['gatedCall'] === gatedCallId)).toHaveLength(2);
   });
@@ -123,6 +123,6 @@ describe('a call of which nothing is left', () => {
     const gatedCallId = randomUUID();
     const away = () => Promise.reject(new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away'));
     const steps = stepsIn({ store: { load: away, isGone: away } }, own.fixture.lifecycle);
-    await expect(steps.claimExecution({ gatedCallId })).rejects.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
+    await expect(steps.toTheClaim({ gatedCallId })).rejects.toMatchObject({ code: 'ERR_DATABASE_UNAVAILABLE' });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Pause before the next look, in milliseconds: doubles with each attempt from `minMs` to `maxMs`, spread by up to a
- * fifth so that many calls do not look at the same moment, and never beyond what is `remainingMs` of the deadline.
+ * Pause before the next attempt, in milliseconds: doubles with each attempt from `minMs` to `maxMs`, spread by up to a
+ * fifth so that many calls do not come at the same moment, and never beyond what is `remainingMs` of the deadline.
  * `random` is in [0, 1). `askedMs` is what the other side asked us to wait at least (Retry-After).
  */
 export function pauseMs(pause: {

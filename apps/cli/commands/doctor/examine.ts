@@ -15,6 +15,7 @@ import { checkAccessRequests, checkPdp } from './pdp.ts';
 import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
 import { checkToken } from './token.ts';
 import { checkUpstreams } from './upstreams.ts';
+import { checkWorkflows } from './workflows.ts';
 
 /** Every check, in the order in which things stand on each other. */
 export async function examine(io: Io, command: Command): Promise<Finding[]> {
@@ -43,6 +44,11 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   return found;
 }
 
+async function checkEngine(config: Config, address: string): Promise<Finding[]> {
+  const temporal = await checkTemporal(config, address);
+  return temporal.status === 'ok' ? [temporal, await checkWorkflows(config, address)] : [temporal];
+}
+
 /** What everything stands on: answering, or ready to be started. */
 async function checkStanding(io: Io, config: Config, stack: Stack | undefined): Promise<Finding[]> {
   const { environment } = io;
@@ -50,9 +56,9 @@ async function checkStanding(io: Io, config: Config, stack: Stack | undefined): 
   const address = config.temporal.address ?? stack?.temporalAddress;
   const [database, temporal] = await Promise.all([
     databaseUrl === undefined ? [checkPostgresPrograms(config, environment)] : checkDatabase(databaseUrl, config),
-    address === undefined ? checkTemporalPrograms(environment) : checkTemporal(config, address),
+    address === undefined ? [checkTemporalPrograms(environment)] : checkEngine(config, address),
   ]);
-  return [...database, temporal];
+  return [...database, ...temporal];
 }
 
 async function checkServing(io: Io, config: Config): Promise<Finding[]> {

@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import type { Clock } from '../clock.ts';
+import type { Running } from '../lifecycle.ts';
+import { fewAtATime } from './few-at-a-time.ts';
+import { startRounds } from './rounds.ts';
+
+/** What the job needs of the stored calls. */
+export interface DueCalls {
+  /** Calls past the deadline of their state, without the first `skipped` of them. */
+  due(limit: number, skipped: number): Promise<string[]>;
+  /** Creations that got no handle for this long, and that nobody has the right to submit now. */
+  abandoned(olderThanMs: number, limit: number): Promise<string[]>;
+  expire(gatedCallId: string): Promise<GatedCallState>;
+  /** Forgets what calls past their retention consisted of. */
+  forget(limit: number): Promise<number>;
+  /** Puts data keys under the current key of the configuration; answers how many. */
+  rewrap(limit: number): Promise<number>;
+  end(gatedCallId: string, to: 'cancelled', reason: 'abandoned', cause: 'sweeper'): Promise<GatedCallState>;
+}
+
+const BATCH = 200;
+const AT_ONCE = 4;
+/** Of due calls, in one round: ten thousand that were opened together also end together. */
+const BATCHES = 50;
+
+export interface ExpiryOptions {
+  readonly calls: DueCalls;
+  readonly intervalMs: number;
+  readonly abandonAfterMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Carries deadlines out, whether or not Temporal and the workflows are there. Several may run at once: each end is
+ * decided by the row's lock.
+ */
+export function startExpiry(options: ExpiryOptions): Running {
+  const { intervalMs, clock, log } = options;
+  return startRounds({ name: 'expiry of calls', pauseMs: () => intervalMs, round: createRound(options), clock, log });
+}
+
+function createRound({ calls, abandonAfterMs, log }: ExpiryOptions): (stop: AbortSignal) => Promise<void> {
+  /** A call that cannot be ended, now or ever, keeps no other one from its end. Answers how many there were. */
+  async function endAll(ids: readonly string[], end: (id: string) => Promise<GatedCallState>): Promise<number> {
+    let failed = 0;
+    const one = async (gatedCallId: string) => {
+      try {
+        if (!isTerminal(await end(gatedCallId))) failed += 1;
+      } catch (error) {
+        failed += 1;
+        log.error({ gatedCall: gatedCallId, err: error }, 'a call could not be ended');
+      }
+    };
+    await fewAtATime(ids, AT_ONCE, one);
+    return failed;
+  }
+  async function expireDue(stop: AbortSignal): Promise<void> {
+    let failed = 0;
+    for (let batch = 0; batch < BATCHES && !stop.aborted; batch += 1) {
+      const due = await calls.due(BATCH, failed);
+      failed += await endAll(due, (id) => calls.expire(id));
+      if (due.length < BATCH) return;
+    }
+  }
+  return async (stop) => {
+    await expireDue(stop);
+    const abandoned = await calls.abandoned(abandonAfterMs, BATCH);
+    await endAll(abandoned, (id) => calls.end(id, 'cancelled', 'abandoned', 'sweeper'));
+    await calls.forget(BATCH);
+    const rewrapped = await calls.rewrap(BATCH);
+    if (rewrapped > 0) log.info({ rewrapped }, 'data keys were put under the current sealing key');
+  };
+}
