@@ -54,6 +54,14 @@ const examples = ['.', 'docs', 'policies'].flatMap((folder) =>
     ),
 );
 
+it('docs/configuration.md names each variable that the environment is read for', () => {
+  const code = read('apps', 'shared', 'config', 'env.ts');
+  const names = [...code.matchAll(/variables\['(\w+)'\]/g)].map(([, name = '']) => name);
+  const ours = names.filter((name) => !['PATH', 'XDG_CACHE_HOME'].includes(name));
+  expect(ours.length).toBeGreaterThan(4);
+  expect(ours.filter((name) => !read('docs', 'configuration.md').includes(`\`${name}\``))).toEqual([]);
+});
+
 describe('the schema for editors', () => {
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(editorSchema());
   const faultsOf = (value: unknown) => (validate(value) ? [] : validate.errors);
@@ -69,7 +77,7 @@ describe('the schema for editors', () => {
 
   it.each([
     [{ gateway: { port: 'http' } }],
-    [{ gatway: {} }],
+    [{ gateways: {} }],
     [{ worker: { maxGenerations: 11 } }],
     [{ approvals: { templates: { a: {} } } }],
   ])('refuses %j', (value) => {
