@@ -22,8 +22,8 @@ export interface Node {
 /** Zod writes this limit for every integer. */
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER;
 
-/** The JSON Schema of what people write: settings with defaults are optional. */
-export const schemaOfSettings = (): Node => z.toJSONSchema(configSchema, { io: 'input' }) as Node;
+/** The JSON Schema of what people write: settings with defaults are optional. Every editor knows draft 7. */
+export const schemaOfSettings = (): Node => z.toJSONSchema(configSchema, { io: 'input', target: 'draft-7' }) as Node;
 
 /**
  * The JSON Schema that editors use for `countersign.yaml`. It accepts everything that the product accepts. Texts may be variables

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv } from 'ajv';
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
@@ -63,7 +63,7 @@ it('docs/configuration.md names each variable that the environment is read for',
 });
 
 describe('the schema for editors', () => {
-  const validate = new Ajv2020({ strict: false, allErrors: true }).compile(editorSchema());
+  const validate = new Ajv({ strict: false, allErrors: true }).compile(editorSchema());
   const faultsOf = (value: unknown) => (validate(value) ? [] : validate.errors);
 
   it('accepts the example configuration', () => {
