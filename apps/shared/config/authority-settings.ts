@@ -28,7 +28,7 @@ const credentialSettings = {
     ),
 };
 
-/** How to reach the PDP, whoever made it. */
+/** How to reach the PDP: ours, or a foreign one. */
 export const pdpReachSettings = {
   url: z
     .url()
@@ -69,7 +69,7 @@ export const pdpReachSettings = {
   ...credentialSettings,
 };
 
-/** How to reach the access request service, whoever made it. */
+/** How to reach the access request service: ours, or a foreign one. */
 export const accessRequestReach = z
   .strictObject({
     url: trustworthy

@@ -20,7 +20,7 @@ const field = z.strictObject({
       z
         .string()
         .regex(/^[a-z][a-z0-9_]{0,31}$/, 'lower-case letters, digits and underscore')
-        .refine((name) => !RESERVED.has(name), `none of ${[...RESERVED].join(', ')}, which mean something else`),
+        .refine((name) => !RESERVED.has(name), `not ${[...RESERVED].join(', ')}, which have another meaning`),
       pointer,
     )
     .default({})

@@ -22,8 +22,8 @@ const hint = z
   .refine(({ reason, output }) => (reason === undefined) !== (output === undefined), 'either reason or output');
 
 /**
- * What decides behind our PDP. Cedar unless it is a PDP of somebody else's that knows nothing of approvals: then ours asks it
- * for every decision, makes those of its denials requestable that are named here, and tells it of the approvals that were given.
+ * What decides behind our PDP: Cedar, or a foreign PDP that knows nothing of approvals. Our PDP asks the foreign one for every
+ * decision, makes the denials requestable that are named here, and passes on the approvals that were given.
  */
 export const engineSettings = z
   .strictObject({
