@@ -4,13 +4,28 @@ import { join } from 'node:path';
 import { ANNOTATIONS } from '../../apps/pdp/engine/cedar/policies.ts';
 import { packagePath } from '../../apps/shared/config/package-root.ts';
 
-const documents = ['.', 'policies', 'test'].flatMap((folder) =>
+const documents = ['.', 'docs', 'policies', 'test'].flatMap((folder) =>
   readdirSync(packagePath(folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => [folder, name] as const),
 );
+const read = (folder: string, name: string) => readFileSync(packagePath(folder, name), 'utf8');
 const linksOf = (folder: string, name: string) =>
-  [...readFileSync(packagePath(folder, name), 'utf8').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path);
+  [...read(folder, name).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path]) => path);
+/** Links to a heading, with the file that should have it. */
+const headingLinksOf = (folder: string, name: string) =>
+  [...read(folder, name).matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)].map(([, path = '', heading = '']) => ({
+    file: path === '' ? join(packagePath(folder), name) : join(packagePath(folder), path),
+    heading,
+  }));
+/** As code hosts make them: letters, digits and dashes. */
+const anchorsIn = (file: string) =>
+  [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 
 it('the documents lead to many places', () => {
   expect(documents.flatMap(([folder, name]) => linksOf(folder, name)).length).toBeGreaterThan(50);
@@ -21,10 +36,42 @@ it.each(documents)('each link of %s/%s leads to something that is there', (folde
   expect(dead).toEqual([]);
 });
 
+it.each(documents)('each link of %s/%s to a heading leads to one that is there', (folder, name) => {
+  const dead = headingLinksOf(folder, name).filter(({ file, heading }) => !anchorsIn(file).includes(heading));
+  expect(dead).toEqual([]);
+});
+
+const pages = documents.filter(([folder]) => folder === 'docs').map(([, name]) => name);
+
+it('the list of pages in docs/README.md names each page once', () => {
+  const listed = linksOf('docs', 'README.md').filter((path = '') => !path.startsWith('..'));
+  expect(listed.toSorted()).toEqual(pages.filter((name) => name !== 'README.md').toSorted());
+});
+
+it('the README has at most 150 lines, and says how to test', () => {
+  const text = read('.', 'README.md');
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+  expect(text).toContain('npm test');
+});
+
+it.each(
+  documents.filter(([folder, name]) => ['docs', 'policies'].includes(folder) || `${folder}/${name}` === './README.md'),
+)('%s/%s names the person or thing that acts', (folder, name) => {
+  const vague = /\b(?:whoever|whomever|whatever|somebody|nobody|thereof|wherein|of whom|none of)\b/gi;
+  expect(read(folder, name).match(vague)).toBeNull();
+});
+
+it.each(readdirSync(packagePath('docs', 'pictures')))('docs/pictures/%s is 1280 pixels wide, and small', (name) => {
+  const bytes = readFileSync(packagePath('docs', 'pictures', name));
+  // The width stands behind the signature and the head of the first chunk.
+  expect([bytes.toString('latin1', 1, 4), bytes.readUInt32BE(16)]).toEqual(['PNG', 1280]);
+  expect(bytes.length).toBeLessThan(150 * 1024);
+});
+
 it.each(documents)(
   'each annotation of policies that %s/%s names is one that the decision point reads',
   (folder, name) => {
-    const text = readFileSync(packagePath(folder, name), 'utf8');
+    const text = read(folder, name);
     // Behind `@`, packages have a slash, and addresses something before it.
     const named = [...text.matchAll(/(?<=[`\s,])@([a-z_]+)(?![\w/-])/g)].map(([, annotation = '']) => annotation);
     expect(named.filter((annotation) => !ANNOTATIONS.has(annotation))).toEqual([]);
@@ -32,7 +79,7 @@ it.each(documents)(
 );
 
 it('the documents name every annotation of policies', () => {
-  const text = readFileSync(packagePath('policies', 'README.md'), 'utf8');
+  const text = read('policies', 'README.md');
   expect([...ANNOTATIONS].filter((annotation) => !text.includes(`@${annotation}`))).toEqual([]);
 });
 

@@ -22,25 +22,60 @@ const pattern = z.string().min(1);
 
 const client = z
   .strictObject({
-    /** Bearer token, at least 32 random bytes. */
-    token: secret,
-    /** Whose tasks it has to do with. Default: its own, by its name here. */
-    actsFor: z.string().min(1).optional(),
-    rights: z.array(z.enum(CLIENT_RIGHTS)).min(1),
-    /** Subjects, actions and resources, by their ids, that it may have to do with. Default: all. */
-    subjects: z.array(pattern).optional(),
-    actions: z.array(pattern).optional(),
-    resources: z.array(pattern).optional(),
-    /** Issuers whose identities it verifies: a chain of actors that it names has to be of these (ARAP-DLG-03). */
-    issuers: z.array(z.url()).default([]),
-    /** Addresses, to the letter, that may be told of an end. */
+    token: secret.describe('Bearer token of the client. Make it from at least 32 random bytes.'),
+    actsFor: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Name of the client whose tasks this client works with. Without it, the client works with its own tasks.',
+      ),
+    rights: z
+      .array(z.enum(CLIENT_RIGHTS))
+      .min(1)
+      .describe(
+        'What the client may do. `submit` opens requests, `status` reads their status, and `result` reads the approval that ' +
+          'enforces one. `cancel` gives a request up, and `resolution` reads who resolved it and why. No right includes another.',
+      ),
+    subjects: z
+      .array(pattern)
+      .optional()
+      .describe(
+        'Ids of the subjects that the client may ask for. A `*` at the end matches a prefix. Without it, all subjects.',
+      ),
+    actions: z
+      .array(pattern)
+      .optional()
+      .describe(
+        'Ids of the actions that the client may ask for. A `*` at the end matches a prefix. Without it, all actions.',
+      ),
+    resources: z
+      .array(pattern)
+      .optional()
+      .describe(
+        'Ids of the resources that the client may ask for. A `*` at the end matches a prefix. Without it, all resources.',
+      ),
+    issuers: z
+      .array(z.url())
+      .default([])
+      .describe(
+        'Issuers whose identities the client verifies. Every actor in a chain that the client names must come from one of them.',
+      ),
     callbacks: z
       .array(z.url().refine(isTrustworthy, 'a callback goes by https, or by http to this machine alone'))
-      .default([]),
-    /** Standard Webhooks secret (`whsec_…`) that its callbacks are signed with. */
-    callbackSecret: secret.optional(),
-    /** Networks that are not public and that its callbacks may go to all the same. */
-    callbackNetworks: z.array(network).default([]),
+      .default([])
+      .describe('Addresses that the service may call when a request ends. They are compared character by character.'),
+    callbackSecret: secret
+      .optional()
+      .describe(
+        'Standard Webhooks secret (`whsec_…`) that signs the callbacks of this client. Required with `callbacks`.',
+      ),
+    callbackNetworks: z
+      .array(network)
+      .default([])
+      .describe(
+        'Private networks that callbacks of this client may reach. Without it, callbacks reach public addresses only.',
+      ),
   })
   .refine(({ callbacks, callbackSecret }) => callbacks.length === 0 || callbackSecret !== undefined, {
     path: ['callbackSecret'],
@@ -49,36 +84,61 @@ const client = z
 
 /** A public key as a JWK. Strict, so that no private half gets into what is published. */
 const verificationKey = z.strictObject({
-  kty: z.enum(['EC', 'OKP']),
-  crv: z.enum(['P-256', 'Ed25519']),
-  x: z.string().min(1),
-  y: z.string().min(1).optional(),
-  kid: z.string().min(1),
-  use: z.literal('sig').optional(),
-  alg: z.enum(['ES256', 'EdDSA']).optional(),
+  kty: z.enum(['EC', 'OKP']).describe('Key type of the JWK.'),
+  crv: z.enum(['P-256', 'Ed25519']).describe('Curve of the key.'),
+  x: z.string().min(1).describe('First coordinate of the public key, in base64url.'),
+  y: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Second coordinate of the public key, in base64url. Only for the curve P-256.'),
+  kid: z.string().min(1).describe('Id of the key, as signatures name it.'),
+  use: z.literal('sig').optional().describe('Use of the key. Only signatures are possible.'),
+  alg: z.enum(['ES256', 'EdDSA']).optional().describe('Algorithm of the signatures.'),
 });
 
-/**
- * Public keys in the key set beside the one that signs: the one before it until what it signed is over, and the one after
- * it before it is used.
- */
-export const publishedKeys = z.array(verificationKey).default([]);
+export const publishedKeys = z
+  .array(verificationKey)
+  .default([])
+  .describe(
+    'Public keys (JWK) to publish beside the key that signs. Publish the next key before it signs, and the former key until ' +
+      'everything that it signed has expired.',
+  );
 
 /** What the access request service does for enforcement points, beside who decides. */
 export const accessRequestSettings = {
-  /** Enforcement points and others beside our own gateway, by the name that binding tokens have for them. */
   clients: z
     .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore'), client)
     .refine(
       (clients) => !Object.hasOwn(clients, PEP_CLIENT_ID),
       `${PEP_CLIENT_ID} is our own gateway: take another name`,
     )
-    .default({}),
-  /** Requests (submissions, looks, cancellations) that this process takes from one client in a second; more are refused. */
-  maxRequestsPerSecond: z.number().int().positive().default(500),
-  /** How long a request can be read after its end. After it the answer is that it has expired; a day later it is deleted. */
-  retentionSeconds: seconds.min(86_400).default(30 * 86_400),
+    .default({})
+    .describe(
+      'Clients of the access request service beside the gateway, for example other enforcement points. The key is the name ' +
+        'that binding tokens have for the client.',
+    ),
+  maxRequestsPerSecond: z
+    .number()
+    .int()
+    .positive()
+    .default(500)
+    .describe('Requests per second that one process accepts from one client. The service refuses further requests.'),
+  retentionSeconds: seconds
+    .min(86_400)
+    .default(30 * 86_400)
+    .describe(
+      'How long an access request stays readable after its end, in seconds. After this time the service answers that it has ' +
+        'expired. The service deletes it one day later.',
+    ),
   publishedKeys,
-  /** Requests of several items at once, each decided by itself, of at most so many. Without it each thing is asked for alone. */
-  bulk: z.strictObject({ maxItems: z.number().int().min(2).max(50).default(20) }).optional(),
+  bulk: z
+    .strictObject({
+      maxItems: z.number().int().min(2).max(50).default(20).describe('Highest number of items in one request.'),
+    })
+    .optional()
+    .describe(
+      'Lets clients ask for several things in one request. Approvers decide each item separately. Without it, a request has ' +
+        'exactly one item.',
+    ),
 };

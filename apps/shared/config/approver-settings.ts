@@ -3,61 +3,102 @@ import { STAGE_ENDS } from '../../../workflows/domain/access-request/stages.ts';
 import { seconds } from './units.ts';
 
 const names = z.array(z.string().min(1)).default([]);
-/** Subjects, and names of groups of `directory`. */
-const peopleAndGroups = { people: names, groups: names };
+const peopleAndGroups = {
+  people: names.describe('Subjects of people.'),
+  groups: names.describe('Names of groups of the directory (`directory.file`).'),
+};
 
-const NOBODY = 'nobody could decide: name people, groups or roles';
+const NO_APPROVER = 'no person could decide: name people, groups or roles';
 const ALONE =
   'is for a stage whose one voice is its resolver: name it in automatic, with quorum 1, and leave approvers out';
 
-/** Whoever is of any of these. */
 const approvers = z
   .strictObject({
     ...peopleAndGroups,
-    /** Roles of the sign-in. */
-    roles: names,
-    /** Those whom `approvals.owners` names for the resource that is asked for. */
-    resourceOwner: z.boolean().default(false),
-    /** The manager that the directory has for the subject on whose behalf is asked. */
-    requesterManager: z.boolean().default(false),
+    roles: names.describe('Roles from the sign-in.'),
+    resourceOwner: z
+      .boolean()
+      .default(false)
+      .describe('Adds the owners that `approvals.owners` names for the requested resource.'),
+    requesterManager: z
+      .boolean()
+      .default(false)
+      .describe('Adds the manager that the directory names for the subject of the request.'),
   })
-  .prefault({});
+  .prefault({})
+  .describe('Who may vote in this stage. A person needs to match one entry only.');
 
-const isNobody = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
+const isUnnamed = ({ people, groups, roles, resourceOwner, requesterManager }: z.infer<typeof approvers>) =>
   people.length + groups.length + roles.length === 0 && !resourceOwner && !requesterManager;
 
 const stage = z
   .strictObject({
-    /** Shown to approvers, and to enforcement points as the step a request is at. */
-    name: z.string().min(1).max(100),
+    name: z
+      .string()
+      .min(1)
+      .max(100)
+      .describe(
+        'Name of the stage. Approvers see it, and enforcement points see it as the current step of the request.',
+      ),
     approvers,
-    /** The resolver of `approvals.resolvers` that is asked when the stage opens, and has one voice in it beside the approvers. */
-    automatic: z.string().min(1).optional(),
-    /** Whether nobody but that resolver decides: what it leaves open is denied, or escalates, at the end of the stage. */
-    withoutPeople: z.boolean().default(false),
-    /** How many distinct approvers have to approve, the resolver counted as one. */
-    quorum: z.number().int().min(1).max(100).default(1),
-    /**
-     * Whether one denial denies the request. Otherwise it is denied once too few people are left to reach the quorum, which
-     * needs approvers whom the directory can list: no `roles`.
-     */
-    veto: z.boolean().default(true),
-    /** How long the stage may take, counted from its opening. Default: as long as the request. */
-    withinSeconds: seconds.optional(),
-    /** When those who have not decided are reminded, counted from its opening. */
-    remindAfterSeconds: z.union([seconds.transform((one) => [one]), z.array(seconds)]).default([]),
-    /** What happens at its end: the request is denied, or the next stage decides in place of this one. */
-    then: z.enum(STAGE_ENDS).default('deny'),
-    /** Whether the stage opens only when the one before it ran out of time. */
-    onlyOnEscalation: z.boolean().default(false),
+    automatic: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Name of a resolver of `approvals.resolvers`. The service asks it when the stage opens. The resolver has one vote beside ' +
+          'the approvers.',
+      ),
+    withoutPeople: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Lets only the resolver decide. If the resolver leaves the stage open, the request is denied or escalates at the end ' +
+          'of the stage.',
+      ),
+    quorum: z
+      .number()
+      .int()
+      .min(1)
+      .max(100)
+      .default(1)
+      .describe('How many distinct approvers must approve. The resolver counts as one.'),
+    veto: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Lets one denial deny the request. With `false`, the request is denied when too few approvers remain for the quorum. ' +
+          'That needs approvers whom the directory can list, so `roles` must be empty.',
+      ),
+    withinSeconds: seconds
+      .optional()
+      .describe(
+        'How long the stage may take from its opening, in seconds. Without it, the stage lasts as long as the request.',
+      ),
+    remindAfterSeconds: z
+      .union([seconds.transform((one) => [one]), z.array(seconds)])
+      .default([])
+      .describe(
+        'When to remind approvers who have not voted, in seconds from the opening of the stage. One number or a list.',
+      ),
+    then: z
+      .enum(STAGE_ENDS)
+      .default('deny')
+      .describe(
+        'What happens when the time of the stage is over: deny the request, or let the next stage decide instead.',
+      ),
+    onlyOnEscalation: z
+      .boolean()
+      .default(false)
+      .describe('Opens this stage only when the stage before it ran out of time.'),
   })
-  .refine(({ approvers: named, withoutPeople }) => withoutPeople || !isNobody(named), {
+  .refine(({ approvers: named, withoutPeople }) => withoutPeople || !isUnnamed(named), {
     path: ['approvers'],
-    error: NOBODY,
+    error: NO_APPROVER,
   })
   .refine(
     ({ approvers: named, withoutPeople, automatic, quorum }) =>
-      !withoutPeople || (isNobody(named) && automatic !== undefined && quorum === 1),
+      !withoutPeople || (isUnnamed(named) && automatic !== undefined && quorum === 1),
     { path: ['withoutPeople'], error: ALONE },
   )
   .refine(({ veto, approvers: { roles } }) => veto || roles.length === 0, {
@@ -71,14 +112,23 @@ const stage = z
 
 const template = z
   .strictObject({
-    /** In this order; each has to agree. */
-    stages: z.array(stage).min(1).max(20),
-    /** Whether a person counts in one stage of a request only. */
-    separateStages: z.boolean().default(true),
-    /** How long a granted approval can be used. Default: `approvals.approvalTtlSeconds`. */
-    approvalTtlSeconds: seconds.optional(),
-    /** How long the whole request waits. Default: `approvals.requestTtlSeconds`. */
-    requestTtlSeconds: seconds.optional(),
+    stages: z
+      .array(stage)
+      .min(1)
+      .max(20)
+      .describe('Stages, in the order in which they open. Every stage must approve.'),
+    separateStages: z
+      .boolean()
+      .default(true)
+      .describe('Counts a person in one stage of a request only. With `false`, a person counts once in each stage.'),
+    approvalTtlSeconds: seconds
+      .optional()
+      .describe('How long a granted approval can be used, in seconds. Without it, `approvals.approvalTtlSeconds`.'),
+    requestTtlSeconds: seconds
+      .optional()
+      .describe(
+        'How long the whole request waits for approvers, in seconds. Without it, `approvals.requestTtlSeconds`.',
+      ),
   })
   .superRefine(({ stages }, context) => {
     const fault = (at: (string | number)[], message: string) => context.addIssue({ code: 'custom', path: at, message });
@@ -97,49 +147,62 @@ const template = z
 
 /** Who may decide access requests. Without any of it, one person with the role `approver` does. */
 export const approverSettings = {
-  /** By the template that the policy names in its denial. One that is not here asks one person with the role `approver`. */
-  templates: z.record(z.string().min(1), template).default({}),
-  /** Who owns which resources. `resource` is a name, or the beginning of names and then `*`; every entry that fits counts. */
+  templates: z
+    .record(z.string().min(1), template)
+    .default({})
+    .describe(
+      'Who decides, by the template that the policy names in its denial. A template that is not listed asks one person with ' +
+        'the role `approver`.',
+    ),
   owners: z
     .array(
       z.strictObject({
         resource: z
           .string()
           .regex(/^[^*]*\*?$/, 'one * at most, at the end')
-          .min(1),
+          .min(1)
+          .describe('Name of a resource, or the beginning of names followed by `*`.'),
         ...peopleAndGroups,
       }),
     )
-    .default([]),
+    .default([])
+    .describe('Who owns which resources. Every entry that matches a resource counts.'),
 };
 
-/**
- * For whom the decision webhook may speak: people and groups of `directory`, and whoever has one of these roles there. A list names
- * people. Nobody by default, but for the approvers of `identity.people` in development.
- */
 export const webhookApproverSettings = z
   .union([
     names.transform((people) => ({ people, groups: [] as string[], roles: [] as string[] })),
-    z.strictObject({ ...peopleAndGroups, roles: names }),
+    z.strictObject({ ...peopleAndGroups, roles: names.describe('Roles that the directory names.') }),
   ])
-  .prefault({});
+  .prefault({})
+  .describe(
+    'For whom the decision webhook may vote: people, groups and roles of the directory. A plain list names people. In ' +
+      'development the approvers of `identity.people` count as well.',
+  );
 
-/** Who may grant a request alone, in an emergency: an alarm is logged, and somebody else has to review it. Off by default. */
 export const breakGlassSettings = z
   .strictObject({
-    enabled: z.boolean().default(false),
-    approvers: z.strictObject({ ...peopleAndGroups, roles: names }).prefault({}),
-    /** How long such an approval can be used; it should be short. */
-    approvalTtlSeconds: seconds.max(3_600).default(300),
+    enabled: z.boolean().default(false).describe('Switches emergency grants on.'),
+    approvers: z
+      .strictObject({ ...peopleAndGroups, roles: names.describe('Roles from the sign-in.') })
+      .prefault({})
+      .describe('Who may grant a request alone.'),
+    approvalTtlSeconds: seconds
+      .max(3_600)
+      .default(300)
+      .describe('How long an emergency grant can be used, in seconds. Keep it short.'),
   })
   .refine(
     ({ enabled, approvers: { people, groups, roles } }) => !enabled || people.length + groups.length + roles.length > 0,
     {
       path: ['approvers'],
-      error: NOBODY,
+      error: NO_APPROVER,
     },
   )
-  .prefault({});
+  .prefault({})
+  .describe(
+    'Emergency grants: a named person grants a request alone. The service logs an alarm, and another person must review the grant.',
+  );
 
 export type TemplateSettings = z.infer<typeof template>;
 export type StageSettings = z.infer<typeof stage>;

@@ -7,47 +7,91 @@ const fileName = z.string().min(1);
 
 /** How gateway and worker show a service who they are. The token is a secret of its own. */
 const credentialSettings = {
-  /** Header that has the token: `authorization` as `Bearer …`, any other the token alone, as API keys go. */
   credentialHeader: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'letters, digits and dash')
-    .default('authorization'),
-  /** PEM files, for services that want a client certificate: relative to the configuration file, read at the start. */
-  clientCertificate: z.strictObject({ certificate: fileName, key: fileName, ca: fileName.optional() }).optional(),
+    .default('authorization')
+    .describe(
+      'Header that carries the token. `authorization` carries it as `Bearer …`. Any other header carries the token alone, as API ' +
+        'keys do.',
+    ),
+  clientCertificate: z
+    .strictObject({
+      certificate: fileName.describe('PEM file with the certificate.'),
+      key: fileName.describe('PEM file with the private key.'),
+      ca: fileName.optional().describe('PEM file with the authorities that the service is checked against.'),
+    })
+    .optional()
+    .describe(
+      'Client certificate, for services that require one. Each process reads the files when it starts. Relative paths start at ' +
+        'the folder of the configuration file.',
+    ),
 };
 
-/** How to reach the PDP, whoever made it. */
+/** How to reach the PDP: ours, or a foreign one. */
 export const pdpReachSettings = {
-  /** Identifier of the PDP (`policy_decision_point`), byte by byte; its endpoints are those of its metadata. Default: the embedded one. */
-  url: z.url().optional(),
-  /** Lets `url` be plain http to another machine: only where the network between the two protects what is sent. */
-  allowHttp: z.boolean().default(false),
-  /** `ignored`: the PDP's metadata is not looked for, and its endpoints are below `url`, where AuthZEN puts them. */
-  metadata: z.enum(['used', 'ignored']).default('used'),
-  /** Who signs the PDP's metadata. When it is set, metadata that is not signed is not used. */
-  signedMetadata: z.strictObject({ issuer: z.string().min(1), jwksUrl: trustworthy }).optional(),
-  /** Keys of the binding tokens, for the access request service. Default: where our own PDP has them. */
-  jwksUrl: trustworthy.optional(),
-  /**
-   * Further origins that may be asked for decisions, with the credential for the PDP: those of endpoints that its metadata name. Documents
-   * about access requests may be on them, too.
-   */
-  trustedOrigins: z.array(trustworthy).default([]),
+  url: z
+    .url()
+    .optional()
+    .describe(
+      'Identifier of the PDP (`policy_decision_point`). It is compared byte by byte, and its metadata names the endpoints. ' +
+        'Without it, the PDP of Countersign decides.',
+    ),
+  allowHttp: z
+    .boolean()
+    .default(false)
+    .describe('Allows plain http to another machine. Use it only where the network protects the traffic.'),
+  metadata: z
+    .enum(['used', 'ignored'])
+    .default('used')
+    .describe(
+      'With `ignored`, Countersign does not read the metadata of the PDP. It uses the paths of AuthZEN below `url`.',
+    ),
+  signedMetadata: z
+    .strictObject({
+      issuer: z.string().min(1).describe('Issuer that signs the metadata.'),
+      jwksUrl: trustworthy.describe('Address of the key set of that issuer.'),
+    })
+    .optional()
+    .describe(
+      'Who signs the metadata of the PDP. When it is set, Countersign refuses metadata without that signature.',
+    ),
+  jwksUrl: trustworthy
+    .optional()
+    .describe('Key set of the binding tokens, for the access request service. Without it, the key set of the own PDP.'),
+  trustedOrigins: z
+    .array(trustworthy)
+    .default([])
+    .describe(
+      'Further origins that Countersign may ask for decisions, with the credential of the PDP. The metadata of the PDP must ' +
+        'name them. Documents about access requests may come from them too.',
+    ),
   ...credentialSettings,
 };
 
-/** How to reach the access request service, whoever made it. */
+/** How to reach the access request service: ours, or a foreign one. */
 export const accessRequestReach = z
   .strictObject({
-    /** Where requests are submitted; issuer of its approvals. Default: with a PDP of somebody else's, what its metadata says; else our own. */
-    url: trustworthy.optional(),
-    /** Keys of its approvals, for our PDP. Default: where our own service has them. */
-    jwksUrl: trustworthy.optional(),
-    /** Further origins that may be sent access requests, with the credential for their service: those that metadata, denials and handles name. */
-    trustedOrigins: z.array(trustworthy).default([]),
+    url: trustworthy
+      .optional()
+      .describe(
+        'Address to which the gateway submits access requests, and issuer of their approvals. Without it, the address that the ' +
+          'metadata of another PDP names. Else the own service.',
+      ),
+    jwksUrl: trustworthy
+      .optional()
+      .describe('Key set of its approvals, for the own PDP. Without it, the key set of the own service.'),
+    trustedOrigins: z
+      .array(trustworthy)
+      .default([])
+      .describe(
+        'Further origins that may receive access requests, with the credential of their service. Metadata, denials or handles ' +
+          'must name them.',
+      ),
     ...credentialSettings,
   })
-  .prefault({});
+  .prefault({})
+  .describe('How gateway and worker reach the access request service.');
 
 interface Reach {
   /** Where relative file names start. */

@@ -13,29 +13,31 @@ const pointer = z
   );
 
 const field = z.strictObject({
-  /** The template whose requests have the field. */
-  template: z.string().min(1),
-  /** The field whose values are those of the catalog. */
-  field: pointer,
-  /** Fields that narrow the catalog down, by the parameter that carries their values. */
+  template: z.string().min(1).describe('Template whose requests have the field.'),
+  field: pointer.describe('JSON Pointer to the field that takes its values from the catalog.'),
   scope: z
     .record(
       z
         .string()
         .regex(/^[a-z][a-z0-9_]{0,31}$/, 'lower-case letters, digits and underscore')
-        .refine((name) => !RESERVED.has(name), `none of ${[...RESERVED].join(', ')}, which mean something else`),
+        .refine((name) => !RESERVED.has(name), `not ${[...RESERVED].join(', ')}, which have another meaning`),
       pointer,
     )
-    .default({}),
+    .default({})
+    .describe('Fields that narrow the catalog down, by the parameter that carries their values.'),
 });
 
 const catalog = z.strictObject({
-  /** JSON list of what can be chosen, read again when it changes. Relative to the configuration file. */
-  file: z.string().min(1),
-  fields: z.array(field).min(1),
+  file: z
+    .string()
+    .min(1)
+    .describe(
+      'File with the JSON list of values. Countersign reads it again when it changes. A relative path starts at the folder of ' +
+        'the configuration file.',
+    ),
+  fields: z.array(field).min(1).describe('Fields of templates that take their values from the catalog.'),
 });
 
-/** What requesters choose values of an access request from, by the name that is in the address. None by default. */
 export const catalogSettings = z
   .record(
     z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore'),
@@ -52,7 +54,10 @@ export const catalogSettings = z
       }
     }
   })
-  .default({});
+  .default({})
+  .describe(
+    'Lists from which requesters choose values of an access request. The key is the name in the address of the catalog.',
+  );
 
 export type CatalogSettings = z.infer<typeof catalogSettings>;
 

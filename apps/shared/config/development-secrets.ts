@@ -70,7 +70,7 @@ function damaged(file: string): CountersignError {
   );
 }
 
-/** Writes the file beside its place and moves it there in one step: nobody reads half of it. */
+/** Writes the file beside its place and moves it there in one step, so that no process reads half of it. */
 function place(content: SecretsFile, file: string, move: (from: string, to: string) => void): void {
   const made = `${file}.${randomBytes(6).toString('hex')}`;
   writeFileSync(made, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });

@@ -54,7 +54,7 @@ function dropAbsent<Name extends string>(values: Record<Name, string | undefined
 
 const badAddress = (setting: string) =>
   `${setting} is not an address that can be read. In its password, write / ? # @ : % and blanks as percent codes (%2F for /), or ` +
-  'choose one that has none of them, as `openssl rand -hex 32` makes it. The form is postgresql://user:password@host:5432/database';
+  'choose one without these characters, as `openssl rand -hex 32` makes it. The form is postgresql://user:password@host:5432/database';
 
 /**
  * The address of a database, as it is. A password with `/`, `?` or `#` in it, as half of all random base64 has, ends the part before the

@@ -4,79 +4,148 @@ import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
 import { coazSettings } from './coaz-settings.ts';
 import { port, scope, seconds } from './units.ts';
 
-/** Settings of the MCP front end, and of the gated calls that it opens. */
 export const gatewaySettings = z
   .strictObject({
-    port: port.default(4100),
-    /** Public address; the MCP endpoint is `/mcp` below it. Default: `http://host:port`. */
-    url: z.url().optional(),
-    /** Scopes that an access token needs for whatever it is used. */
-    scopes: z.array(scope).default(['mcp']),
-    /** What `tasks/get` tells the client to wait between two polls. */
-    pollIntervalMs: z.number().int().min(100).default(1_000),
-    /** How long a gated call may wait for a resolution when the access request service names no earlier deadline. */
-    requestTtlSeconds: seconds.default(7 * 86_400),
-    /** How long a result can be read with `tasks/get` after the gated call ended. */
-    resultRetentionSeconds: seconds.default(7 * 86_400),
-    /**
-     * How long after its end an approved call, whose caller was not told how it ended, answers an identical call of that caller: a client
-     * that gave up waiting and repeats its call gets the outcome. Zero: an identical call is a new one at once.
-     */
-    unreadOutcomeSeconds: z.number().int().min(0).max(86_400).default(600),
-    /** Limit on one tool execution, counted from the claim. After it, a missing result is `outcome_unknown`. */
-    executionTimeoutSeconds: seconds.default(60),
-    /**
-     * Whose a gated call is, its task and its request reference: the subject's at its issuer, through one client alone or through any. A host
-     * that registers anew has another client id, so with the first its earlier calls are out of its sight.
-     */
-    taskOwner: z.enum(TASK_OWNERS).default('subject-and-client'),
-    /** Open gated calls that one client of a subject may have; more are refused, not queued. */
-    maxOpenPerCaller: z.number().int().positive().default(100),
-    /** Open gated calls that one subject may have, through all its clients. Default: as many as `maxOpenPerCaller`. */
-    maxOpenPerSubject: z.number().int().positive().optional(),
-    /**
-     * Results of tools that are marked as more sensitive than this are withheld from clients, and with them from the model.
-     * Default: no result is withheld.
-     */
-    redactAbove: z.enum(SENSITIVITIES).optional(),
-    /**
-     * Access requests that this process submits for one subject in a minute, through all its clients; the calls behind more are
-     * refused. Default: as many as `maxOpenPerCaller`.
-     */
-    maxSubmissionsPerMinute: z.number().int().positive().optional(),
-    /**
-     * Requests about tasks that this process takes from one subject in a second, each task of a stream counted; more are
-     * refused. The default is twice what it takes to poll 100 tasks as `pollIntervalMs` says.
-     */
-    maxPollsPerSecond: z.number().int().positive().default(200),
-    /** Calls of tools that this process takes from one subject in a second, whatever becomes of them; more are refused. */
-    maxCallsPerSecond: z.number().int().positive().default(500),
-    /** Open streams (`subscriptions/listen`), and calls that wait, that one subject may have in this process. More streams are refused; more calls do not wait. */
-    maxStreamsPerCaller: z.number().int().positive().default(16),
-    /** Open streams and calls that wait, of all callers in this process. */
-    maxStreams: z.number().int().positive().default(1_000),
-    /** Whether denials say in a form for programs (SEP-2643) what kind they are. The text says it in any case. */
-    structuredDenials: z.boolean().default(true),
-    /** Whether the approval extension and its disposition go by their first names (`net.openid.authzen/…`) as well. */
-    approvalAlias: z.boolean().default(true),
-    /**
-     * How long a call that needs an approval waits for its result when the client declares no tasks. Zero: it does not wait,
-     * and nothing is requested. Clients commonly give a call up after 60 seconds.
-     */
-    waitSeconds: z.number().int().min(0).max(45).default(0),
-    /**
-     * Whether clients of the present revision that declare no tasks get the error -32021 for a call that needs an approval,
-     * instead of a wait or an answer in words: for every tool, or for those that are named.
-     */
-    demandTasks: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
-    /** Whether the plain tools `request_access` and `get_request_status` are offered, for clients without tasks. */
-    requestTools: z.boolean().default(true),
+    port: port.default(4100).describe('Port of the gateway.'),
+    url: z
+      .url()
+      .optional()
+      .describe('Public address. The MCP endpoint is `/mcp` below it. Without it, `http://` with `host` and `port`.'),
+    scopes: z.array(scope).default(['mcp']).describe('Scopes that an access token needs for every request.'),
+    pollIntervalMs: z
+      .number()
+      .int()
+      .min(100)
+      .default(1_000)
+      .describe(
+        'How long a client waits between two `tasks/get`, in milliseconds. The gateway tells clients this number.',
+      ),
+    requestTtlSeconds: seconds
+      .default(7 * 86_400)
+      .describe('Longest wait for a resolution, in seconds. An earlier deadline of the access request service wins.'),
+    resultRetentionSeconds: seconds
+      .default(7 * 86_400)
+      .describe('How long a call stays readable after its end, in seconds.'),
+    unreadOutcomeSeconds: z
+      .number()
+      .int()
+      .min(0)
+      .max(86_400)
+      .default(600)
+      .describe(
+        'How long an ended call answers an identical call of a caller who has not read its outcome, in seconds. The caller gets ' +
+          'the outcome, and the tool does not run again. With `0`, an identical call is a new call.',
+      ),
+    executionTimeoutSeconds: seconds
+      .default(60)
+      .describe(
+        'Limit for one execution from its claim, in seconds. If no result has arrived by then, the call ends as `outcome-unknown`.',
+      ),
+    taskOwner: z
+      .enum(TASK_OWNERS)
+      .default('subject-and-client')
+      .describe(
+        'Who owns a gated call, its task and its request reference. `subject-and-client` is the subject through one client. ' +
+          '`subject` is the subject through any client.',
+      ),
+    maxOpenPerCaller: z
+      .number()
+      .int()
+      .positive()
+      .default(100)
+      .describe('Open gated calls per client of a subject. The gateway refuses further calls.'),
+    maxOpenPerSubject: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe('Open gated calls per subject through all its clients. Without it, the value of `maxOpenPerCaller`.'),
+    redactAbove: z
+      .enum(SENSITIVITIES)
+      .optional()
+      .describe(
+        'Withholds results of tools that are marked as more sensitive than this from clients. Without it, no result is withheld.',
+      ),
+    maxSubmissionsPerMinute: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe(
+        'Access requests per minute that one process submits for one subject. The gateway refuses further calls that need one. ' +
+          'Without it, the value of `maxOpenPerCaller`.',
+      ),
+    maxPollsPerSecond: z
+      .number()
+      .int()
+      .positive()
+      .default(200)
+      .describe(
+        'Requests about tasks per second that one process accepts from one subject. Each task of a stream counts. The gateway ' +
+          'answers further requests with HTTP 429.',
+      ),
+    maxCallsPerSecond: z
+      .number()
+      .int()
+      .positive()
+      .default(500)
+      .describe(
+        'Tool calls per second that one process accepts from one subject, refused calls included. The gateway answers further ' +
+          'calls with HTTP 429.',
+      ),
+    maxStreamsPerCaller: z
+      .number()
+      .int()
+      .positive()
+      .default(16)
+      .describe(
+        'Open `subscriptions/listen` streams and waiting calls of one subject in one process. The gateway refuses further ' +
+          'streams with HTTP 429. Further calls do not wait.',
+      ),
+    maxStreams: z
+      .number()
+      .int()
+      .positive()
+      .default(1_000)
+      .describe('Open streams and waiting calls of all subjects in one process.'),
+    structuredDenials: z
+      .boolean()
+      .default(true)
+      .describe('Adds the SEP-2643 envelope for programs to denials. The text is there in any case.'),
+    approvalAlias: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Also offers the approval extension and its disposition under their first names (`net.openid.authzen/…`).',
+      ),
+    waitSeconds: z
+      .number()
+      .int()
+      .min(0)
+      .max(45)
+      .default(0)
+      .describe(
+        'How long a call that needs an approval waits for its result when the client declares no tasks, in seconds. With `0`, ' +
+          'it does not wait and requests nothing. Many clients give up after 60 seconds.',
+      ),
+    demandTasks: z
+      .union([z.boolean(), z.array(z.string().min(1))])
+      .default(false)
+      .describe(
+        'Answers the error -32021 when a call needs an approval and a client that can declare tasks does not. A list names the ' +
+          'tools for which the gateway does this.',
+      ),
+    requestTools: z
+      .boolean()
+      .default(true)
+      .describe('Offers the tools `request_access` and `get_request_status`, for clients without tasks.'),
     coaz: coazSettings,
-    /** Largest request body accepted, in bytes. */
     maxBodyBytes: z
       .number()
       .int()
       .positive()
-      .default(4 * 1024 * 1024),
+      .default(4 * 1024 * 1024)
+      .describe('Largest request body, in bytes.'),
   })
-  .prefault({});
+  .prefault({})
+  .describe('The MCP endpoint, and the gated calls that it opens.');

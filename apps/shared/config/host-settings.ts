@@ -16,7 +16,7 @@ export const URL_NAMES = ['url', 'serverUrl', 'httpUrl'] as const;
 /** Each of these names with this value. */
 const each = <T>(names: readonly string[], value: T): [string, T][] => names.map((name) => [name, value]);
 
-/** Settings of hosts that are left aside, with the reason. None of them closes anything. */
+/** Settings of hosts that are left aside, with the reason. No such setting restricts access. */
 export const LEFT_ASIDE: ReadonlyMap<string, string> = new Map([
   ...each(
     ['autoApprove', 'alwaysAllow', 'autoApproveAll', 'trust'],

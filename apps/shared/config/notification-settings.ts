@@ -2,14 +2,20 @@ import * as z from 'zod';
 import { network } from './access-request-settings.ts';
 import { isTrustworthy, secret } from './units.ts';
 
-/** Who is told what becomes of access requests: a chat, a mailer, a pager. */
 export const notificationSettings = z
   .strictObject({
-    /** Gets a signed message when a stage opens, takes the place of a late one, is reminded of, and when a request ends. */
-    url: z.url().refine(isTrustworthy, 'a notification goes by https, or by http to this machine alone'),
-    /** Standard Webhooks secret (`whsec_…`) that they are signed with. */
-    secret,
-    /** Networks that are not public and that they may go to all the same. */
-    networks: z.array(network).default([]),
+    url: z
+      .url()
+      .refine(isTrustworthy, 'a notification goes by https, or by http to this machine alone')
+      .describe(
+        'Address that receives a signed message. The service sends one when a stage opens or escalates, for a reminder, and when ' +
+          'a request ends.',
+      ),
+    secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
+    networks: z
+      .array(network)
+      .default([])
+      .describe('Private networks that messages may reach. Without it, messages reach public addresses only.'),
   })
-  .optional();
+  .optional()
+  .describe('Who hears of access requests: a chat bot, a mailer or a pager. Without it, no messages are sent.');

@@ -3,9 +3,15 @@ import { isTrustworthy, secret } from './units.ts';
 
 /** Who is told of an obligation, by a webhook that is signed as Standard Webhooks asks. Any status of 2xx says that it is met. */
 const receiver = z.strictObject({
-  url: z.url().refine(isTrustworthy, 'a receiver is reached by https, or by http on this machine alone'),
-  /** `whsec_` and base64; each receiver has its own, so that none can speak for us to another. */
-  secret: secret.refine((one) => typeof one !== 'string' || one.startsWith('whsec_'), 'a secret begins with whsec_'),
+  url: z
+    .url()
+    .refine(isTrustworthy, 'a receiver is reached by https, or by http on this machine alone')
+    .describe('Address of the receiver.'),
+  secret: secret
+    .refine((one) => typeof one !== 'string' || one.startsWith('whsec_'), 'a secret begins with whsec_')
+    .describe(
+      'Standard Webhooks secret (`whsec_…`). Give each receiver its own, so that no receiver can imitate Countersign to another.',
+    ),
 });
 
 /**
@@ -14,15 +20,29 @@ const receiver = z.strictObject({
  */
 export const obligationSettings = z
   .strictObject({
-    /** Receivers of notifications, by the `to` of the obligation: nothing is sent to anybody else. */
-    notification: z.record(z.string().min(1), receiver).default({}),
-    /** Decides on obligations of the type `custom`, and carries out those that it knows. */
-    custom: receiver.optional(),
-    /** Ends all sessions of the subject that it is told. */
-    sessionTermination: receiver.optional(),
-    /** Values of the claim `acr`, the weakest first: a stronger sign-in does for a weaker one. Others are reached by themselves only. */
-    acrLevels: z.array(z.string().min(1)).default([]),
-    /** Messages that this process sends to one receiver in a minute; an obligation beyond is not complied with. */
-    maxPerMinute: z.number().int().positive().default(60),
+    notification: z
+      .record(z.string().min(1), receiver)
+      .default({})
+      .describe('Receivers of notifications, by the `to` of the obligation. Countersign sends to no other address.'),
+    custom: receiver
+      .optional()
+      .describe('Receiver that decides on obligations of the type `custom`, and carries them out.'),
+    sessionTermination: receiver.optional().describe('Receiver that ends all sessions of the subject in the message.'),
+    acrLevels: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        'Values of the claim `acr`, the weakest first. A stronger sign-in satisfies a weaker one. A value that is not listed ' +
+          'satisfies only itself.',
+      ),
+    maxPerMinute: z
+      .number()
+      .int()
+      .positive()
+      .default(60)
+      .describe(
+        'Messages per minute that one process sends to one receiver. A permit that needs another message is a denial.',
+      ),
   })
-  .prefault({});
+  .prefault({})
+  .describe('Receivers for obligations of the policy decision point.');

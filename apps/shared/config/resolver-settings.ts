@@ -7,20 +7,25 @@ import { isTrustworthy, seconds, secret } from './units.ts';
 const MAX_RESOLVER_SECONDS = 60;
 
 const resolver = z.strictObject({
-  /** Gets the request as a signed question, and answers it. */
-  url: z.url().refine(isTrustworthy, 'a resolver is asked by https, or by http on this machine alone'),
-  /** Standard Webhooks secret (`whsec_…`) that questions are signed with. */
-  secret,
-  /** How long it may take to answer. After that its stage is for people. */
-  timeoutSeconds: seconds.max(MAX_RESOLVER_SECONDS).default(10),
-  /** Networks that are not public and that it may be in all the same. */
-  networks: z.array(network).default([]),
+  url: z
+    .url()
+    .refine(isTrustworthy, 'a resolver is asked by https, or by http on this machine alone')
+    .describe('Address that receives the request as a signed message, and answers with a verdict.'),
+  secret: secret.describe('Standard Webhooks secret (`whsec_…`) that signs the messages.'),
+  timeoutSeconds: seconds
+    .max(MAX_RESOLVER_SECONDS)
+    .default(10)
+    .describe('How long the resolver may take to answer, in seconds. After this time the people of the stage decide.'),
+  networks: z
+    .array(network)
+    .default([])
+    .describe('Private networks that the resolver may be in. Without it, its address must be public.'),
 });
 
-/** Rules and risk engines that stages ask (`automatic`), by name. */
 export const resolverSettings = z
   .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore'), resolver)
-  .default({});
+  .default({})
+  .describe('Rule engines and risk engines that stages ask (`automatic`), by name.');
 
 export type ResolverSettings = z.infer<typeof resolver>;
 

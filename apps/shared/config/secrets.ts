@@ -21,28 +21,29 @@ const sealingKeysSchema = z
  * (mode 0600); in production each comes from an environment variable of the same name in upper snake case.
  */
 export const secretsSchema = z.strictObject({
-  /** Bearer token with which gateway and worker speak to the PDP. */
-  pdpToken: text,
-  /** Bearer token with which gateway and worker speak to the access request service. */
-  accessRequestToken: text,
-  /** Standard Webhooks secret (`whsec_…`): access request service → gateway callbacks. */
-  callbackSecret: text,
-  /** Standard Webhooks secret (`whsec_…`): decisions that arrive at the decision webhook. */
-  decisionWebhookSecret: text,
-  /** Signs session cookies of the inbox and of the audit pages. */
-  sessionSecret: text,
-  /** OIDC client secret of the inbox and of the audit pages. */
-  oidcClientSecret: text,
-  /** Keys that seal what gated calls consist of, as JWKs. The first seals; the others open what was sealed before them. */
-  sealingKeys: sealingKeysSchema,
-  /** Keys that seal what auditors may read of gated calls: for each of `sealingKeys` one of its name, in the same order. */
-  recordSealingKeys: sealingKeysSchema,
-  /** For digests that say nothing to those without it. It can never be changed: nothing would be found again. */
-  digestKey: text,
-  /** Private ES256 key of the PDP: signs binding tokens. */
-  pdpSigningKey: privateKeySchema,
-  /** Private ES256 key of the access request service: signs `approval.state`. */
-  accessRequestSigningKey: privateKeySchema,
+  pdpToken: text.describe('Bearer token that gateway and worker send to the PDP.'),
+  accessRequestToken: text.describe('Bearer token that gateway and worker send to the access request service.'),
+  callbackSecret: text.describe(
+    'Standard Webhooks secret (`whsec_…`) of the callbacks from the access request service to the gateway.',
+  ),
+  decisionWebhookSecret: text.describe(
+    'Standard Webhooks secret (`whsec_…`) of decisions that arrive at the decision webhook.',
+  ),
+  sessionSecret: text.describe("Signs session cookies of the inbox and the auditors' pages."),
+  oidcClientSecret: text.describe("OpenID Connect client secret of the inbox and the auditors' pages."),
+  sealingKeys: sealingKeysSchema.describe(
+    'AES-256 keys that seal the content of gated calls, as a list of JWKs. The first key seals. The others open what they sealed earlier.',
+  ),
+  recordSealingKeys: sealingKeysSchema.describe(
+    'AES-256 keys that seal what auditors may read. For each of the sealing keys, one with the same `kid`, in the same order.',
+  ),
+  digestKey: text.describe('Key of keyed digests. Never change it, because searches would then find no older record.'),
+  pdpSigningKey: privateKeySchema.describe(
+    'Private ES256 key of the PDP, as a JWK with a `kid`. It signs binding tokens.',
+  ),
+  accessRequestSigningKey: privateKeySchema.describe(
+    'Private ES256 key of the access request service, as a JWK with a `kid`. It signs approvals (`approval.state`).',
+  ),
 });
 
 export type Secrets = z.infer<typeof secretsSchema>;

@@ -6,33 +6,76 @@ const requirement = z.string().min(1).max(256);
 
 /** How one requirement is looked at: each has exactly one way. */
 const requirementSetting = z.union([
-  /** Said here. */
-  z.strictObject({ met: z.boolean() }),
-  /** A claim of the caller's token that is this value, or a list that has it. */
-  z.strictObject({ claim: z.string().min(1), value: z.union([z.string(), z.number(), z.boolean()]) }),
-  /** A file, in YAML or JSON, with `requirement: true`. Relative to the configuration file; read anew for each call. */
-  z.strictObject({ flagsFile: z.string().min(1) }),
-  /** A service that is asked by POST, and answers `{ "met": true | false }`. */
-  z.strictObject({ url: z.url(), headers: z.record(z.string(), z.string()).default({}) }),
+  z.strictObject({ met: z.boolean().describe('States whether the requirement is met.') }),
+  z.strictObject({
+    claim: z
+      .string()
+      .min(1)
+      .describe("Claim of the caller's token. The requirement is met if it is `value`, or a list with `value`."),
+    value: z.union([z.string(), z.number(), z.boolean()]).describe('Value that the claim must have.'),
+  }),
+  z.strictObject({
+    flagsFile: z
+      .string()
+      .min(1)
+      .describe(
+        'YAML or JSON file that has the text of the requirement with the value `true`. Countersign reads it for each call. A ' +
+          'relative path starts at the folder of the configuration file.',
+      ),
+  }),
+  z.strictObject({
+    url: z
+      .url()
+      .describe(
+        'Service that Countersign asks by POST `{ requirement, tool, caller }`. It answers `{ "met": true }` or `{ "met": false }`.',
+      ),
+    headers: z.record(z.string(), z.string()).default({}).describe('Headers of that request.'),
+  }),
 ]);
 
 /** What the operator says of a tool, beside what its upstream says. */
 export const toolFactSettings = {
-  /** What has to be the case for a call, beside what the upstream demands. The texts mean nothing but themselves. */
-  requirements: z.array(requirement).optional(),
-  /** What it mainly does. Corrects the annotations that go with it, and says how loud the log is about its calls. */
-  effect: z.enum(EFFECTS).optional(),
-  /** Whether the same call has the same result. */
-  idempotent: z.boolean().optional(),
-  /** Advice for clients to ask before they call. It holds no call: policies do. */
-  requiresConfirmation: z.boolean().optional(),
-  /** How much it matters who sees its results. See `gateway.redactAbove`. */
-  resultSensitivity: z.enum(SENSITIVITIES).optional(),
-  /** Whether clients are to run it before every prompt. It has to be a tool that only reads. */
-  preprocessor: z.boolean().optional(),
-  /** The questions that a call puts to the policy decision point, whatever the upstream declares; or `default`. */
-  mapping: z.union([z.literal('default'), operatorMapping]).optional(),
+  requirements: z
+    .array(requirement)
+    .optional()
+    .describe(
+      'Requirements that a call must meet, beside those that the upstream declares. `requirements` says how to check each.',
+    ),
+  effect: z
+    .enum(EFFECTS)
+    .optional()
+    .describe(
+      'What the tool mainly does. It corrects the annotations of the upstream, and sets the log level of its calls. Without it, ' +
+        'the word of the upstream counts.',
+    ),
+  idempotent: z
+    .boolean()
+    .optional()
+    .describe('States whether the same call has the same result. Without it, the word of the upstream counts.'),
+  requiresConfirmation: z
+    .boolean()
+    .optional()
+    .describe('Advises clients to ask a person before the call. It holds no call, because only policies do.'),
+  resultSensitivity: z
+    .enum(SENSITIVITIES)
+    .optional()
+    .describe('How sensitive the results are. See `gateway.redactAbove`.'),
+  preprocessor: z
+    .boolean()
+    .optional()
+    .describe('Asks clients to run the tool before every prompt. The tool must only read.'),
+  mapping: z
+    .union([z.literal('default'), operatorMapping])
+    .optional()
+    .describe(
+      'Evaluation requests that a call puts to the PDP, or `default`. See `policies/MAPPINGS.md`. Without it, ' +
+        'the mapping of the upstream counts.',
+    ),
 };
 
-/** For a requirement, by its exact text: how it is looked at. One that is not here is never met. */
-export const requirementSettings = z.record(requirement, requirementSetting).default({});
+export const requirementSettings = z
+  .record(requirement, requirementSetting)
+  .default({})
+  .describe(
+    'How Countersign checks a requirement, by its exact text. Each has one way. A requirement that is not listed is never met.',
+  );

@@ -12,6 +12,6 @@ export const scope = z
 /** A secret as it is written, or a file whose content it is, read whenever it is used. */
 export const secret = z.union([z.string(), z.strictObject({ file: z.string().min(1) })]);
 
-/** Who answers at such an address gives out identities, or is told what is none of others' business: nobody else may be able to. */
+/** An address where no third party can answer or listen: the service there gives out identities, or receives confidential data. */
 export const isTrustworthy = (url: string) =>
   /^https:/i.test(url) || (URL.canParse(url) && isLoopbackHttp(new URL(url)));

@@ -7,62 +7,99 @@ const name = '[A-Za-z0-9]([A-Za-z0-9-]|_(?!_)){0,31}';
 const NAME_FORM = 'letters, digits, dash, single underscores; at most 32';
 
 const naming = {
-  /**
-   * What the public names of its tools and prompts begin with, before two underscores. Default: its key. Empty: they keep
-   * their own names, and one that another upstream has, too, is offered by neither.
-   */
   prefix: z
     .string()
     .regex(new RegExp(`^(${name})?$`), NAME_FORM)
-    .optional(),
-  /** Whether mappings of its tools may ask about another subject than the one of the caller's token. */
-  mappingsMayNameSubject: z.boolean().default(false),
+    .optional()
+    .describe(
+      'Prefix of the public names of its tools and prompts, before two underscores. Without it, the key of the upstream. If it ' +
+        'is empty, names stay as they are, and a name that two upstreams share is offered by neither.',
+    ),
+  mappingsMayNameSubject: z
+    .boolean()
+    .default(false)
+    .describe("Lets mappings of its tools ask about another subject than the subject of the caller's token."),
 };
-/** What one upstream may make us read. What is beyond is not read, and harms that upstream's own calls only. */
 const limits = z
   .strictObject({
-    /** Bytes of one message: a line that a program writes, an event of a stream, any other answer; also of a whole list. */
     maxMessageBytes: z
       .number()
       .int()
       .min(64 * 1024)
-      .default(10 * 1024 * 1024),
-    /** Members of objects and elements of lists in one message of JSON. */
-    maxMessageMembers: z.number().int().min(1_000).default(100_000),
-    /** Tools it may list, over all pages; likewise prompts, resources and resource templates. A longer list is refused whole. */
-    maxListItems: z.number().int().positive().default(5_000),
-    /**
-     * Seconds after which one of its lists is read anew, before a call or a list needs it. Sooner where the server says so by
-     * `ttlMs` (SEP-2549), though not sooner than after a second. Zero: before each call.
-     */
-    maxListAgeSeconds: z.number().int().nonnegative().default(30),
-    /** Messages (lines) of a program or a stream that are read in a second; a large one counts as several. The rest waits. */
-    maxMessagesPerSecond: z.number().int().positive().default(2_000),
+      .default(10 * 1024 * 1024)
+      .describe(
+        'Largest message in bytes: a line of a program, an event of a stream, another answer, or a whole list.',
+      ),
+    maxMessageMembers: z
+      .number()
+      .int()
+      .min(1_000)
+      .default(100_000)
+      .describe('Highest number of object members and list elements in one JSON message.'),
+    maxListItems: z
+      .number()
+      .int()
+      .positive()
+      .default(5_000)
+      .describe(
+        'Highest number of tools on all pages of its list. The same limit counts for prompts, resources and resource templates. ' +
+          'A longer list is refused as a whole.',
+      ),
+    maxListAgeSeconds: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(30)
+      .describe(
+        'Age in seconds after which a list is read again before its next use. A shorter `ttlMs` of the server wins, down to one ' +
+          'second. With `0`, the list is read before each call.',
+      ),
+    maxMessagesPerSecond: z
+      .number()
+      .int()
+      .positive()
+      .default(2_000)
+      .describe(
+        'Messages per second that are read from a program or a stream. A large message counts as several. The rest waits.',
+      ),
   })
-  .prefault({});
+  .prefault({})
+  .describe(
+    'What one upstream may make Countersign read. A message beyond a limit harms only the calls of that upstream.',
+  );
 
 const stdioUpstream = z.strictObject({
   ...naming,
-  command: z.string().min(1),
-  args: z.array(z.string()).default([]),
-  env: z.record(z.string(), z.string()).default({}),
-  cwd: z.string().optional(),
+  command: z.string().min(1).describe('Program that speaks MCP over its standard input and output.'),
+  args: z.array(z.string()).default([]).describe('Arguments of the program.'),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe('Environment variables of the program, beside `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.'),
+  cwd: z
+    .string()
+    .optional()
+    .describe('Folder in which the program starts. Without it, the folder of the Countersign process.'),
   limits,
 });
 /** How access tokens for the upstream are got. @see RFC 6749, section 4.4; RFC 8693 */
 const auth = z
   .strictObject({
-    /** OpenID provider that issues them, by https. */
-    issuer: z.url().refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone'),
-    clientId: z.string().min(1),
-    /** One of the two. The key is a private ES256 key as a JWK in JSON. */
-    clientSecret: secret.optional(),
-    privateKey: secret.optional(),
-    scope: z.string().min(1).optional(),
-    /** What the tokens are for. Default: the address of the upstream. */
-    resource: z.url().optional(),
-    /** Makes calls with a token that names their caller, by token exchange. Needs `privateKey`. */
-    onBehalfOfCaller: z.boolean().default(false),
+    issuer: z
+      .url()
+      .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
+      .describe('OpenID provider that issues tokens for the upstream.'),
+    clientId: z.string().min(1).describe('Client id of Countersign at that issuer.'),
+    clientSecret: secret.optional().describe('Client secret. Give either `clientSecret` or `privateKey`.'),
+    privateKey: secret
+      .optional()
+      .describe('Private ES256 key as a JWK in JSON. Give either `clientSecret` or `privateKey`.'),
+    scope: z.string().min(1).optional().describe('Scopes of the tokens, separated by blanks.'),
+    resource: z.url().optional().describe('Resource that the tokens are for. Without it, the address of the upstream.'),
+    onBehalfOfCaller: z
+      .boolean()
+      .default(false)
+      .describe('Gets a token for each call that names its caller, by token exchange. It needs `privateKey`.'),
   })
   .refine(({ clientSecret, privateKey }) => (clientSecret === undefined) !== (privateKey === undefined), {
     message: 'either clientSecret or privateKey, not both',
@@ -72,17 +109,22 @@ const auth = z
   });
 const httpUpstream = z.strictObject({
   ...naming,
-  url: z.url(),
-  /** Sent with every request. */
-  headers: z.record(z.string(), secret).default({}),
-  auth: auth.optional(),
+  url: z.url().describe('Address of an MCP server over Streamable HTTP.'),
+  headers: z.record(z.string(), secret).default({}).describe('Headers of every request to the upstream.'),
+  auth: auth
+    .optional()
+    .describe(
+      'How Countersign gets access tokens for the upstream, by the client-credentials grant or by token exchange.',
+    ),
   limits,
 });
 
 const tool = z
   .strictObject({
-    /** Scopes that an access token needs for calls of the tool, beside those of the gateway. */
-    scopes: z.array(scope).default([]),
+    scopes: z
+      .array(scope)
+      .default([])
+      .describe('Scopes that an access token needs for calls of the tool, beside `gateway.scopes`.'),
     ...toolFactSettings,
   })
   .refine(({ preprocessor, effect = 'read' }) => preprocessor !== true || effect === 'read', {
@@ -126,17 +168,23 @@ function refuseSharedNames(
 
 /** What the configuration says of upstream servers and of their tools. */
 export const upstreamSettings = {
-  /** Upstream MCP servers, in the form that MCP hosts use. The key becomes the prefix of the tool names, unless `prefix` says otherwise. */
   mcpServers: z
     .record(z.string().regex(new RegExp(`^${name}$`), NAME_FORM), upstream)
     .superRefine(refuseSharedNames)
-    .default({}),
-  /** What an operator says of a tool, by its public name. */
-  tools: z.record(z.string().min(1), tool).default({}),
+    .default({})
+    .describe(
+      'Upstream MCP servers, in the form that MCP hosts use. The key is the prefix of tools and prompts, unless `prefix` names one.',
+    ),
+  tools: z
+    .record(z.string().min(1), tool)
+    .default({})
+    .describe('What the operator knows about a tool, by its public name.'),
   requirements: requirementSettings,
-  /**
-   * For a tool, by its public name: the name, at the same upstream, of a read-only tool that says what became of an
-   * execution whose answer was lost. It gets `{ "idempotency_key": … }`, and answers `{ "outcome": "done" | "never" }`.
-   */
-  outcomeProbes: z.record(z.string().min(1), z.string().min(1)).default({}),
+  outcomeProbes: z
+    .record(z.string().min(1), z.string().min(1))
+    .default({})
+    .describe(
+      'For a tool, by its public name: the tool of the same upstream that says what happened to a call whose answer was lost. ' +
+        'It must declare `readOnlyHint`. It gets `{ "idempotency_key": … }` and answers `{ "outcome": "done" }` or `{ "outcome": "never" }`.',
+    ),
 };

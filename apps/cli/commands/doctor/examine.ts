@@ -26,7 +26,11 @@ export async function examine(io: Io, command: Command): Promise<Finding[]> {
   } catch (error) {
     return [
       node,
-      fail('configuration', startFailure(error).split('\n').join('; '), 'mend the file; README.md lists every setting'),
+      fail(
+        'configuration',
+        startFailure(error).split('\n').join('; '),
+        'mend the file; docs/settings.md lists every setting',
+      ),
     ];
   }
   const { config, file, notes } = read;

@@ -76,7 +76,7 @@ describe('a template', () => {
   });
 
   it.each([
-    ['nobody to decide', [{ name: 'a', approvers: {} }], /stages\[0\]\.approvers: nobody could decide/],
+    ['no person to decide', [{ name: 'a', approvers: {} }], /stages\[0\]\.approvers: no person could decide/],
     ['two stages of one name', [ops, ops], /stages\[1\]\.name: is there twice/],
     [
       'a denial that counts against nobody knows how many',
@@ -126,7 +126,7 @@ describe('a template', () => {
         /no resolver .*risky.*: add it .* or name one of these: risk/,
       ],
       ['a member of all objects', [{ ...asks, automatic: 'constructor' }], /no resolver .*constructor/],
-      ['nobody, unsaid', [{ name: 'a', automatic: 'risk' }], /nobody could decide/],
+      ['no approver and no withoutPeople', [{ name: 'a', automatic: 'risk' }], /no person could decide/],
       ['people and nobody', [{ ...asks, withoutPeople: true }], /leave approvers out/],
       ['nobody at all', [{ name: 'a', withoutPeople: true }], /name it in automatic/],
       ['two of one', [{ name: 'a', automatic: 'risk', withoutPeople: true, quorum: 2 }], /quorum 1/],

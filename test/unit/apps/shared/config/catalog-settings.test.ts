@@ -26,9 +26,9 @@ describe('the settings of catalogs', () => {
       /JSON Pointer/,
     ],
     [
-      'a parameter that means something else',
+      'a parameter with another meaning',
       { centers: { ...CATALOG, fields: [{ ...FIELD, scope: { cursor: '/context/app' } }] } },
-      /mean something else/,
+      /have another meaning/,
     ],
     ['two catalogs for one field', { centers: CATALOG, others: CATALOG }, /has a catalog already/],
     ['no field', { centers: { ...CATALOG, fields: [] } }, /fields/],

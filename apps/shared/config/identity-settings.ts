@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import { signInSettings } from './sign-in-settings.ts';
+import { isTrustworthy, port, seconds } from './units.ts';
+
+const person = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'lower-case letters, digits, dot, dash and underscore')
+    .describe('Name for the sign-in, and subject of the tokens.'),
+  displayName: z.string().optional().describe('Name that pages show.'),
+  roles: z
+    .array(z.string().regex(/^[\w.:-]{1,64}$/, 'letters, digits, dot, colon, dash and underscore'))
+    .min(1)
+    .describe('Roles: `agent`, `approver`, `auditor`, and any role that the templates of `approvals` name.'),
+});
+
+/** Who signs in, with which issuer, and which access tokens count. */
+export const identitySettings = z
+  .strictObject({
+    port: port.default(4104).describe('Port of the embedded development issuer.'),
+    issuer: z
+      .url()
+      .refine(isTrustworthy, 'an issuer is reached by https, or by http on this machine alone')
+      .optional()
+      .describe(
+        'OpenID Connect issuer, exactly as it writes itself, with or without a slash at its end. Without it, the embedded ' +
+          'development issuer. Required in production.',
+      ),
+    rolesClaim: z
+      .string()
+      .min(1)
+      .default('roles')
+      .describe(
+        'Claim that carries roles (`approver`, `auditor`). If no claim has this name, dots lead into objects, as in ' +
+          '`realm_access.roles`.',
+      ),
+    maxTokenLifetimeSeconds: seconds
+      .default(86_400)
+      .describe('Longest lifetime of an access token, in seconds. Countersign refuses tokens with a longer one.'),
+    allowTokensWithoutClient: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Accepts access tokens that name no client by `client_id` or `azp`. All programs of a person are then one caller. An agent ' +
+          'with the token of an approver can then approve its own call.',
+      ),
+    ...signInSettings,
+    people: z
+      .array(person)
+      .default([
+        { name: 'agent', displayName: 'Demo agent', roles: ['agent'] },
+        { name: 'alice', displayName: 'Alice Approver', roles: ['approver'] },
+        { name: 'bob', displayName: 'Bob Approver', roles: ['approver', 'agent'] },
+        { name: 'olivia', displayName: 'Olivia Auditor', roles: ['auditor'] },
+      ])
+      .describe('People of the embedded issuer. Each name can get a token. Approvers and auditors can sign in.'),
+  })
+  .prefault({})
+  .describe('Who signs in, with which issuer, and which access tokens count.');
