@@ -1,4 +1,4 @@
-import { systemClock } from '../../apps/shared/clock.ts';
+import { systemClock, type Clock } from '../../apps/shared/clock.ts';
 import { limitsOf, type Limits, type Timing } from '../../apps/shared/limits.ts';
 
 /** The limits of a machine of ordinary speed, for tests of a limit. */
@@ -19,3 +19,9 @@ export const CUT_AT_ONCE: Limits = { ...PATIENT_LIMITS, serverCloseMs: 0 };
 
 /** What `doctor` knows of a configuration of tests. */
 export const IN_DEVELOPMENT = { mode: 'development', timeLimitFactor: PATIENT_FACTOR } as const;
+
+/** The time of this machine, with a clock on the wall that a test sets ahead, in milliseconds. */
+export function aWallClock(): Clock & { aheadMs: number } {
+  const wall = { ...systemClock, aheadMs: 0, now: () => systemClock.now() + wall.aheadMs };
+  return wall;
+}

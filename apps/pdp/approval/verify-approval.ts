@@ -86,7 +86,6 @@ type Checked =
   { readonly claims: unknown; readonly expired: boolean } | { readonly kind: 'unverifiable' | 'undecided' };
 
 async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked> {
-  const now = of.clock.now();
   const issuer = claimedIssuer(state);
   const keys = issuer === undefined ? undefined : of.issuers.get(issuer);
   if (issuer === undefined || !keys) return { kind: 'unverifiable' };
@@ -95,9 +94,13 @@ async function checkSignature(state: string, of: ApprovalTrust): Promise<Checked
       issuer,
       audience: of.audience,
       algorithms: [...SIGNING_ALGORITHMS],
-      currentDate: new Date(now),
       clockTolerance: SKEW_SECONDS,
+      // Read when it is compared: the keys may take long to come.
+      get currentDate() {
+        return new Date(of.clock.now());
+      },
     });
+    const now = of.clock.now();
     const isFromTheFuture = (payload.iat ?? 0) * 1_000 > now + SKEW_SECONDS * 1_000;
     if (isFromTheFuture) return { kind: 'unverifiable' };
     return { claims: payload, expired: (payload.exp ?? 0) * 1_000 <= now };
@@ -166,7 +169,9 @@ export function createRevokedApprovals(of: RevocationsSource): RevokedApprovals 
       algorithms: [...SIGNING_ALGORITHMS],
       maxTokenAge: MAX_LIST_AGE_SECONDS,
       clockTolerance: SKEW_SECONDS,
-      currentDate: new Date(clock.now()),
+      get currentDate() {
+        return new Date(clock.now());
+      },
     });
     return new Set(revocationsSchema.parse(payload).revoked);
   };

@@ -68,7 +68,7 @@ export function createAccessTokenVerifier(options: AccessTokenOptions) {
   };
 
   async function readToken(token: string): Promise<AccessToken | undefined> {
-    const found = await verify(token, await keys(), { issuer, audience, now: clock.now() });
+    const found = await verify(token, await keys(), { issuer, audience, clock });
     if ('refused' in found) return refuse(found.refused);
     const { payload } = found;
     const { sub, exp } = payload;
@@ -107,10 +107,15 @@ type Verified = Pick<JWTVerifyResult, 'payload' | 'protectedHeader'>;
 async function verify(
   token: string,
   keys: JWTVerifyGetKey,
-  { now, ...expected }: { issuer: string; audience: string; now: number },
+  { clock, ...expected }: Pick<AccessTokenOptions, 'issuer' | 'audience' | 'clock'>,
 ): Promise<Verified | { refused: Refused }> {
-  const times = { clockTolerance: SKEW_SECONDS, currentDate: new Date(now) };
-  const options = { ...expected, algorithms: ALGORITHMS, ...times };
+  const options = {
+    ...{ ...expected, algorithms: ALGORITHMS, clockTolerance: SKEW_SECONDS },
+    // Read when it is compared: the keys may take long to come.
+    get currentDate() {
+      return new Date(clock.now());
+    },
+  };
   try {
     return await jwtVerify<JWTPayload>(token, keys, options);
   } catch (error) {

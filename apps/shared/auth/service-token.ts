@@ -30,9 +30,14 @@ export async function isServiceToken(
 ): Promise<boolean> {
   const { keys, issuer, audience, clock } = of;
   try {
-    const currentDate = new Date(clock.now());
-    const times = { maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS, currentDate };
-    await jwtVerify(token, keys, { issuer, audience, typ: TYP, algorithms: [...SIGNING_ALGORITHMS], ...times });
+    await jwtVerify(token, keys, {
+      ...{ issuer, audience, typ: TYP, algorithms: [...SIGNING_ALGORITHMS] },
+      ...{ maxTokenAge: VALID_SECONDS, clockTolerance: SKEW_SECONDS },
+      // Read when it is compared: the keys may take long to come.
+      get currentDate() {
+        return new Date(clock.now());
+      },
+    });
     return true;
   } catch (error) {
     if (error instanceof errors.JOSEError && !KEYS_UNREACHABLE.has(error.code)) return false;

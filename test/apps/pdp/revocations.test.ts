@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createLocalJWKSet, type JWK } from 'jose';
+import { createLocalJWKSet, type JWK, type JWTVerifyGetKey } from 'jose';
 import { createRevokedApprovals } from '../../../apps/pdp/approval/verify-approval.ts';
 import { publicKey } from '../../../apps/pdp/http/metadata.ts';
-import { systemClock } from '../../../apps/shared/clock.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { ACCESS_REQUESTS, anEs256Key } from '../../support/pdp.ts';
 import { serve } from '../../support/serve.ts';
 import { aRevocationList } from '../../support/signed-approvals.ts';
-import { ORDINARY_LIMITS } from '../../support/time.ts';
+import { aWallClock, ORDINARY_LIMITS } from '../../support/time.ts';
 
 let key: JWK;
 let server: HttpServer;
@@ -18,17 +17,23 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Fetches the list with a clock that is ahead of the signer's. */
-const revokedAt = (aheadMs: number) =>
-  createRevokedApprovals({
-    url: server.url,
-    issuer: ACCESS_REQUESTS,
-    keys: createLocalJWKSet({ keys: [publicKey(key)] }),
-    clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
-    limits: ORDINARY_LIMITS,
-  })();
+/** Fetches the list with a clock that is ahead of the signer's. It gets further ahead while the keys are fetched. */
+function revokedAt(aheadMs: number, fetchingMs = 0) {
+  const clock = aWallClock();
+  clock.aheadMs = aheadMs;
+  const keySet = createLocalJWKSet({ keys: [publicKey(key)] });
+  const keys: JWTVerifyGetKey = (header, token) => {
+    clock.aheadMs += fetchingMs;
+    return keySet(header, token);
+  };
+  return createRevokedApprovals({ url: server.url, issuer: ACCESS_REQUESTS, keys, clock, limits: ORDINARY_LIMITS })();
+}
 
 it('a list of revocations counts while it is fresh by the clock of the decision point [PRJ-38]', async () => {
   expect(await revokedAt(0)).toEqual(new Set(['apr_1']));
   await expect(revokedAt(120_000)).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' });
+});
+
+it('a list of revocations that gets old while its keys are fetched does not count [PRJ-38]', async () => {
+  await expect(revokedAt(0, 120_000)).rejects.toMatchObject({ code: 'ERR_JWT_EXPIRED' });
 });
