@@ -28,6 +28,10 @@ const timeForms = (message) =>
     'CallExpression[callee.name=/^set(Timeout|Interval)$/]',
     "CallExpression[callee.object.name='globalThis'][callee.property.name=/^set(Timeout|Interval)$/]",
   ].map((selector) => ({ selector, message }));
+const ANY_SIGNAL = {
+  selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
+  message: 'Use timeLimit (apps/shared/clock.ts): Node.js 20 forgets a timeout within AbortSignal.any.',
+};
 const PORT_OF_TIME =
   'Take the time from the Clock that main.ts gives (apps/shared/clock.ts), so that a test can move it.';
 const TIME = timeForms(PORT_OF_TIME);
@@ -84,13 +88,13 @@ export default tseslint.config(
   {
     files: TIMED,
     rules: {
-      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ...TIME],
+      'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ANY_SIGNAL, ...TIME],
       'no-restricted-imports': ['error', { paths: [ENVIRONMENT_IMPORT, ...RAW_TIMERS] }],
     },
   },
   {
     files: ['apps/shared/clock.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT] },
+    rules: { 'no-restricted-syntax': ['error', ...FORMS, DEFAULT_EXPORT, ENVIRONMENT, ANY_SIGNAL] },
   },
   {
     files: ['apps/shared/config/env.ts'],

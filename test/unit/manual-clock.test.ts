@@ -1,5 +1,6 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../apps/shared/clock.ts';
+import { systemClock, timeLimit } from '../../apps/shared/clock.ts';
 import { limitsOf } from '../../apps/shared/limits.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ORDINARY_LIMITS } from '../support/time.ts';
@@ -72,6 +73,37 @@ describe('the clock of the machine', () => {
     expect(systemClock.signalAfter(2 ** 40).aborted).toBe(false);
     const cancel = systemClock.once(2 ** 40, () => undefined);
     cancel();
+  });
+});
+
+describe('a signal that is bound to a time', () => {
+  it('aborts at the end of the time, and then lets go of the other signal', async () => {
+    const clock = new ManualClock();
+    const other = new AbortController();
+    const { signal } = timeLimit(clock, 10, other.signal);
+    await clock.advance(9);
+    expect(signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signal.reason).toMatchObject({ name: 'TimeoutError' });
+    expect(getEventListeners(other.signal, 'abort')).toEqual([]);
+  });
+
+  it('aborts with the other signal, also one that has aborted before, and then needs no timer', () => {
+    const clock = new ManualClock();
+    const other = new AbortController();
+    const { signal } = timeLimit(clock, 10, other.signal);
+    other.abort('gone');
+    expect([signal.reason, timeLimit(clock, 10, other.signal).signal.reason]).toEqual(['gone', 'gone']);
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('lets go of both when it is ended', () => {
+    const clock = new ManualClock();
+    const other = new AbortController();
+    const { signal, end } = timeLimit(clock, 10, other.signal);
+    end();
+    other.abort();
+    expect([signal.aborted, clock.waiting]).toEqual([false, 0]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
-import type { Clock } from '../../shared/clock.ts';
+import { timeLimit, type Clock } from '../../shared/clock.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { createGuardedAgent } from './guarded-agent.ts';
@@ -46,7 +46,7 @@ export function createSignedQuestion(sender: Sender, limits: QuestionLimits) {
     message: Message,
     stopping: AbortSignal,
   ): Promise<{ status: number; type: string | undefined; text: string }> => {
-    const { signal, end } = untilStopped(limits, stopping);
+    const { signal, end } = timeLimit(limits.clock, limits.timeoutMs, stopping);
     try {
       const { statusCode, headers, body } = await send(endpoint, message, signal);
       return { status: statusCode, type: headers['content-type']?.toString(), text: await body.text() };
@@ -54,23 +54,6 @@ export function createSignedQuestion(sender: Sender, limits: QuestionLimits) {
       end();
     }
   };
-}
-
-/**
- * Aborts at the end of the time, or with `stopping`; `end` frees both. Not `AbortSignal.any`: what it makes in Node.js 20 forgets a
- * timeout when memory is collected.
- */
-function untilStopped({ clock, timeoutMs }: QuestionLimits, stopping: AbortSignal) {
-  const controller = new AbortController();
-  const cancel = clock.once(timeoutMs, () => controller.abort(new DOMException('it took too long', 'TimeoutError')));
-  const stop = () => controller.abort(stopping.reason);
-  stopping.addEventListener('abort', stop);
-  if (stopping.aborted) stop();
-  const end = () => {
-    cancel();
-    stopping.removeEventListener('abort', stop);
-  };
-  return { signal: controller.signal, end };
 }
 
 function createSend({ secret, networks }: Sender, limits: Pick<QuestionLimits, 'clock'> & { maxAnswerBytes?: number }) {

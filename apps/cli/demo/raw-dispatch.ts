@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client, JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/client';
 import { DispatchError, type RawClientDispatch } from '@modelcontextprotocol/ext-tasks/client';
-import { systemClock } from '../../shared/clock.ts';
+import { systemClock, timeLimit } from '../../shared/clock.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 const LOOK_AGAIN_MS = 500;
@@ -24,14 +24,14 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
 
   return async (request, options = {}) => {
     const id = `dispatch-${randomUUID()}`;
-    const timeout = systemClock.signalAfter(options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS);
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
+    const timeoutMs = options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const { signal, end } = timeLimit(systemClock, timeoutMs, options.signal);
     try {
       const answer = await new Promise<JSONRPCMessage>((resolve, reject) => {
         waiting.set(id, resolve);
-        signal.addEventListener('abort', () => reject(new DispatchError('the request was given up', true)), {
-          once: true,
-        });
+        const giveUp = () => reject(new DispatchError('the request was given up', true));
+        if (signal.aborted) return giveUp();
+        signal.addEventListener('abort', giveUp, { once: true });
         const message = { jsonrpc: '2.0', id, ...(request as object) } as JSONRPCRequest;
         send(transport, message, signal).catch((cause: unknown) =>
           reject(new DispatchError('the request could not be sent', true, { cause })),
@@ -42,6 +42,7 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
       throw new DispatchError('the answer is not a response');
     } finally {
       waiting.delete(id);
+      end();
     }
   };
 }
