@@ -91,10 +91,10 @@ interface Door {
   readonly most?: number;
 }
 const DOORS: readonly Door[] = [
-  { name: 'gateway: MCP', opened: 'gateway/http.ts app.all(MCP_PATH', knock: toGateway, good: call },
+  { name: 'gateway: MCP', opened: 'gateway/mcp/http.ts app.all(MCP_PATH', knock: toGateway, good: call },
   {
     name: 'gateway: callbacks',
-    opened: 'gateway/http.ts app.post(CALLBACK_PATH',
+    opened: 'gateway/mcp/http.ts app.post(CALLBACK_PATH',
     knock: signed(
       () => `${gateway.url}/callbacks/access-requests`,
       () => CALLBACK_SECRET,
