@@ -106,8 +106,6 @@ const DEFAULTS = {
 
   /** One request to the engine. One that was carried out all the same does no harm. */
   engineMs: 5_000,
-  /** Whether the engine answers at all. */
-  enginePingMs: 2_000,
 
   /** One answer of a service to a command of the command line. */
   commandMs: 10_000,
@@ -132,9 +130,9 @@ const DEFAULTS = {
 /** How long something may take, in milliseconds. See there for each. */
 export type Limits = { readonly [name in keyof typeof DEFAULTS]: number };
 
-/** The limits of a machine that is so many times slower than an ordinary one: one of at least 1. */
+/** The limits of a machine that is so many times slower than an ordinary one: a whole number of at least 1. */
 export function limitsOf({ timeLimitFactor }: { readonly timeLimitFactor: number }): Limits {
-  const entries = Object.entries(DEFAULTS).map(([name, ms]) => [name, Math.round(ms * timeLimitFactor)]);
+  const entries = Object.entries(DEFAULTS).map(([name, ms]) => [name, ms * timeLimitFactor]);
   return Object.fromEntries(entries) as Limits;
 }
 

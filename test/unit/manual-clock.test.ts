@@ -116,6 +116,13 @@ describe('the limits', () => {
     }
   });
 
+  it('are whole milliseconds where a library takes them in seconds, for every factor', () => {
+    for (let timeLimitFactor = 1; timeLimitFactor <= 1_000; timeLimitFactor += 1) {
+      const { signInMs, tokenMs } = limitsOf({ timeLimitFactor });
+      for (const ms of [signInMs, tokenMs]) expect((ms / 1_000) * 1_000).toBe(ms);
+    }
+  });
+
   it('keep the order that one has to another', () => {
     const limits = ORDINARY_LIMITS;
     expect(limits.accessRequestServiceMs + limits.handleRecordingMs).toBeLessThan(limits.submissionLeaseMs);

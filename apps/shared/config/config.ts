@@ -32,6 +32,8 @@ export const configSchema = z.strictObject({
   host: z.string().default('127.0.0.1').describe('Interface on which all servers listen.'),
   timeLimitFactor: z
     .number()
+    // Libraries take some limits in seconds, and refuse a fraction of a millisecond: a product with a fraction may have one.
+    .int('expected a whole number')
     .min(1)
     .max(1_000)
     .default(1)

@@ -168,6 +168,16 @@ identity:
     ]);
   });
 
+  it.each([
+    ['0', 'too small: expected number to be >=1'],
+    ['1.5', 'expected a whole number'],
+    ['1001', 'too big: expected number to be <=1000'],
+    ['fast', 'expected number, received string'],
+  ])('refuses a timeLimitFactor of %s', (factor, problem) => {
+    write(`timeLimitFactor: ${factor}`);
+    expect(problems()).toEqual([`countersign.yaml: timeLimitFactor: ${problem}`]);
+  });
+
   it('refuses upstreams whose tools could have the same names', () => {
     write(`
 mcpServers:
