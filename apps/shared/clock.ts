@@ -24,25 +24,25 @@ export interface Clock {
 /** A signal that is bound to a time. */
 export interface TimeLimit {
   readonly signal: AbortSignal;
-  /** Lets go of timer and other signal. Call it when nothing waits for the signal any more. */
+  /** Lets go of timer and other signals. Call it when nothing waits for the signal any more. */
   readonly end: Cancel;
 }
 
 /**
- * Aborts after this long, in milliseconds, with a `TimeoutError`; or as soon as `other` aborts, with its reason. Use it instead of
+ * Aborts after this long, in milliseconds, with a `TimeoutError`; or as soon as one of `others` aborts, with its reason. Use it instead of
  * `AbortSignal.any`: what that makes in Node.js 20 forgets a timeout when memory is collected.
  */
-export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, other?: AbortSignal): TimeLimit {
+export function timeLimit(clock: Pick<Clock, 'once'>, ms: number, ...others: readonly AbortSignal[]): TimeLimit {
   const controller = new AbortController();
   const cancel = clock.once(ms, () => controller.abort(new DOMException('it took too long', 'TimeoutError')));
-  const stop = () => controller.abort(other?.reason);
+  const stop = () => controller.abort(others.find(({ aborted }) => aborted)?.reason);
   const end = () => {
     cancel();
-    other?.removeEventListener('abort', stop);
+    for (const other of others) other.removeEventListener('abort', stop);
   };
-  other?.addEventListener('abort', stop, { once: true });
+  for (const other of others) other.addEventListener('abort', stop, { once: true });
   controller.signal.addEventListener('abort', end, { once: true });
-  if (other?.aborted === true) stop();
+  if (others.some(({ aborted }) => aborted)) stop();
   return { signal: controller.signal, end };
 }
 

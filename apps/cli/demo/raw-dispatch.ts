@@ -25,7 +25,7 @@ export function rawDispatchOver(client: Client): RawClientDispatch {
   return async (request, options = {}) => {
     const id = `dispatch-${randomUUID()}`;
     const timeoutMs = options.context?.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const { signal, end } = timeLimit(systemClock, timeoutMs, options.signal);
+    const { signal, end } = timeLimit(systemClock, timeoutMs, ...(options.signal ? [options.signal] : []));
     try {
       const answer = await new Promise<JSONRPCMessage>((resolve, reject) => {
         waiting.set(id, resolve);

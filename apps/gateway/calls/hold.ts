@@ -12,11 +12,12 @@ import type {
   ToSubmit,
 } from '../../../workflows/domain/ports.ts';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
+import { timeLimit } from '../../shared/clock.ts';
 import type { RateLimit } from '../../shared/http/rate-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
 import { randomText } from '../../shared/random-text.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
-import { onAbort, type ConcurrencyLimit } from './concurrency-limit.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { RequestableCall, RequestInput } from './extension-ports.ts';
 import { refused, type OnHold, type ToolCall, type ToolCallAnswer } from './tool-call.ts';
 
@@ -88,16 +89,12 @@ async function waitForEnd(
   const owner = deps.gatedCalls.ownerOf(caller);
   const slot = deps.concurrency.acquire(subjectKey(caller));
   if (slot === undefined) return opened;
-  const over = new AbortController();
-  const end = () => over.abort();
-  const letGo = deps.clock.once(deps.settings.waitMs, end);
-  onAbort(signal, end);
-  onAbort(slot.closing, end);
+  const over = timeLimit(deps.clock, deps.settings.waitMs, signal, slot.closing);
   let last = opened;
   try {
     await watchTasks(deps, { taskIds: [taskId], owner, signal: over.signal, show: async (view) => void (last = view) });
   } finally {
-    letGo();
+    over.end();
     slot.release();
   }
   if (isTerminal(last.state) || signal.aborted) return last;
