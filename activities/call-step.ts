@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Ended, GatedCallRef } from '../workflows/activity-ports.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import { isTerminal } from '../workflows/domain/gated-call/gated-call.ts';
@@ -5,9 +6,17 @@ import type { ActivityDeps } from './deps.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
 import { LATER_MS, untilRetry } from './wait.ts';
 
+/** Tells the operator that a call waits for a sealing key which this process does not have. */
+export function alarmMissingKey(log: Logger, gatedCallId: string, error: unknown): void {
+  log.error(
+    { gatedCall: gatedCallId, alarm: 'sealing_key_missing', err: error },
+    'a gated call waits for a sealing key',
+  );
+}
+
 /** A step on the way to the claim. */
 export interface CallStep<Answer> {
-  /** What follows from the row alone, whatever the call consists of. Undefined: its content has to be known. */
+  /** What follows from the row alone. Undefined: the step needs the content of the call. */
   readonly known: (call: CallProgress & Pick<Partial<StoredCall>, 'handle'>) => Promise<Answer | Ended | undefined>;
   readonly take: (call: StoredCall) => Promise<Answer | Ended>;
   /** Says that the call cannot be moved on now. */
@@ -33,10 +42,7 @@ export function createCallStep<Answer extends { readonly kind: string }>(
         const call = await store.progress(gatedCallId);
         const found = await known(call);
         if (found !== undefined) return found;
-        log.error(
-          { gatedCall: gatedCallId, alarm: 'sealing_key_missing', err: error },
-          'a gated call waits for a sealing key',
-        );
+        alarmMissingKey(log, gatedCallId, error);
         return later(call, untilRetry(call));
       }
       if (!isSealBroken(error)) throw error;

@@ -24,7 +24,7 @@ export function createDecideAndClaim(deps: ActivityDeps): ActivityPorts['decideA
   });
 }
 
-/** What is to be done with a call whatever it consists of; undefined when that has to be known. */
+/** What follows from the row alone. Undefined: the step needs the content of the call. */
 async function withoutContent({ store }: ActivityDeps, call: CallProgress): Promise<Decided | undefined> {
   if (call.state === 'claimed') return { kind: 'claimed', executionTimeoutMs: Math.max(call.remainingMs, 1_000) };
   // The step was taken before, and its answer was lost.
@@ -63,7 +63,7 @@ function createTake(deps: ActivityDeps): (call: StoredCall) => Promise<Decided> 
   };
 }
 
-/** Milliseconds to wait where nothing may be claimed now, whatever the policy says: wrong clocks, or a restored database. */
+/** Milliseconds to wait while no policy decision can allow a claim: the clocks are wrong, or the database was restored. */
 function createCauseToWait({ clocksAgree, restores, log }: ActivityDeps) {
   return async (call: StoredCall): Promise<number | undefined> => {
     const { gatedCallId, mayBeCopied } = call;

@@ -3,7 +3,7 @@ import type { ResolutionStatus } from '../workflows/domain/ports.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { StoredCall } from './stores/stored-call.ts';
 
-type Resolving = Pick<StoredCall, 'gatedCallId' | 'generation' | 'handle'>;
+type Resolving = Pick<StoredCall, 'gatedCallId' | 'generation'> & Partial<Pick<StoredCall, 'handle'>>;
 
 /**
  * Keeps who resolved the access request of a call, as its service states it, before the call is moved on by that: the record of

@@ -1,5 +1,6 @@
 import { inLogScope } from '../apps/shared/log-scope.ts';
 import { isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
+import { alarmMissingKey } from './call-step.ts';
 import type { ActivityDeps } from './deps.ts';
 import { createRequestStatus, type RequestStatus } from './read-resolution.ts';
 import type { createDuePolls } from './stores/due-polls.ts';
@@ -24,10 +25,7 @@ export function createPollResolution(deps: PollDeps): (gatedCallId: string) => P
       // The workflow denies such a call, and raises the alarm.
       if (isSealBroken(error)) return { kind: 'seal_broken' };
       if (isSealingKeyMissing(error)) {
-        log.error(
-          { gatedCall: gatedCallId, alarm: 'sealing_key_missing', err: error },
-          'a gated call waits for a sealing key',
-        );
+        alarmMissingKey(log, gatedCallId, error);
         return { kind: 'unknown' };
       }
       throw error;

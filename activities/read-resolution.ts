@@ -57,7 +57,7 @@ export function createReadResolution(deps: ActivityDeps): ActivityPorts['readRes
       if (isPastGrant(call)) return GRANTED;
       if (call.state !== 'pending') return { kind: 'ended' };
       if (call.remainingMs > 0) return undefined;
-      await keepWhatIsKnown({ ...call, handle: call.handle });
+      await keepWhatIsKnown(call);
       await store.expire(call.gatedCallId);
       return { kind: 'ended' };
     },

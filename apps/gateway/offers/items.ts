@@ -33,8 +33,7 @@ export function registerPromptMethods(server: Server, deps: ItemMethodDeps, cont
   server.setRequestHandler('prompts/get', ({ params }, ctx) =>
     guarded('prompts/get', async () => {
       const { name, arguments: args, _meta } = params;
-      const prompt = await deps.items.find('prompt', name);
-      if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
+      const prompt = await findPrompt(deps.items, name);
       const given = args === undefined ? {} : { arguments: args as JsonObject };
       const meta = forwardedMeta(_meta);
       const answer = await deps.enforceRead({
@@ -115,12 +114,14 @@ export function registerCompletionMethods(server: Server, deps: ItemMethodDeps, 
   );
 }
 
+async function findPrompt(items: Pick<ItemMethodDeps['items'], 'find'>, name: string): Promise<UpstreamItem> {
+  const prompt = await items.find('prompt', name);
+  if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
+  return prompt;
+}
+
 async function find(items: ItemMethodDeps['items'], ref: Reference): Promise<UpstreamItem> {
-  if (ref.type === 'ref/prompt') {
-    const prompt = await items.find('prompt', ref.name);
-    if (prompt === undefined) throw new CountersignError('ERR_PROMPT_NOT_FOUND', 'no upstream has this prompt');
-    return prompt;
-  }
+  if (ref.type === 'ref/prompt') return findPrompt(items, ref.name);
   const resource = (await items.find('resource_template', ref.uri)) ?? (await items.find('resource', ref.uri));
   if (resource === undefined) throw new CountersignError('ERR_RESOURCE_NOT_FOUND', 'no upstream has this resource');
   return resource;
