@@ -28,4 +28,7 @@ export function runJest(args, variables = {}) {
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await runJest(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const code = await runJest(process.argv.slice(2));
+  process.exitCode = typeof code === 'number' ? code : 1;
+}
