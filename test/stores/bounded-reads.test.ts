@@ -7,6 +7,7 @@ import { createPool } from '../../apps/shared/database/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, anOpening, CALLER, gatedCallFixture } from '../support/gated-calls.ts';
 import { systemTime } from '../support/time.ts';
+import { rowsRead } from '../support/rows-read.ts';
 
 /** Open calls of other callers while each step is taken once more. */
 const MANY = 400;
@@ -44,9 +45,9 @@ async function rowsReadByEachStep(): Promise<Record<string, number>> {
   const read: Record<string, number> = {};
   const step = async <Result>(name: string, take: () => Promise<Result>): Promise<Result> => {
     await pool.query('BEGIN');
-    const before = await rowsRead();
+    const before = await rowsRead(pool, 'gateway');
     const result = await take();
-    read[name] = (await rowsRead()) - before;
+    read[name] = (await rowsRead(pool, 'gateway')) - before;
     await pool.query('COMMIT');
     return result;
   };
@@ -70,13 +71,4 @@ async function rowsReadByEachStep(): Promise<Record<string, number>> {
   // A decision that grew old on its way was made anew, where the machine stood still: that read more.
   const decisions = "SELECT FROM gateway.decision WHERE gated_call_id = $1 AND kind = 'allow'";
   return (await pool.query(decisions, [gatedCallId])).rowCount === 1 ? read : rowsReadByEachStep();
-}
-
-/** Rows that this connection has fetched so far, by whatever plan; those of ended transactions may drop out of it. */
-async function rowsRead(): Promise<number> {
-  const { rows } = await pool.query<{ rows: number }>(
-    `SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS rows
-     FROM pg_stat_xact_user_tables WHERE schemaname = 'gateway'`,
-  );
-  return rows[0]?.rows ?? Number.NaN;
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createAccessRequestStore } from '../../apps/approvals/stores/access-request.store.ts';
 import { aStage, anApprover, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { rowsRead } from '../support/rows-read.ts';
 
 const HOUR = 3_600;
 
@@ -181,9 +182,9 @@ describe('what is due of an access request', () => {
     const connection = await db.pool.connect();
     try {
       await connection.query('BEGIN');
-      const before = await rowsRead(connection);
+      const before = await rowsRead(connection, 'approvals');
       expect((await connection.query('SELECT approvals.carry_out_due(100)')).rows).toHaveLength(1);
-      expect((await rowsRead(connection)) - before).toBeLessThan(50);
+      expect((await rowsRead(connection, 'approvals')) - before).toBeLessThan(50);
     } finally {
       await connection.query('COMMIT');
       connection.release();
@@ -197,15 +198,6 @@ const WAITING_REQUESTS = `
   INSERT INTO approvals.access_request SELECT copy.* FROM approvals.access_request original, generate_series(1, 2000) AS n,
     jsonb_populate_record(original, jsonb_build_object('id', 'arq_' || n, 'idempotency_key', n, 'evaluation_id', n,
       'token_jti', n)) AS copy`;
-
-/** Rows of the schema that this transaction has read, by whatever plan. */
-async function rowsRead(connection: Pick<TestDatabase['pool'], 'query'>): Promise<number> {
-  const { rows } = await connection.query<{ rows: number }>(
-    `SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS rows
-     FROM pg_stat_xact_user_tables WHERE schemaname = 'approvals'`,
-  );
-  return rows[0]?.rows ?? Number.NaN;
-}
 
 describe('the question to the resolver of a stage', () => {
   it('is written with the opening of the stage, and for no stage that asks none', async () => {

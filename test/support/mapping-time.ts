@@ -2,7 +2,7 @@ import type { MappingTime } from '../../apps/shared/coaz/resolve.ts';
 import { createSlowMappings } from '../../apps/shared/coaz/slow-mappings.ts';
 import { PATIENT_LIMITS, systemTime } from './time.ts';
 
-/** For mappings of which none is slow. By default they have so much time that a machine which stands still takes none of it. */
+/** Time for mappings that are not slow. By default it is so long that a machine which stops for seconds does not use it up. */
 export const mappingTime = (limits = PATIENT_LIMITS): MappingTime => ({
   ...systemTime,
   limits,

@@ -17,14 +17,16 @@ export const patiently = <T>(
 };
 
 /** Repeats what the product documents as to be repeated, while its answer says so. Throws when that goes on for long. */
-export const repeatWhile = <Answer>(
+export async function repeatWhile<Answer>(
   isForLater: (answer: Answer) => boolean,
   ask: () => Promise<Answer>,
-): Promise<NonNullable<Answer>> =>
-  waitFor(async () => {
+): Promise<Answer> {
+  const found = await waitFor(async () => {
     const answer = await ask();
-    return isForLater(answer) ? undefined : answer;
+    return isForLater(answer) ? undefined : { answer };
   });
+  return found.answer;
+}
 
 /** Asks again while a service answers 503, as callers do. */
 export const untilAnswered = <Answer extends { readonly status: number }>(ask: () => Promise<Answer>) =>
