@@ -30,7 +30,7 @@ export async function stopAll(parts: readonly Running[]): Promise<void> {
 
 /**
  * Waits for SIGINT or SIGTERM, stops everything and answers the signal. After `stopMs` of the limits,
- * or as long as the slowest part may take, or at a second signal, the process ends whatever is still going on.
+ * or as long as the slowest part may take, or at a second signal, the process ends, although parts still run.
  */
 export async function runUntilSignal(parts: readonly Running[], { clock, limits }: Timing): Promise<NodeJS.Signals> {
   const signal = await new Promise<NodeJS.Signals>((resolve) => {

@@ -1,5 +1,5 @@
 -- Gives a generation up whose approval the policy found not enough, and records the submission of the next, in one commit
--- and before the access request service is told: a superseded approval can no longer be used, whatever happens next. A poll
+-- and before the access request service is told: from then on a superseded approval cannot be used. A poll
 -- is due at once: should the worker die before it submits, the poll of another worker does.
 -- Answers the state the call is in afterwards; `pending` when the next generation is to be submitted.
 CREATE OR REPLACE FUNCTION gateway.request_again(p_call uuid, p_generation int, p_submission_id uuid, p_idempotency_key text,
