@@ -1,11 +1,22 @@
-import type { ActivityPorts } from '../workflows/activity-ports.ts';
-import { claimIdOf } from '../workflows/domain/gated-call/claim-id.ts';
-import { createCallStep } from './call-step.ts';
-import type { ActivityDeps } from './deps.ts';
-import { createReEvaluate } from './re-evaluate.ts';
-import { sha256 } from '../apps/shared/sha256.ts';
-import type { CallProgress, StoredCall } from './stores/stored-call.ts';
-import { LATER_MS, untilDeadline, untilRetry } from './wait.ts';
+import { randomText, sha256 } from '../apps/shared/crypto.ts';
+import type { ActivityPorts, Ended, InputRequired, NextGeneration, Retry } from '../workflows/activity-ports.ts';
+import {
+  type AccessRequestOffer,
+  type Approval,
+  type Decision,
+  joinDecisions,
+  onBasisOfAll,
+  refused,
+} from '../workflows/domain/authzen/evaluation.ts';
+import { CountersignError } from '../workflows/domain/errors.ts';
+import { claimIdOf, isIntact } from '../workflows/domain/gated-call/call-binding.ts';
+import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
+import { newSubmission } from '../workflows/domain/gated-call/submission.ts';
+import { type Additions, additionsOf } from '../workflows/domain/submission-input/answers.ts';
+import { formDigest, questionsOf } from '../workflows/domain/submission-input/request-form.ts';
+import { mappingDigest } from '../workflows/domain/tools/tool-facts.ts';
+import { type ActivityDeps, createCallStep, LATER_MS, untilDeadline, untilRetry } from './step.ts';
+import { type CallProgress, databaseNow, type StoredCall } from './stores/stored-call.ts';
 
 type Decided = Awaited<ReturnType<ActivityPorts['decideAndClaim']>>;
 
@@ -78,5 +89,158 @@ function createCauseToWait({ clocksAgree, restores, log }: ActivityDeps) {
     if (!mayBeCopied || !(await restores.contradicts(gatedCallId))) return undefined;
     await restores.report(gatedCallId);
     return LATER_MS;
+  };
+}
+
+/** The PDP allows the call now. The decision is fresh for five seconds. */
+interface Allowed {
+  readonly kind: 'allowed';
+  readonly decisionId: string;
+}
+
+/**
+ * The PDP's fresh answer with the approval as input, against the binding as it was captured and the policy as it is now.
+ * An approval is an input to this decision and never a permission by itself (SEP-2848, Completion).
+ */
+function createReEvaluate(
+  deps: ActivityDeps,
+): (call: StoredCall & { approval: Approval }) => Promise<Allowed | Retry | NextGeneration | InputRequired | Ended> {
+  const { store, clock } = deps;
+  const furtherInput = createFurtherInput(deps);
+  const requestAgain = createRequestAgain(deps);
+  const deny = async (call: StoredCall, reason: EndReason) => {
+    await store.end(call.gatedCallId, 'denied', reason, 're-evaluation');
+    return { kind: 'ended' } as const;
+  };
+
+  return async (call) => {
+    if (!isIntact(call.binding, sha256)) return deny(call, 'binding_integrity');
+    try {
+      const tool = await checkTool(deps, call);
+      if (tool === 'tool_changed' || tool === 'requirement_unmet') return await deny(call, tool);
+      if (tool === 'undecided') return putOff(call);
+      // Asked last, and as old as the question: an upstream that lists its tools slowly, or a database that is slow to take
+      // the decision, must not make an old answer count as a fresh one.
+      const askedAtMs = databaseNow(call, clock);
+      const decision = await decide(deps, call);
+      const decisionId = await store.recordDecision(call, decision, askedAtMs);
+      if (decision.kind === 'allow') return { kind: 'allowed', decisionId };
+      if (decision.kind === 'retry') return putOff(call, decision.retryAfterMs);
+      // Whoever made the call had signed in by then as the binding says, and nobody can do so for it now.
+      if (decision.kind === 'deny') return await deny(call, decision.unmet ? 'obligation_unmet' : 'policy_denied');
+      const input = await furtherInput(call, decision.offer);
+      if (input.kind !== 'given') return input;
+      // The next step submits; should this process die before, a poll of any worker does.
+      return { kind: (await requestAgain(call, decision, input.additions)) ? 'next_generation' : 'ended' };
+    } catch (error) {
+      if (!(error instanceof CountersignError) || !error.retryable) throw error;
+      deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 're-evaluation is put off');
+      return putOff(call);
+    }
+  };
+}
+
+/**
+ * What the questions of the call come to now. The approval is for one of them, so each is asked by itself; the others have to be
+ * allowed as they are.
+ */
+async function decide(
+  { pdp }: ActivityDeps,
+  { binding: { evaluation, others = [], claims }, approval }: StoredCall & { approval: Approval },
+): Promise<Decision> {
+  const [decision, ...further] = await Promise.all([
+    pdp.evaluate(evaluation, approval, claims),
+    ...others.map((question) => pdp.evaluate(question, undefined, claims)),
+  ]);
+  const { decision: ofOthers } = joinDecisions(further);
+  if (further.length > 0 && ofOthers.kind !== 'allow') return refused(ofOthers);
+  return decision.kind === 'allow' ? onBasisOfAll(decision, further) : decision;
+}
+
+/**
+ * Whether the tool is the one that the call was made for, still is the one that the operator accepted, and everything it
+ * requires is the case now. `undecided`: that cannot be looked at at the moment.
+ */
+async function checkTool(
+  { upstreams, acceptedTools, requirements: checks, log }: ActivityDeps,
+  { gatedCallId, binding }: StoredCall,
+): Promise<'fit' | 'undecided' | Extract<EndReason, 'tool_changed' | 'requirement_unmet'>> {
+  const tool = await upstreams.find(binding.tool, { live: true });
+  if (tool?.digest !== binding.toolDigest) return 'tool_changed';
+  if ((await acceptedTools.among([tool])).length === 0) return 'tool_changed';
+  // Other questions than those that were answered and approved belong to another call (SEP-2848, Completion).
+  if (mappingDigest(tool.facts.mapping, sha256) !== binding.mappingDigest) return 'tool_changed';
+  const { requirements } = tool.facts;
+  const { caller, claims = {} } = binding;
+  const { unmet, undecided } = await checks.check({ requirements, tool: binding.tool, caller, claims });
+  if (unmet.length > 0) {
+    log.warn({ gatedCall: gatedCallId, unmet }, 'a gated call is denied because requirements of its tool are not met');
+    return 'requirement_unmet';
+  }
+  return undecided.length > 0 ? 'undecided' : 'fit';
+}
+
+const putOff = (call: StoredCall, askedMs?: number): Retry => ({ kind: 'retry', waitMs: untilRetry(call, askedMs) });
+
+/**
+ * The policy wants a further approval: the present generation is used up and the next submission is recorded, with a key
+ * of its own, in one commit and before the access request service is told. Answers whether there is a next generation; without
+ * one the call has ended. @see SEP-2848, Completion (request)
+ */
+function createRequestAgain({ store, settings }: Pick<ActivityDeps, 'store' | 'settings'>) {
+  return async (
+    call: StoredCall,
+    denial: Extract<Decision, { kind: 'requestable' }>,
+    additions: Additions | undefined,
+  ): Promise<boolean> => {
+    const { caller, evaluation } = call.binding;
+    const generation = call.generation + 1;
+    const next = newSubmission({ evaluation, caller, denial, generation, additions }, settings, randomText);
+    return (await store.requestAgain(call, next, settings.maxGenerations)) === 'pending';
+  };
+}
+
+/** A form that is another one each time its answers are there is not asked about a fourth time. */
+const MAX_ROUNDS = 3;
+const KEY_BYTES = 16;
+
+/** What the next access request is given beside the call; nothing where it needs nothing. */
+interface Given {
+  readonly kind: 'given';
+  readonly additions: Additions | undefined;
+}
+
+/**
+ * What a further access request needs of the requester: what was said for the first one, where it needs the same; else what was
+ * said in this generation. What nobody said is asked within the task, and then the call waits. A call that cannot be asked is denied:
+ * an incomplete request is not made.
+ * @see SEP-2848, Collecting submission input (APPR-094); ARAP-FRM-03, ARAP-FRM-04
+ */
+function createFurtherInput({ store, requestForms, settings }: ActivityDeps) {
+  return async (call: StoredCall, offer: AccessRequestOffer): Promise<Given | InputRequired | Ended> => {
+    const { requestSchemaUrl: schemaUrl, requestCatalogsUrl: catalogsUrl } = offer;
+    const { input } = call.binding;
+    if (schemaUrl === undefined) return { kind: 'given', additions: undefined };
+    // What was never held against a catalog is no value of one; what was, is by the service once more.
+    const isChosen = catalogsUrl === undefined || input?.isFromCatalogs === true;
+    if (schemaUrl === input?.schemaUrl && isChosen) return { kind: 'given', additions: input.additions };
+    // Within a task there is one form for everything, and a choice takes several.
+    const form = catalogsUrl === undefined ? await requestForms.at(schemaUrl) : undefined;
+    if (form === undefined) {
+      await store.end(call.gatedCallId, 'denied', 'input_missing', 're-evaluation');
+      return { kind: 'ended' };
+    }
+    const digest = formDigest(form, sha256);
+    // Where nothing has to be said, nobody is held up for what might be.
+    const additions = additionsOf(form, await store.givenInput(call, digest));
+    if (additions !== undefined) return { kind: 'given', additions };
+    const state = await store.askInput(call, {
+      // Never a key of a question that comes before a task, nor one that was given out before.
+      questions: questionsOf(form).map((part, n) => ({ key: `input-${n + 1}-${randomText(KEY_BYTES)}`, form: part })),
+      formDigest: digest,
+      maxGenerations: settings.maxGenerations,
+      maxRounds: MAX_ROUNDS,
+    });
+    return state === 'input_required' ? { kind: 'input_required', waitMs: untilDeadline(call) } : { kind: 'ended' };
   };
 }

@@ -1,7 +1,7 @@
 import { inLogScope } from '../apps/shared/log-scope.ts';
 import type { ActivityPorts, Ended, GatedCallRef } from '../workflows/activity-ports.ts';
 import { createDecideAndClaim } from './decide-and-claim.ts';
-import type { ActivityDeps } from './deps.ts';
+import type { ActivityDeps } from './step.ts';
 import { createInvokeTool } from './invoke-tool.ts';
 import { createReadResolution } from './read-resolution.ts';
 import { createSettle } from './settle.ts';

@@ -1,12 +1,11 @@
+import { inLogScope } from '../apps/shared/log-scope.ts';
 import type { ActivityPorts, Ended, Granted, StillOpen } from '../workflows/activity-ports.ts';
-import { CountersignError, isSealBroken } from '../workflows/domain/errors.ts';
+import { CountersignError, isSealBroken, isSealingKeyMissing } from '../workflows/domain/errors.ts';
 import type { EndReason } from '../workflows/domain/gated-call/gated-call.ts';
 import type { ResolutionStatus } from '../workflows/domain/ports.ts';
-import { createCallStep } from './call-step.ts';
-import type { ActivityDeps } from './deps.ts';
-import { createKeepStatement, createKeepWhatIsKnown } from './keep-statement.ts';
+import { type ActivityDeps, alarmMissingKey, createCallStep, untilDeadline, waitWithin } from './step.ts';
+import type { createDuePolls } from './stores/due-calls.ts';
 import type { CallProgress, StoredCall } from './stores/stored-call.ts';
-import { untilDeadline, waitWithin } from './wait.ts';
 
 /** After a status that could not be read though there was a reason to ask. */
 const UNKNOWN_MS = 10_000;
@@ -20,10 +19,10 @@ const ENDS = {
 } as const satisfies Record<string, { to: 'denied' | 'cancelled' | 'failed'; reason: EndReason }>;
 
 /** How the access request of a call stands; `unknown` when it cannot be read now. */
-export type RequestStatus = ResolutionStatus | { readonly kind: 'unknown' };
+type RequestStatus = ResolutionStatus | { readonly kind: 'unknown' };
 
 /** Asks the authoritative source how the access request of a call stands. Submits the request that is not there yet. */
-export function createRequestStatus(
+function createRequestStatus(
   deps: Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'>,
 ): (call: Pick<StoredCall, 'gatedCallId' | 'handle'>) => Promise<RequestStatus> {
   return async ({ gatedCallId, handle }) => {
@@ -77,4 +76,81 @@ export function createReadResolution(deps: ActivityDeps): ActivityPorts['readRes
       return { kind: 'ended' };
     },
   });
+}
+
+type Resolving = Pick<StoredCall, 'gatedCallId' | 'generation'> & Partial<Pick<StoredCall, 'handle'>>;
+
+/**
+ * Keeps who resolved the access request of a call, as its service states it, before the call is moved on by that: the record of
+ * the call takes it in when it is written, and the service forgets. Nothing rests on it, so a call never fails for it.
+ */
+function createKeepStatement({
+  store,
+  accessRequests,
+  log,
+}: Pick<ActivityDeps, 'accessRequests' | 'log'> & { readonly store: Pick<ActivityDeps['store'], 'keepStatement'> }) {
+  return async ({ gatedCallId, generation, handle }: Resolving, status: ResolutionStatus): Promise<void> => {
+    const statement = handle && (await accessRequests.stated(handle, status));
+    if (statement === undefined) return;
+    if (statement.kind === 'unreadable') {
+      log.error(
+        { gatedCall: gatedCallId, generation, alarm: 'statement_unreadable' },
+        'the access request service states who resolved a request, and it cannot be read: the record will say so',
+      );
+    }
+    await store.keepStatement(gatedCallId, generation, statement);
+  };
+}
+
+/**
+ * The same for a call whose deadline has passed: the votes until then. Whoever else carries the deadline out meanwhile waits for
+ * nobody, so this is for the record alone, and whatever comes in between leaves it out.
+ */
+function createKeepWhatIsKnown(deps: Parameters<typeof createKeepStatement>[0]) {
+  const keepStatement = createKeepStatement(deps);
+  return async (call: Resolving): Promise<void> => {
+    if (call.handle === undefined) return;
+    try {
+      await keepStatement(call, await deps.accessRequests.read(call.handle));
+    } catch (error) {
+      if (!(error instanceof CountersignError)) throw error;
+      deps.log.warn({ gatedCall: call.gatedCallId, code: error.code }, 'votes before a deadline could not be read');
+    }
+  };
+}
+
+type PollDeps = Pick<ActivityDeps, 'accessRequests' | 'ensureSubmitted' | 'log'> & {
+  readonly store: Pick<ActivityDeps['store'], 'load'>;
+  readonly duePolls: Pick<ReturnType<typeof createDuePolls>, 'deferPoll' | 'enqueueSignal'>;
+};
+
+/**
+ * Asks whether an access request was resolved without a word of it coming here, and signals the workflow if so. Moves
+ * nothing by itself: the workflow reads the resolution again.
+ */
+export function createPollResolution(deps: PollDeps): (gatedCallId: string) => Promise<void> {
+  const { store, duePolls, log } = deps;
+  const requestStatus = createRequestStatus(deps);
+
+  async function poll(gatedCallId: string): Promise<RequestStatus | { readonly kind: 'seal_broken' }> {
+    try {
+      return await requestStatus(await store.load(gatedCallId));
+    } catch (error) {
+      // The workflow denies such a call, and raises the alarm.
+      if (isSealBroken(error)) return { kind: 'seal_broken' };
+      if (isSealingKeyMissing(error)) {
+        alarmMissingKey(log, gatedCallId, error);
+        return { kind: 'unknown' };
+      }
+      throw error;
+    }
+  }
+
+  return (gatedCallId) =>
+    inLogScope({ gatedCall: gatedCallId }, async () => {
+      const found = await poll(gatedCallId);
+      if (found.kind === 'unknown') return;
+      if (found.kind !== 'pending') await duePolls.enqueueSignal(gatedCallId);
+      else if (found.retryAfterMs !== undefined) await duePolls.deferPoll(gatedCallId, found.retryAfterMs);
+    });
 }

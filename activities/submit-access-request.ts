@@ -4,7 +4,7 @@ import { CountersignError } from '../workflows/domain/errors.ts';
 import type { AccessRequestService, EnsureSubmitted, GatedCallView } from '../workflows/domain/ports.ts';
 import type { TakenSubmission } from '../workflows/domain/gated-call/submission.ts';
 import type { LifecycleStore } from './stores/lifecycle.store.ts';
-import { persist } from './stores/persist.ts';
+import { persist } from './stores/query.ts';
 
 const JOIN_LOOK_MS = 50;
 

@@ -3,15 +3,13 @@ import type { Timing } from '../../apps/shared/limits.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, PolicyDecisionPoint, RequestCatalogs } from '../../workflows/domain/ports.ts';
 import { createAccessRequestClient } from './access-requests/client.ts';
-import { createCredential, type CredentialSettings } from './credential.ts';
+import { createCredential, type CredentialSettings, sendHttp, trustOf } from './http.ts';
 import { checkPolicyDecisionPoint, type PdpProblem } from './pdp/check.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './pdp/metadata.ts';
 import { createPolicyDecisionPoint } from './pdp/client.ts';
 import { createRequestCatalogs } from './access-requests/forms.ts';
-import { trustOf } from './trusted-origins.ts';
 import { createObligingPdp, type ObligingPdpOptions } from '../obligations/obliging-pdp.ts';
 import type { Clock } from '../../apps/shared/clock.ts';
-import { sendHttp } from './http.ts';
 
 /** How the authority side is reached, ours or another. */
 export interface AuthoritySettings {

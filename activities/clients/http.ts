@@ -1,10 +1,12 @@
 import { EventEmitter } from 'node:events';
-import { Agent, interceptors, request, type Dispatcher } from 'undici';
+import { readFileSync } from 'node:fs';
+import { Agent, type Dispatcher, interceptors, request } from 'undici';
 import type { Clock } from '../../apps/shared/clock.ts';
 import { traceHeaders } from '../../apps/shared/log-scope.ts';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 
 /** Larger answers than this are not what we asked for. */
-export const MAX_ANSWER_BYTES = 1024 * 1024;
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** One pool of connections for the services beside us. No redirects: a credential goes where it was sent and nowhere else. */
 const agent = new Agent({ maxResponseSize: MAX_ANSWER_BYTES });
@@ -74,4 +76,75 @@ export async function sendHttp(
   } finally {
     letGo();
   }
+}
+
+/** How a service is shown who we are. */
+export interface CredentialSettings {
+  /** Header that has the token: `authorization` with the scheme Bearer, any other with the token alone, as API keys go. */
+  readonly credentialHeader: string;
+  /** PEM files of a client certificate, its key and, where the service's own is private, who issues that. Read at the start. */
+  readonly clientCertificate?:
+    { readonly certificate: string; readonly key: string; readonly ca?: string | undefined } | undefined;
+}
+
+export interface Credential {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Connections with the client certificate; undefined where there is none. */
+  readonly via: Dispatcher | undefined;
+}
+
+/** Throws `ERR_CONFIG_INVALID` when a file of the client certificate cannot be read. */
+export function createCredential(
+  token: string,
+  { credentialHeader: header, clientCertificate }: CredentialSettings,
+): Credential {
+  return {
+    headers: { [header]: header.toLowerCase() === 'authorization' ? `Bearer ${token}` : token },
+    via: createConnections(clientCertificate),
+  };
+}
+
+/** Connections that show this certificate; undefined where there is none. Throws `ERR_CONFIG_INVALID` when a file cannot be read. */
+export function createConnections(files: CredentialSettings['clientCertificate']): Dispatcher | undefined {
+  if (files === undefined) return undefined;
+  const { certificate, key, ca } = files;
+  const connect = { cert: read(certificate), key: read(key), ...(ca !== undefined && { ca: read(ca) }) };
+  return new Agent({ maxResponseSize: MAX_ANSWER_BYTES, connect });
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const message = `the client certificate cannot be read: there is no readable file ${file}. Mend clientCertificate.`;
+    throw new CountersignError('ERR_CONFIG_INVALID', message, { cause });
+  }
+}
+
+/** Whether an address may be contacted: what documents and denials name is fetched from nowhere else. */
+export type IsTrusted = (url: string) => boolean;
+
+/** Which addresses may be contacted, by what is sent there: no service gets the credential of the other. */
+export interface Trust {
+  /** Evaluation requests, with the credential for the PDP. */
+  readonly pdp: IsTrusted;
+  /** Access requests, with the credential for their service. */
+  readonly accessRequests: IsTrusted;
+  /** Requests for a document that says how an access request is filled in. They carry no credential. */
+  readonly documents: IsTrusted;
+}
+
+/** @param known Addresses on the origins of each service. */
+export function trustOf(known: { readonly pdp: readonly string[]; readonly accessRequests: readonly string[] }): Trust {
+  const [pdp, accessRequests] = [trustedOrigins(known.pdp), trustedOrigins(known.accessRequests)];
+  return { pdp, accessRequests, documents: (url) => pdp(url) || accessRequests(url) };
+}
+
+/**
+ * Trusts the origins (scheme, host and port) of these addresses and no others, so that a credential and a call go only where
+ * the configuration says. @see ARAP-SEC-02 (PRJ-24)
+ */
+export function trustedOrigins(known: readonly string[]): IsTrusted {
+  const origins = new Set(known.map((url) => new URL(url).origin));
+  return (url) => URL.canParse(url) && origins.has(new URL(url).origin);
 }

@@ -3,9 +3,8 @@ import type { Logger } from 'pino';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import type { Timing } from '../../apps/shared/limits.ts';
-import type { Json, JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { jsonOf } from '../../workflows/domain/json-answer.ts';
-import { ownProperty } from '../../workflows/domain/own-property.ts';
+import { type Json, type JsonObject, ownProperty } from '../../workflows/domain/canonical-json.ts';
+import { jsonOf } from '../../workflows/domain/faithful-json.ts';
 import type { RequirementChecks, RequirementQuery } from '../../workflows/domain/tools/requirements.ts';
 import { sendHttp } from './http.ts';
 

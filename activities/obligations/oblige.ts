@@ -9,7 +9,7 @@ import {
   type ObligationReceiver,
   type StepUp,
 } from '../../workflows/domain/authzen/obligation.ts';
-import { afterObligations, type Oblige, type ObligingAnswer } from '../../workflows/domain/authzen/obligations.ts';
+import { afterObligations, type Oblige, type ObligingAnswer } from '../../workflows/domain/authzen/evaluation.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { ObligationReceivers } from './receivers.ts';
 import type { ObligationQueue } from '../stores/obligation-queue.ts';

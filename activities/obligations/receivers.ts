@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import type { Timing } from '../../apps/shared/limits.ts';
 import type { ObligationMessage, ObligationReceiver } from '../../workflows/domain/authzen/obligation.ts';
-import { ownProperty } from '../../workflows/domain/own-property.ts';
+import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { sendHttp } from '../clients/http.ts';
 import { reveal, type SecretText } from '../clients/upstream/credentials.ts';
 

@@ -1,7 +1,6 @@
 import { functionCall } from '../../apps/shared/database/function-call.ts';
 import type { WrappedKeys } from '../../workflows/domain/gated-call/sealing.ts';
-import { queryOne } from './query.ts';
-import { sealsOf, stateAfter, type StepContext } from './step-context.ts';
+import { queryOne, sealsOf, stateAfter, type StepContext } from './query.ts';
 
 /** The two fences of an execution. */
 export function executionSteps({ pool, retentionMs }: StepContext) {

@@ -8,14 +8,9 @@ import type { CallBinding } from '../../workflows/domain/gated-call/call-binding
 import type { GatedCalls, GatedCallView, Opened, Opening, Redemption } from '../../workflows/domain/ports.ts';
 import { ownerKey, subjectKey, type Principal, type TaskOwner } from '../../workflows/domain/principal.ts';
 import type { Seals } from '../../workflows/domain/gated-call/sealing.ts';
-import { requestRefOf, taskIdOf } from './handles.ts';
-import { ifAway } from './if-away.ts';
-import { persist } from './persist.ts';
+import { recentRequests, requestRefOf, taskIdOf, type TaskRow, taskViewOf } from './task-view.ts';
+import { expire, ifAway, persist, query, queryOne, stateAfter } from './query.ts';
 import { answerQuestions } from './questions.ts';
-import { query, queryOne } from './query.ts';
-import { recentRequests } from './recent-requests.ts';
-import { expire, stateAfter } from './step-context.ts';
-import { taskViewOf, type TaskRow } from './task-view.ts';
 
 /** Durations in milliseconds, the limit in calls. */
 export interface GatedCallOptions extends Timing {

@@ -4,8 +4,7 @@ import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import type { TaskAnswer, TaskQuestion } from '../../workflows/domain/ports.ts';
 import type { RequestForm } from '../../workflows/domain/submission-input/request-form.ts';
 import { broken } from './key-ring.ts';
-import { query } from './query.ts';
-import { sealsOf, stateAfter, type StepContext } from './step-context.ts';
+import { query, sealsOf, stateAfter, type StepContext } from './query.ts';
 
 /** A question as the database hands it out. */
 export interface SealedQuestion {

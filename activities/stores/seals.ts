@@ -8,7 +8,7 @@ import {
   type Seals,
 } from '../../workflows/domain/gated-call/sealing.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { broken, createKeyRing, openText, sealText, type SealingKey } from './key-ring.ts';
+import { broken, createKeyRing, openText, type SealingKey, sealText } from './key-ring.ts';
 
 /** What the enforcement side seals with. Both lists have keys of the same names in the same order, and no key is in both. */
 export interface SealingSecrets extends RecordSealingSecrets {

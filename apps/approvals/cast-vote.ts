@@ -7,17 +7,16 @@ import type {
 } from '../../workflows/domain/access-request/access-request.ts';
 import {
   electorateOf,
+  type Ineligibility,
   ineligibilityOf,
   lapsedApprovers,
-  type Ineligibility,
   type People,
 } from '../../workflows/domain/access-request/eligibility.ts';
 import { earlierVote } from '../../workflows/domain/access-request/quorum.ts';
-import { named } from './named.ts';
-import { oneLine } from './one-line.ts';
-import { Refusal } from '../shared/http/refusal.ts';
+import { Refusal } from '../shared/http/csrf.ts';
+import { randomText } from '../shared/crypto.ts';
+import { oneLine } from './access-requests/problem.ts';
 import type { AccessRequestStore, VoteOutcome } from './stores/access-request.store.ts';
-import { randomText } from '../shared/random-text.ts';
 
 /** A verdict with who gave it and what they had before their eyes. */
 export interface Ballot {
@@ -135,4 +134,17 @@ function refusalOf(outcome: VoteRefused, requestId: string): Refusal {
       ? { href: '/requests', label: 'To the open requests' }
       : { href: `/requests/${encodeURIComponent(requestId)}`, label: 'Open the request' };
   return new Refusal(status, title, nextStep, link);
+}
+
+/**
+ * Somebody with the name by which they are displayed now: that of the directory, else that of their sign-in. Without a name where
+ * neither knows one. Names change, so it is kept with what they decide.
+ */
+export function named<Person extends { readonly subject: string; readonly name?: string }>(
+  person: Person,
+  people: People,
+): Person {
+  const { name: signedInAs, ...rest } = person;
+  const name = people.find(person.subject)?.displayName ?? signedInAs;
+  return { ...rest, ...(name !== undefined && name !== person.subject && { name }) } as Person;
 }

@@ -1,8 +1,7 @@
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { Logger } from 'pino';
-import { healthRouter, type Problems } from '../shared/http/health.ts';
+import { healthRouter, type Problems, traced } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
-import { traced } from '../shared/http/traced.ts';
 import type { Timing } from '../shared/limits.ts';
 import { assetsRouter } from '../shared/pages/assets.ts';
 import { nothingHere, refusalHandler } from '../shared/pages/refusal-page.tsx';

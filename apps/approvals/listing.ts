@@ -1,5 +1,5 @@
 import { ACCESS_REQUEST_STATUSES } from '../../workflows/domain/access-request/access-request.ts';
-import { OVERSEER_ROLE, voicesOf, type Reader } from '../../workflows/domain/access-request/readers.ts';
+import { OVERSEER_ROLE, type Reader, voicesOf } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 
 /** What a list has of the requests that its reader may read: those with one of these statuses, or those they may decide now. */

@@ -1,7 +1,7 @@
 import { APPROVER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
 import type { Approver } from '../../workflows/domain/access-request/access-request.ts';
 import type { Config } from '../shared/config/config.ts';
-import type { DirectorySource } from '../shared/directory/source.ts';
+import type { DirectorySource } from '../shared/directory/directory.ts';
 import type { Delegation, DelegationStore } from './stores/delegation.store.ts';
 
 /**

@@ -1,8 +1,7 @@
 import type { Stage } from '../../workflows/domain/access-request/stages.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
-import { ownProperty } from '../../workflows/domain/own-property.ts';
-import { DEFAULT_STAGE, stageFor } from '../shared/approvers/stages.ts';
-import { templateProblems } from '../shared/approvers/template-problems.ts';
+import { ownProperty } from '../../workflows/domain/canonical-json.ts';
+import { DEFAULT_STAGE, stageFor, templateProblems } from '../shared/approvers/stages.ts';
 import type { Config } from '../shared/config/config.ts';
 import { formatPath } from '../shared/config/problems.ts';
 import type { Directory } from '../shared/directory/directory.ts';

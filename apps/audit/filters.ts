@@ -1,8 +1,6 @@
 import * as z from 'zod';
-import type { Disposition } from '../../workflows/domain/gated-call/disposition.ts';
-import { dispositionOf } from '../../workflows/domain/gated-call/disposition.ts';
+import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { TERMINAL_STATES } from '../../workflows/domain/gated-call/outcome-record.ts';
-import { toInstant } from './instant.ts';
 import type { RecordFilter, RecordPosition } from './stores/outcome-record.store.ts';
 
 const MAX_LIMIT = 200;
@@ -18,7 +16,7 @@ export const reference = z
  * How records name a call. The plain digest finds nothing: whoever may ask by it can try every value of a short secret among the
  * arguments, until one is answered.
  */
-export const callDigest = z
+const callDigest = z
   .string()
   .regex(/^hmac-sha-256:[0-9a-f]{64}$/, 'the keyed digest that records show, hmac-sha-256: and 64 hexadecimal digits');
 
@@ -30,7 +28,7 @@ const moment = z
   })
   .refine((text) => text >= '1970-01-02', 'not before 1970');
 
-export const DISPOSITIONS = [
+const DISPOSITIONS = [
   'approved-executed',
   'denied-not-executed',
   'execution-error',
@@ -125,4 +123,17 @@ function readCursor(parameter: 'cursor' | 'before', cursor: string): RecordPosit
   } catch {
     throw new BadQuery(`${parameter}: not one that this service gave out; start again without it`);
   }
+}
+
+const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * The instant in UTC with six digits of a second, so that equal instants are equal text and earlier is smaller.
+ * `undefined` when the text is no instant with a time zone (RFC 3339, at most microseconds).
+ */
+export function toInstant(text: string): string | undefined {
+  const parts = INSTANT.exec(text);
+  const millis = parts ? Date.parse(`${parts[1]}${parts[3]}`) : NaN;
+  if (Number.isNaN(millis)) return undefined;
+  return `${new Date(millis).toISOString().slice(0, 19)}.${(parts?.[2] ?? '').padEnd(6, '0')}Z`;
 }

@@ -4,23 +4,24 @@ import express, {
   type Request,
   type RequestHandler,
   type Response,
+  Router,
 } from 'express';
 import type { Logger } from 'pino';
 import { CountersignError, isDatabaseAway, isSealingKeyMissing } from '../../workflows/domain/errors.ts';
 import { signInPath } from '../shared/auth/sign-in-path.ts';
+import { packagePath } from '../shared/config/files.ts';
 import { challenge, demandScopes } from '../shared/http/bearer.ts';
 import { healthRouter, type Problems } from '../shared/http/health.ts';
 import { pageHeaders } from '../shared/http/page-headers.ts';
+import { Refusal } from '../shared/http/csrf.ts';
 import type { Timing } from '../shared/limits.ts';
 import { inLogScope } from '../shared/log-scope.ts';
-import { Refusal } from '../shared/http/refusal.ts';
+import { asset, assetsRouter } from '../shared/pages/assets.ts';
 import type { SignedIn } from '../shared/pages/layout.tsx';
 import { BadQuery } from './filters.ts';
-import type { Problem } from './pages/problem-page.tsx';
+import { createReply, type Problem, type Reply } from './reply.tsx';
 import type { RecordSource } from './record-view.ts';
-import { createReply, type Reply } from './reply.tsx';
-import { listOutcomeRecords } from './routes/list-outcome-records.tsx';
-import { recordRoutes } from './routes/show-outcome-record.tsx';
+import { listOutcomeRecords, recordRoutes } from './routes.tsx';
 
 /** `csrfToken` for those who have a session, and so can sign out. */
 interface Person {
@@ -36,7 +37,7 @@ export type Visitor =
   | ({ readonly kind: 'stranger' } & Person)
   | { readonly kind: 'nobody'; readonly problem?: 'invalid_token' | 'insufficient_scope' };
 
-export interface AuditHttp extends RecordSource, Timing {
+interface AuditHttp extends RecordSource, Timing {
   readonly identify: (request: Request) => Promise<Visitor>;
   /** Sign-in of browsers: sessions, and the routes that lead to the issuer and back. */
   readonly signIn: readonly RequestHandler[];
@@ -150,4 +151,11 @@ function failureOf(error: unknown): Problem {
   }
   const detail = 'Nothing was changed, and this says nothing about the record. The log of this application says more.';
   return { status: 500, title: 'Something went wrong here', detail };
+}
+
+/** The files of all pages, and the sheet of these. */
+export function auditAssets(): Router {
+  const router = Router();
+  router.get('/assets/audit.css', asset('css', packagePath('apps', 'audit', 'audit.css')));
+  return router.use(assetsRouter());
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { PersonOf } from '../shared/auth/sign-in.ts';
-import type { TokenVerifier } from '../shared/auth/token-verifier.ts';
+import type { TokenVerifier } from '../shared/auth/access-token.ts';
 import type { Directory } from '../shared/directory/directory.ts';
 import { bearerTokenOf } from '../shared/http/bearer.ts';
 import { csrfTokenOf } from '../shared/http/csrf.ts';

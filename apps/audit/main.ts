@@ -1,23 +1,21 @@
 import type { Logger } from 'pino';
 import { createRecordSeals } from '../../activities/stores/seals.ts';
 import { createSignIn } from '../shared/auth/sign-in.ts';
-import { createTokenVerifier } from '../shared/auth/token-verifier.ts';
-import { systemClock, type Clock } from '../shared/clock.ts';
+import { createTokenVerifier } from '../shared/auth/access-token.ts';
+import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
 import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
-import { openDirectory } from '../shared/directory/source.ts';
+import { openDirectory } from '../shared/directory/directory.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
-import { auditAssets } from './assets.ts';
-import { createAuditApp } from './http.ts';
+import { auditAssets, createAuditApp } from './http.ts';
 import { createIdentify } from './identify.ts';
-import { createOutcomeRecords } from './stores/outcome-record.store.ts';
-import { createReadOnlyPool } from './stores/read-only-pool.ts';
+import { createOutcomeRecords, createReadOnlyPool } from './stores/outcome-record.store.ts';
 
 const SESSION_POOL = { max: 4, applicationName: 'countersign audit sessions', role: ROLES.audit } as const;
 const RIGHTS_POOL = { ...SESSION_POOL, applicationName: 'countersign audit rights' } as const;

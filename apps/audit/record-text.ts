@@ -9,7 +9,7 @@ import type { CallSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { END_REASONS, GATED_CALL_STATES } from '../../workflows/domain/gated-call/gated-call.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { toInstant } from './instant.ts';
+import { toInstant } from './filters.ts';
 
 /** The database writes instants in its own time zone and drops trailing zeros; here they become comparable text. */
 const instant = z.string().transform((text, context) => {

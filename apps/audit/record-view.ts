@@ -1,11 +1,11 @@
 import { isSealingKeyMissing } from '../../workflows/domain/errors.ts';
-import { dispositionOf, type Disposition } from '../../workflows/domain/gated-call/disposition.ts';
+import { type Disposition, dispositionOf } from '../../workflows/domain/gated-call/gated-call.ts';
 import { answersOf, type Answers } from '../../workflows/domain/gated-call/outcome-answers.ts';
 import type { Evidence, OutcomeRecord, TerminalState } from '../../workflows/domain/gated-call/outcome-record.ts';
 import type { RecordSeals } from '../../workflows/domain/gated-call/sealing.ts';
 import { readRecordText } from './record-text.ts';
 import type { LateResult, OutcomeRecords, StoredEvidence, StoredRecord } from './stores/outcome-record.store.ts';
-import { sha256 } from '../shared/sha256.ts';
+import { sha256 } from '../shared/crypto.ts';
 
 /** Where records come from, and what opens what is sealed in them. */
 export interface RecordSource {

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import type { ComponentChild } from 'preact';
 import { Page, renderPage, type SignedIn } from '../shared/pages/layout.tsx';
 import { RETRY_AFTER_SECONDS, wantsPage } from '../shared/pages/refusal-page.tsx';
-import { ProblemPage, type Problem } from './pages/problem-page.tsx';
+import { ToTheList } from './pages/parts.tsx';
 
 /** The same answer as a page for browsers and as JSON for everything else. */
 export interface Reply {
@@ -40,4 +40,31 @@ export function createReply(personOf: (response: Response) => SignedIn | undefin
       response.type('application/problem+json').send(JSON.stringify({ type: 'about:blank', status, title, detail }));
     },
   };
+}
+
+/** What went wrong, for a person and for a program. @see RFC 9457 */
+export interface Problem {
+  readonly status: number;
+  readonly title: string;
+  readonly detail?: string;
+  /** Where a person goes from here. Default: the list. */
+  readonly link?: { readonly href: string; readonly label: string };
+}
+
+/** Says what went wrong and what to do about it. */
+function ProblemPage({ problem }: { problem: Problem }) {
+  return (
+    <>
+      {!problem.link && problem.status !== 403 && <ToTheList />}
+      <div class="card audit-problem">
+        <h1>{problem.title}</h1>
+        {problem.detail && <p>{problem.detail}</p>}
+        {problem.link && (
+          <a class="button" href={problem.link.href}>
+            {problem.link.label}
+          </a>
+        )}
+      </div>
+    </>
+  );
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { systemClock } from '../shared/clock.ts';
 import type { Limits } from '../shared/limits.ts';
-import { CliError } from './output.ts';
+import { CliError } from './context.ts';
 
 const problemSchema = z.looseObject({ title: z.string().optional(), detail: z.string().optional() });
 

@@ -1,7 +1,6 @@
 import { systemClock } from '../shared/clock.ts';
-import { startFailure } from '../shared/start-failure.ts';
-import { processIo } from './io.ts';
-import { EXIT } from './output.ts';
+import { startFailure } from '../shared/lifecycle.ts';
+import { EXIT, processIo } from './context.ts';
 import { runCli } from './program.ts';
 
 /** What still holds the process after a command is done has this long to let go. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Api } from './api.ts';
-import { facts, moment } from './output.ts';
+import { facts, moment } from './context.ts';
 
 /** What lists show of a record. */
 export const outcomeSummary = z.looseObject({

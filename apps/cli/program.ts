@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import * as z from 'zod';
-import { packagePath } from '../shared/config/package-root.ts';
-import { startFailure } from '../shared/start-failure.ts';
+import { packagePath } from '../shared/config/files.ts';
+import { startFailure } from '../shared/lifecycle.ts';
 import { auditCommand } from './commands/audit.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -14,9 +14,7 @@ import { requestsCommand } from './commands/requests.ts';
 import { signatureCommand } from './commands/signature.ts';
 import { tokenCommand } from './commands/token.ts';
 import { upCommand } from './commands/up.ts';
-import type { GlobalOptions } from './context.ts';
-import type { Io } from './io.ts';
-import { CliError, EXIT, visible } from './output.ts';
+import { CliError, EXIT, type GlobalOptions, type Io, visible } from './context.ts';
 
 const AFTER_HELP = `
 Environment:

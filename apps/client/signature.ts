@@ -1,4 +1,4 @@
-import type { ListedTool } from './tool.ts';
+import type { ListedTool } from './answer.ts';
 
 /**
  * What a signature lists: the member that tells the things of a list apart, and how many of them there may be. More are no

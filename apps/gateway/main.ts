@@ -9,7 +9,7 @@ import {
   examineUpstreams as examineEach,
   type UpstreamPool,
 } from '../../activities/clients/upstream/pool.ts';
-import { rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { rewrapDataKeys } from '../../activities/stores/key-ring.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore, type LifecycleStore } from '../../activities/stores/lifecycle.store.ts';
@@ -17,8 +17,8 @@ import { createSeals } from '../../activities/stores/seals.ts';
 import { createPins } from '../../activities/stores/pins.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import type { AccessRequestService } from '../../workflows/domain/ports.ts';
-import { createTokenVerifier, type TokenVerifier } from '../shared/auth/token-verifier.ts';
-import { systemClock, type Clock } from '../shared/clock.ts';
+import { createTokenVerifier, type TokenVerifier } from '../shared/auth/access-token.ts';
+import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -27,7 +27,7 @@ import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import type { Problems } from '../shared/http/health.ts';
 import { listen } from '../shared/http/listen.ts';
-import { isEntryScript, stopAll, type Running } from '../shared/lifecycle.ts';
+import { isEntryScript, type Running, stopAll } from '../shared/lifecycle.ts';
 import { limitsOf } from '../shared/limits.ts';
 import { startExpiry } from '../shared/maintenance/expire.ts';
 import { receiveCallback } from './tasks/callbacks.ts';
@@ -38,8 +38,7 @@ import { createTaskChanges } from './tasks/watch.ts';
 import { reportPdpProblems } from './pdp-report.ts';
 import { createProtocol, type ProtocolPorts } from './mcp/server.ts';
 import { createRedaction } from './extensions/redaction.ts';
-import { createDocument } from './extensions/signature/document.ts';
-import { offeredBy, createOperator, type Operator } from './extensions/signature/operator.ts';
+import { createDocument, createOperator, offeredBy, type Operator } from './extensions/signature.ts';
 import { createAcceptedDescriptions } from './offers/accepted-descriptions.ts';
 
 /** The secrets that the gateway holds. */

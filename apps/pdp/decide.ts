@@ -1,8 +1,11 @@
 import type { Logger } from 'pino';
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
+import {
+  type EvaluationRequest,
+  PEP_CLIENT_ID,
+  POLICIES_MEMBER,
+  POLICY_VERSION_MEMBER,
+} from '../../workflows/domain/authzen/evaluation.ts';
 import { SUPPORTED_MEMBER } from '../../workflows/domain/authzen/obligation.ts';
-import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
-import { PEP_CLIENT_ID } from '../../workflows/domain/authzen/pep.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { ApprovalVerdict, VerifyApproval } from './approval/verify-approval.ts';
 import type { DecisionLog } from './decision-log.ts';

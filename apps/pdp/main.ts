@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { connectForeignPdp } from '../../activities/clients/pdp/foreign-pdp.ts';
-import { systemClock, type Clock } from '../shared/clock.ts';
+import { type Clock, systemClock } from '../shared/clock.ts';
 import type { Config } from '../shared/config/config.ts';
 import type { Secrets } from '../shared/config/secrets.ts';
 import { createPool, ROLES } from '../shared/database/pool.ts';
@@ -9,7 +9,7 @@ import { databaseProblems } from '../shared/database/readiness.ts';
 import { runDeployable } from '../shared/deployable.ts';
 import { openTo } from '../shared/http/address-limit.ts';
 import { listen } from '../shared/http/listen.ts';
-import { startForgetting } from '../shared/maintenance/forgetting.ts';
+import { startForgetting } from '../shared/maintenance/rounds.ts';
 import { isEntryScript, type Running } from '../shared/lifecycle.ts';
 import { limitsOf, type Timing } from '../shared/limits.ts';
 import { createApprovalVerifier, createRevokedApprovals } from './approval/verify-approval.ts';
@@ -19,8 +19,14 @@ import { openCedarEngine } from './engine/cedar/cedar-engine.ts';
 import { foreignEngine } from './engine/foreign.ts';
 import type { PolicyEngine } from './engine/policy-engine.ts';
 import { createPdpApp } from './http/app.ts';
-import { createLimits, enforcementPoints } from './http/enforcement-points.ts';
-import { pdpMetadata, publicKey, publishedKeys, withSignature } from './http/metadata.ts';
+import {
+  createLimits,
+  enforcementPoints,
+  pdpMetadata,
+  publicKey,
+  publishedKeys,
+  withSignature,
+} from './http/metadata.ts';
 import { createBindingTokenSigner } from './offer/binding-token.ts';
 import { requestCatalogs } from './offer/request-documents.ts';
 import { createSearch } from './search.ts';
@@ -29,7 +35,7 @@ import { createEvaluationStore } from './stores/evaluation.store.ts';
 export { describeProblem, type PolicyProblem } from './engine/cedar/problems.ts';
 export type { PolicyPlaces } from './engine/cedar/policy-folder.ts';
 export { shortVersion } from './engine/policy-engine.ts';
-export { checkPolicies, type PolicyCheck } from './tools/check.ts';
+export { checkPolicies, type PolicyCheck } from './tools/test-policies.ts';
 export { explainRequest, type Explanation } from './tools/explain.ts';
 export { replayCalls, type ChangedCall, type ReplayCounts } from './tools/replay.ts';
 export { surveyTools, type ToolSurvey } from './tools/survey.ts';

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import { createSealedPages, type PagePosition } from '../shared/http/page-token.ts';
-import { sha256 } from '../shared/sha256.ts';
+import { sha256 } from '../shared/crypto.ts';
 import type { Candidates, PolicyVersion } from './engine/policy-engine.ts';
 import { action, BadRequest, checkShape, entity, members, text } from './http/requests.ts';
 

@@ -5,13 +5,11 @@ import { loadDevelopmentSecrets } from './config/development-secrets.ts';
 import { readEnvironment } from './config/env.ts';
 import { loadConfig } from './config/load.ts';
 import { formatProblem } from './config/problems.ts';
-import { secretsFromEnvironment } from './config/production-secrets.ts';
-import type { Secrets } from './config/secrets.ts';
+import { type Secrets, secretsFromEnvironment } from './config/secrets.ts';
 import { refuseUnfitDatabase, ROLES } from './database/pool.ts';
-import { runUntilSignal, type Running } from './lifecycle.ts';
+import { type Running, runUntilSignal, startFailure } from './lifecycle.ts';
 import { limitsOf } from './limits.ts';
 import { createLogger, type Logger } from './logger.ts';
-import { startFailure } from './start-failure.ts';
 
 /** What one deployable of the product starts from when it is a process of its own. */
 export interface DeployableContext<Name extends keyof Secrets> {

@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { Timing } from './limits.ts';
 
 /** A part that has started. `stop` finishes what is in flight, frees everything, and may be called once. */
@@ -59,4 +60,29 @@ export function isEntryScript(moduleUrl: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Why something did not start, for the person who started it: what is wrong and what to do, without a stack trace. */
+export function startFailure(error: unknown): string {
+  if (error instanceof CountersignError) return error.message;
+  if (error instanceof Error && 'code' in error) {
+    const port = 'port' in error ? String(error.port) : 'needed';
+    if (error.code === 'EADDRINUSE') {
+      return `port ${port} is in use. Stop what listens there, or set another port in countersign.yaml`;
+    }
+    if (error.code === 'EACCES' && 'port' in error) {
+      return `port ${port} may not be used by this user. Set a port above 1023 in countersign.yaml`;
+    }
+    if (error.code === 'ENOTFOUND' && 'hostname' in error) {
+      return `there is no host called ${String(error.hostname)}. Mend the address that names it`;
+    }
+    if (error.code === 'ECONNREFUSED') return `nothing answers at port ${port}. Is the server there running?`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The `code` that Node, PostgreSQL and others put on their errors. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
 }

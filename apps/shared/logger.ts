@@ -1,14 +1,13 @@
 import { mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { destination, multistream, pino, type Logger } from 'pino';
+import { destination, type Logger, multistream, pino } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import { logScope } from './log-scope.ts';
-import { visible } from './visible-line.ts';
 
 export type { Logger };
 
-export interface LoggerOptions {
+interface LoggerOptions {
   /** In production every line is JSON on stdout, for a collector. */
   readonly mode: 'development' | 'production';
   /** Development: folder that gets `logs/countersign.log`. Without it only warnings are shown. */
@@ -77,4 +76,12 @@ function readable(line: string): string {
   const who = [part ?? name ?? '', ...(upstream === undefined ? [] : [`(${upstream})`])].join(' ');
   const said = visible(`${who}: ${text.replaceAll(/\s*\n\s*/g, ' | ')}`);
   return `${clock} ${pino.levels.labels[level] ?? level} ${said}\n`;
+}
+
+// Tools, arguments and names come from strangers: a terminal would obey their control characters and reorder their text.
+export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** The text with everything invisible made visible, on one line. */
+export function visible(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

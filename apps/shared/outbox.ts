@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { escapeIdentifier, type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { pauseMs } from '../../workflows/domain/gated-call/deadlines.ts';
-import { ownProperty } from '../../workflows/domain/own-property.ts';
+import { ownProperty } from '../../workflows/domain/canonical-json.ts';
 import { listen } from './database/listen.ts';
 import type { Running } from './lifecycle.ts';
 import type { Timing } from './limits.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { sha256 } from '../../apps/shared/sha256.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { InvocationResult } from '../../workflows/domain/upstream-ports.ts';
 import { toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { ownCalls } from '../support/own-calls.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import { mappingDigest, toolFacts } from '../../workflows/domain/tools/tool-facts.ts';
 import { anOpening } from '../support/gated-calls.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import pino from 'pino';
-import { createPollResolution } from '../../activities/poll-resolution.ts';
+import { createPollResolution } from '../../activities/read-resolution.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { CountersignError } from '../../workflows/domain/errors.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../workflows/domain/ports.ts';

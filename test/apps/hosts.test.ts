@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { startPdp } from '../../apps/pdp/main.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
-import { listen, type HttpServer } from '../../apps/shared/http/listen.ts';
+import { type HttpServer, listen } from '../../apps/shared/http/listen.ts';
 import { hostsOf } from '../../apps/shared/http/known-hosts.ts';
 import { Workplace } from '../support/offboarding.ts';
 import { DEFAULT_POLICIES } from '../support/pdp.ts';

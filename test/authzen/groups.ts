@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
 import { type Ask, readCaseSet, runCases } from '../../apps/pdp/tools/cases.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { BASIC, FIXTURE } from './certification-basic.ts';
 import { BATCH } from './certification-batch.ts';
 import { DISCOVERY } from './certification-discovery.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import type { CheckResult } from './groups.ts';
 import type { Target } from './target.ts';
 

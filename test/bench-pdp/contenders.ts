@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../../apps/shared/config/development-secrets.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
 import { onFreePorts } from '../support/config.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { installForeign } from '../support/foreign.ts';
 import { waitFor } from '../support/wait-for.ts';
 

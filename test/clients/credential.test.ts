@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createCredential } from '../../activities/clients/credential.ts';
-import { sendHttp } from '../../activities/clients/http.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { createCredential, sendHttp } from '../../activities/clients/http.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { systemTime } from '../support/time.ts';
 
 const tls = (name: string) => packagePath('test', 'fixtures', 'tls', name);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import { connectAuthority } from '../../activities/clients/authority.ts';
-import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../workflows/domain/authzen/evaluation.ts';
 import { parseConfig } from '../../apps/shared/config/config.ts';
 import { startScriptedPdp, type ScriptedPdp } from '../support/scripted-pdp.ts';
 import { TEST_SEALS } from '../support/gated-calls.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { HttpServer } from '../../apps/shared/http/listen.ts';
-import { RESOLUTION_LINK } from '../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../workflows/domain/authzen/evaluation.ts';
 import { anAccessRequestClient, TOKEN } from '../support/authority-clients.ts';
 import { serve } from '../support/serve.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { installForeign, type ForeignPrograms } from '../support/foreign.ts';
 import { runSet } from './run-set.ts';
 import { SETS, TARGETS, type ConformanceSet } from './sets.ts';

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import type * as Errors from '../../workflows/domain/errors.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** A module of the build: what runs in the rig is what is shipped, with the ports taken apart. */
 export async function fromBuild<Module>(path: string): Promise<Module> {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { rawDispatchOver } from '../../apps/cli/demo/raw-dispatch.ts';
+import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
 
 const REVISION = '2026-07-28';
 const CLIENT_INFO = { name: 'crash-caller', version: '1.0.0' };

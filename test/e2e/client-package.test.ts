@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 it('the client library is found by its name, with its types', async () => {
   const { exports } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -7,7 +7,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { allTaskIds, sealedDatabase, taskIdOf } from '../support/artefacts.ts';
 import { approvalArtefacts } from '../support/sealed-calls.ts';
 import { recordingFetch } from '../support/recording-fetch.ts';
-import { connectAgent, type Agent } from '../../apps/cli/demo/agent.ts';
+import { type Agent, connectAgent } from '../../apps/cli/demo/agent.ts';
 
 const REASON = 'canary-reason-7391';
 

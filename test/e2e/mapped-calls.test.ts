@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { acceptOffered } from '../support/accept-offered.ts';
 import { warningsOf } from '../support/artefacts.ts';
 import { heldCalls } from '../support/held-calls.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@modelcontextprotocol/client';
 import { createTaskSessionFromClient, type TaskEnabledSession } from '@modelcontextprotocol/ext-tasks/client';
 import * as z from 'zod';
-import { rawDispatchOver } from '../../apps/cli/demo/raw-dispatch.ts';
+import { rawDispatchOver } from '../../apps/cli/demo/agent.ts';
 import { approvedEnd, clientInfo, connectPresent, nextStepOf, wordsOf } from '../support/foreign-clients.ts';
 import { REVISION } from '../support/gateway-wire.ts';
 import { ASKED, TASKS, WHY } from '../support/input-calls.ts';

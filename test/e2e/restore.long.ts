@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Client, type QueryResultRow } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { createTemporalClient } from '../../apps/shared/temporal/connection.ts';
 import { timesLogged } from '../support/artefacts.ts';
 import { backUp, databaseUrl, engineAddress } from '../support/copies.ts';
 import { heldCalls } from '../support/held-calls.ts';
 import { outboxesAreEmpty } from '../support/outboxes.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { gatedCallWorkflowId } from '../../workflows/messages.ts';
 import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
 
 type Held = Awaited<ReturnType<ReturnType<typeof heldCalls>['hold']>>;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { gatedCallWorkflowId } from '../../workflows/messages.ts';
 import { callAt } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, statusOf, type Engine } from '../support/engine.ts';

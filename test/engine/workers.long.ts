@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { checkWorkflows } from '../../apps/cli/commands/doctor/workflows.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { checkWorkflows } from '../../apps/cli/commands/doctor/examine.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { callAt, goOn, STAGES } from '../support/engine-stages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Chance } from '../histories/chance.ts';
 import { asking, submitting, type Genuine } from './genuine.ts';

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import type { Pool } from 'pg';
-import type { ActivityDeps } from '../../activities/deps.ts';
+import type { ActivityDeps } from '../../activities/step.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createDueCalls } from '../../activities/stores/due-calls.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';

@@ -1,4 +1,4 @@
-import { isTerminal, type GatedCallState } from '../../workflows/domain/gated-call/gated-call.ts';
+import { type GatedCallState, isTerminal } from '../../workflows/domain/gated-call/gated-call.ts';
 
 export type Generation = 1 | 2;
 export type Attempt = 1 | 2;

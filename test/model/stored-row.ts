@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import { databaseNow } from '../../activities/stores/stored-call.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import { anApproval, anOpening, gatedCallFixture } from '../support/gated-calls.ts';
 import type { Attempt, Generation, Operation, Row } from './row.ts';
 import { systemTime } from '../support/time.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ActivityDeps } from '../../activities/deps.ts';
+import type { ActivityDeps } from '../../activities/step.ts';
 import type { GatedCallView } from '../../workflows/domain/ports.ts';
 import { anApproval } from '../support/gated-calls.ts';
 import type { Mutant } from './mutant.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import type { OpenRequest } from '../support/decisions.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { startStack, type Stack } from '../support/stack.ts';

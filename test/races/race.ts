@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { sha256 } from '../../apps/shared/sha256.ts';
-import { errorCode } from '../../apps/shared/error-code.ts';
-import { claimIdOf } from '../../workflows/domain/gated-call/claim-id.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
+import { errorCode } from '../../apps/shared/lifecycle.ts';
+import { claimIdOf } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Arrival } from '../invariants/invariant.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { ReplayHistoriesIterable } from '@temporalio/worker';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** What the engine wrote down of workflows, recorded by `npm run replay:record`. */
 export const HISTORIES = packagePath('test', 'replay', 'histories');

@@ -2,7 +2,7 @@ import { rmSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setMaxListeners } from 'node:events';
 import type { WorkflowExecutionInfo } from '@temporalio/client';
-import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { gatedCallWorkflowId } from '../../workflows/messages.ts';
 import type { WorldCall } from '../support/engine-world.ts';
 import { startEngine, type Engine } from '../support/engine.ts';
 import { stopServers } from '../support/stop-servers.ts';

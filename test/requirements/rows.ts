@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** `MUST°`: no such word stands in the source, but what it says is meant so, or two parties have to agree on it. */
 export const LEVELS = ['MUST', 'MUST°', 'SHOULD', 'MAY'] as const;

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PoolClient } from 'pg';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { timesLogged } from '../support/artefacts.ts';
 import { databaseUrl, engineAddress } from '../support/copies.ts';
 import type { OpenRequest } from '../support/decisions.ts';

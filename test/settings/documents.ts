@@ -1,5 +1,4 @@
-import { secretVariable } from '../../apps/shared/config/production-secrets.ts';
-import { secretsSchema, type Secrets } from '../../apps/shared/config/secrets.ts';
+import { type Secrets, secretsSchema, secretVariable } from '../../apps/shared/config/secrets.ts';
 import { editorSchema, schemaOfSettings, type Node } from './editor-schema.ts';
 import { rowOf, rowsBelow, type Row } from './rows.ts';
 

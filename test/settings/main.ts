@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { documents } from './documents.ts';
 
 // Writes what the schema of the configuration says: the table of settings, and the JSON Schema for editors.

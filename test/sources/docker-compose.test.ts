@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
-import { SECRET_NAMES, secretVariable } from '../../apps/shared/config/production-secrets.ts';
+import { SECRET_NAMES, secretVariable } from '../../apps/shared/config/secrets.ts';
 
 interface Service {
   readonly image?: string;

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../apps/pdp/engine/cedar/policies.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 const documents = ['.', 'docs', 'policies', 'test'].flatMap((folder) =>
   readdirSync(packagePath(folder))

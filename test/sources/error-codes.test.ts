@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { ERROR_FACTS, type ErrorCode } from '../../workflows/domain/errors.ts';
 import { sourceFiles } from '../support/source-files.ts';
 

@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { parseConfig } from '../../apps/shared/config/config.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { documents, sections, variables } from '../settings/documents.ts';
 import { editorSchema } from '../settings/editor-schema.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { createDuePolls } from '../../activities/stores/due-polls.ts';
+import { createDuePolls } from '../../activities/stores/due-calls.ts';
 import { ownerKey } from '../../workflows/domain/principal.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/data-keys.ts';
+import { missingSealingKeys, rewrapDataKeys } from '../../activities/stores/key-ring.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { createSeals } from '../../activities/stores/seals.ts';
 import { gatedCallFixture, SEALING_SECRETS } from '../support/gated-calls.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { checkClock, checkDatabase } from '../../apps/cli/commands/doctor/services.ts';
-import { readDatabaseClock } from '../../activities/stores/database-clock.ts';
+import { readDatabaseClock } from '../../activities/stores/query.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { IN_DEVELOPMENT } from '../support/time.ts';

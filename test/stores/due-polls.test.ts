@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createDuePolls } from '../../activities/stores/due-polls.ts';
+import { createDuePolls } from '../../activities/stores/due-calls.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { anApproval, gatedCallFixture } from '../support/gated-calls.ts';
 

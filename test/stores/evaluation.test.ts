@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { bindDenial, type BoundDenial } from '../../apps/pdp/offer/binding-token.ts';
 import { createEvaluationStore, type EvaluationStore } from '../../apps/pdp/stores/evaluation.store.ts';
 import { createPool } from '../../apps/shared/database/pool.ts';
-import { startForgetting } from '../../apps/shared/maintenance/forgetting.ts';
+import { startForgetting } from '../../apps/shared/maintenance/rounds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aTransfer } from '../support/pdp.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -9,7 +9,7 @@ import { EMPTY_DIRECTORY } from '../../apps/shared/directory/directory.ts';
 import { ineligibilityOf } from '../../workflows/domain/access-request/eligibility.ts';
 import { behind, partiesOf, type PartiesSource } from '../../workflows/domain/access-request/parties.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';
-import { submissionBody } from '../../workflows/domain/gated-call/submission-body.ts';
+import { submissionBody } from '../../workflows/domain/gated-call/submission.ts';
 import type { Principal } from '../../workflows/domain/principal.ts';
 import { anApprover, newAccessRequest, newVote } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';

@@ -7,7 +7,7 @@ import { createBreakGlassStore } from '../../apps/approvals/stores/break-glass.s
 import { createDelegationStore } from '../../apps/approvals/stores/delegation.store.ts';
 import { LIST_CHOICES, readerRow, type ListChoice } from '../../apps/approvals/listing.ts';
 import { readDirectory } from '../../apps/shared/directory/directory.ts';
-import { mayRead, OVERSEER_ROLE } from '../../workflows/domain/access-request/readers.ts';
+import { mayRead, OVERSEER_ROLE } from '../../workflows/domain/access-request/eligibility.ts';
 import { anApprover, aStage, newAccessRequest } from '../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { aGroup, aUser, directoryText } from '../support/directory.ts';

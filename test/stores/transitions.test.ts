@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import {
   GATED_CALL_STATES,
+  type GatedCallState,
   isTerminal,
   TRANSITIONS,
-  type GatedCallState,
 } from '../../workflows/domain/gated-call/gated-call.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

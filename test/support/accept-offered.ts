@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { createPins } from '../../activities/stores/pins.ts';
-import { offeredBy } from '../../apps/gateway/extensions/signature/operator.ts';
+import { offeredBy } from '../../apps/gateway/extensions/signature.ts';
 import { asAccepted, type AcceptedDescription } from '../../workflows/domain/tools/accepted-descriptions.ts';
 import { openUpstreams } from './upstreams.ts';
 

@@ -1,4 +1,4 @@
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';
 import type { Upstreams } from '../../workflows/domain/upstream-ports.ts';
 import type { Arrival } from '../invariants/invariant.ts';

@@ -1,9 +1,8 @@
 import { type Logger, pino } from 'pino';
 import { createAccessRequestClient } from '../../activities/clients/access-requests/client.ts';
-import { createCredential } from '../../activities/clients/credential.ts';
+import { createCredential, trustedOrigins, trustOf } from '../../activities/clients/http.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from '../../activities/clients/pdp/metadata.ts';
 import { createPolicyDecisionPoint } from '../../activities/clients/pdp/client.ts';
-import { trustedOrigins, trustOf } from '../../activities/clients/trusted-origins.ts';
 import { ORDINARY_LIMITS, systemTime } from './time.ts';
 
 export const TOKEN = 'token-of-the-gateway';

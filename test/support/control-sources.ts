@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { options, type VNode } from 'preact';
 import ts from 'typescript';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { sourceFiles } from './source-files.ts';
 
 /** What a person presses, opens or fills in, and what holds it together. */

@@ -5,8 +5,7 @@ import { Client, type Pool } from 'pg';
 import { migrate } from '../../apps/shared/database/migrate.ts';
 import { createPool, createPrisma, type PrismaClient } from '../../apps/shared/database/pool.ts';
 import { findOrStartPostgres } from '../../apps/shared/embedded/postgres.ts';
-import { until } from '../../apps/shared/embedded/process-tools.ts';
-import { withStartLock } from '../../apps/shared/embedded/start-lock.ts';
+import { until, withStartLock } from '../../apps/shared/embedded/process-tools.ts';
 import { testRunFolder } from './test-run.ts';
 import { systemTime } from './time.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import type { ActivityDeps } from '../../activities/deps.ts';
+import type { ActivityDeps } from '../../activities/step.ts';
 import { createActivities } from '../../activities/index.ts';
-import { createPollResolution } from '../../activities/poll-resolution.ts';
-import { createDuePolls } from '../../activities/stores/due-polls.ts';
+import { createPollResolution } from '../../activities/read-resolution.ts';
+import { createDuePolls } from '../../activities/stores/due-calls.ts';
 import type { ActivityPorts } from '../../workflows/activity-ports.ts';
 import type { Decision } from '../../workflows/domain/authzen/evaluation.ts';
 import type { AccessRequestHandle } from '../../workflows/domain/gated-call/submission.ts';

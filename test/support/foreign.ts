@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnvironment } from '../../apps/shared/config/env.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** Programs of others that tests drive: `test/foreign/<name>` has what they consist of, and the lock file. */
 export interface ForeignPrograms {

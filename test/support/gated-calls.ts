@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import { createGatedCallStore } from '../../activities/stores/gated-call.store.ts';
 import { createLifecycleStore } from '../../activities/stores/lifecycle.store.ts';
 import { databaseNow } from '../../activities/stores/stored-call.ts';
-import { type Json, canonicalJson, type JsonObject } from '../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../workflows/domain/canonical-json.ts';
 import type { Approval } from '../../workflows/domain/authzen/evaluation.ts';
 import { createRecordSeals, createSeals } from '../../activities/stores/seals.ts';
 import { callDigest } from '../../workflows/domain/gated-call/call-binding.ts';

@@ -1,4 +1,4 @@
-import type { TokenVerifier } from '../../apps/shared/auth/token-verifier.ts';
+import type { TokenVerifier } from '../../apps/shared/auth/access-token.ts';
 import type { UpstreamPool } from '../../activities/clients/upstream/pool.ts';
 import type { TaskChanges } from '../../apps/gateway/tasks/watch.ts';
 import type { Decision, EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';

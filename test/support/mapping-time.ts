@@ -1,5 +1,4 @@
-import type { MappingTime } from '../../apps/shared/coaz/resolve.ts';
-import { createSlowMappings } from '../../apps/shared/coaz/slow-mappings.ts';
+import { createSlowMappings, type MappingTime } from '../../apps/shared/coaz/resolve.ts';
 import { PATIENT_LIMITS, systemTime } from './time.ts';
 
 /** Time for mappings that are not slow. By default it is so long that a machine which stops for seconds does not use it up. */

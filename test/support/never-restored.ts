@@ -1,4 +1,4 @@
-import type { RestoreWatch } from '../../activities/deps.ts';
+import type { RestoreWatch } from '../../activities/step.ts';
 
 /** The database has forgotten nothing. */
 export const NEVER_RESTORED: RestoreWatch = {

@@ -5,17 +5,25 @@ import { createEvaluator, type Evaluator } from '../../apps/pdp/engine/cedar/eva
 import { createApprovalVerifier, type ApprovalTrust } from '../../apps/pdp/approval/verify-approval.ts';
 import { readPolicyFiles } from '../../apps/pdp/engine/cedar/policy-folder.ts';
 import { createDecide, type Decide, type DecideWith } from '../../apps/pdp/decide.ts';
-import { createLimits, type EnforcementPoint } from '../../apps/pdp/http/enforcement-points.ts';
+import {
+  createLimits,
+  type EnforcementPoint,
+  pdpMetadata,
+  publicKey,
+  withSignature,
+} from '../../apps/pdp/http/metadata.ts';
 import { createPdpApp } from '../../apps/pdp/http/app.ts';
-import { pdpMetadata, publicKey, withSignature } from '../../apps/pdp/http/metadata.ts';
 import { readRequestSchemas, requestCatalogs, type RequestSchemas } from '../../apps/pdp/offer/request-documents.ts';
 import { policyVersion } from '../../apps/pdp/engine/cedar/version.ts';
 import type { PolicyEngine, PolicyVersion } from '../../apps/pdp/engine/policy-engine.ts';
 import { createSearch } from '../../apps/pdp/search.ts';
-import type { CatalogSettings } from '../../apps/shared/config/catalog-settings.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
-import type { EvaluationRequest } from '../../workflows/domain/authzen/evaluation.ts';
-import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../workflows/domain/authzen/own-extensions.ts';
+import type { CatalogSettings } from '../../apps/shared/config/approval-settings.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
+import {
+  type EvaluationRequest,
+  POLICIES_MEMBER,
+  POLICY_VERSION_MEMBER,
+} from '../../workflows/domain/authzen/evaluation.ts';
 import { serve } from './serve.ts';
 import { systemTime } from './time.ts';
 

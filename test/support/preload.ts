@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** Variables with which a process loads these scripts of this folder before anything else. */
 export const preloading = (...scripts: readonly string[]): Record<string, string> => ({

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { startGateway } from '../../apps/gateway/main.ts';
 import { parseConfig, type Config } from '../../apps/shared/config/config.ts';
 import { freePort } from '../../apps/shared/embedded/process-tools.ts';
-import { stopAll, type Running } from '../../apps/shared/lifecycle.ts';
+import { type Running, stopAll } from '../../apps/shared/lifecycle.ts';
 import { anAuthority } from './authority-stub.ts';
 import { createTestDatabase } from './database.ts';
 import { SEALING_SECRETS } from './gated-calls.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JWTPayload } from 'jose';
 import { startAudit } from '../../apps/audit/main.ts';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { aGroup, aUser, directoryText } from './directory.ts';
 import { listOpenRequests, postSigned, type ListedRequest } from './decisions.ts';
 import { startEnforcement } from './enforcement.ts';

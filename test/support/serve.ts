@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { listen, type HttpServer } from '../../apps/shared/http/listen.ts';
+import { type HttpServer, listen } from '../../apps/shared/http/listen.ts';
 import { CUT_AT_ONCE, systemTime } from './time.ts';
 
 /** A server of a test's own, on a free port unless it is told one. Whoever waits for an answer when it closes is cut off. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 
 /** The sources below these folders, by their paths in the package. */
 export const sourceFiles = (folders: readonly string[], form = /[.]tsx?$/): string[] =>

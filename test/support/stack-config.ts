@@ -1,6 +1,6 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { onFreePorts } from './config.ts';
 import { PATIENT_FACTOR } from './time.ts';
 

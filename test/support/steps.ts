@@ -1,6 +1,6 @@
 import pino from 'pino';
 import type { GatedCallRef } from '../../workflows/activity-ports.ts';
-import type { ActivityDeps } from '../../activities/deps.ts';
+import type { ActivityDeps } from '../../activities/step.ts';
 import { createActivities } from '../../activities/index.ts';
 import { createEnsureSubmitted } from '../../activities/submit-access-request.ts';
 import { ALL_ACCEPTED } from './all-accepted.ts';

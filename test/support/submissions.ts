@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JWK } from 'jose';
-import { sha256 } from '../../apps/shared/sha256.ts';
+import { sha256 } from '../../apps/shared/crypto.ts';
 import type { Config } from '../../apps/shared/config/config.ts';
 import { boundParts } from '../../workflows/domain/authzen/denial-binding.ts';
 import type { JsonObject } from '../../workflows/domain/canonical-json.ts';

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { installRuntime } from '../../apps/shared/temporal/worker.ts';
 import { temporalTools } from './obtain-temporal.mjs';
 

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../../apps/shared/clock.ts';
+import { type Clock, systemClock } from '../../apps/shared/clock.ts';
 import { limitsOf, type Limits, type Timing } from '../../apps/shared/limits.ts';
 
 /** The limits of a machine of ordinary speed, for tests of a limit. */

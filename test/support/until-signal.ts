@@ -1,5 +1,5 @@
 // Runs in a process of its own: three parts, the second of which stops as the argument says.
-import { isEntryScript, runUntilSignal, type Running } from '../../apps/shared/lifecycle.ts';
+import { isEntryScript, type Running, runUntilSignal } from '../../apps/shared/lifecycle.ts';
 import { ordinaryTime } from './time.ts';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);

@@ -1,9 +1,5 @@
 import * as z from 'zod';
-import {
-  POLICIES_MEMBER,
-  POLICY_VERSION_MEMBER,
-  RESOLUTION_LINK,
-} from '../../workflows/domain/authzen/own-extensions.ts';
+import { POLICIES_MEMBER, POLICY_VERSION_MEMBER, RESOLUTION_LINK } from '../../workflows/domain/authzen/evaluation.ts';
 
 const instant = z.iso.datetime({ offset: true });
 const display = z.strictObject({ title: z.string().optional(), description: z.string().optional() });

@@ -6,7 +6,7 @@ import { createGatedCallWorkflows } from '../../apps/shared/temporal/gated-call-
 import { bundleWorkflows } from '../../apps/shared/temporal/bundle.ts';
 import { installRuntime, TURN_LIMIT } from '../../apps/shared/temporal/worker.ts';
 import type { ActivityPorts, GatedCallStart } from '../../workflows/activity-ports.ts';
-import { gatedCallWorkflowId } from '../../workflows/ids.ts';
+import { gatedCallWorkflowId } from '../../workflows/messages.ts';
 import { testTemporal } from './temporal.ts';
 import { systemTime } from './time.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../apps/shared/config/files.ts';
 import { SETS } from '../conformance/sets.ts';
 import { reasonsOf, scoreTable } from '../conformance/table.ts';
 import { judge, readExpectations, type SetRun } from '../conformance/verdict.ts';

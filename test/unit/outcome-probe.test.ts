@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { pino } from 'pino';
-import { createOutcomeProbe } from '../../activities/outcome-probe.ts';
+import { createOutcomeProbe } from '../../activities/settle.ts';
 import { systemTime } from '../support/time.ts';
 
 it.each([

@@ -4,12 +4,10 @@ import { canonicalJson, type Json, type JsonObject } from '../../../workflows/do
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
 import type { AccessRequestHandle } from '../../../workflows/domain/gated-call/submission.ts';
 import type { AccessRequestService, ResolutionStatus } from '../../../workflows/domain/ports.ts';
-import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
-import { jsonOf } from '../../../workflows/domain/json-answer.ts';
-import type { Credential } from '../credential.ts';
-import { sendHttp, type HttpAnswer } from '../http.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
+import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
+import { type Credential, type HttpAnswer, type IsTrusted, sendHttp } from '../http.ts';
 import { createStated } from './statement.ts';
-import type { IsTrusted } from '../trusted-origins.ts';
 
 /** Also one that a clock can show and a database can hold: years before our own era and leap seconds are neither. */
 const instant = z.iso.datetime({ offset: true }).refine((text) => Date.parse(text) > 0);

@@ -6,10 +6,9 @@ import type {
   StatedVote,
 } from '../../../workflows/domain/access-request/statement.ts';
 import { ACCESS_REQUEST_STATUSES, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import { jsonOf } from '../../../workflows/domain/json-answer.ts';
+import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
 import type { AccessRequestService } from '../../../workflows/domain/ports.ts';
-import type { HttpAnswer } from '../http.ts';
-import type { IsTrusted } from '../trusted-origins.ts';
+import type { HttpAnswer, IsTrusted } from '../http.ts';
 
 /** The word of the access request service, which becomes a part of our records: bounded, and in no form but this one. */
 const MAX_LENGTH = 512 * 1024;

@@ -1,10 +1,14 @@
 import * as z from 'zod';
-import type { AccessRequestOffer, Decision, PolicyBasis } from '../../../workflows/domain/authzen/evaluation.ts';
-import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import {
+  type AccessRequestOffer,
+  type Decision,
+  POLICIES_MEMBER,
+  POLICY_VERSION_MEMBER,
+  type PolicyBasis,
+} from '../../../workflows/domain/authzen/evaluation.ts';
+import { type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
-import type { Trust } from '../trusted-origins.ts';
+import type { Trust } from '../http.ts';
 
 /** Body of an evaluation response. Anything but a literal boolean is no decision. @see AuthZEN 1.0, section 6.2 */
 const answerBody = z.looseObject({ decision: z.boolean(), context: z.unknown().optional() });

@@ -3,7 +3,7 @@ import type { Limits } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import type { DescribePdp, PdpDescription } from './metadata.ts';
-import type { IsTrusted } from '../trusted-origins.ts';
+import type { IsTrusted } from '../http.ts';
 
 const ACCESS_REQUESTS = 'urn:openid:authzen:capability:access-request';
 

@@ -1,18 +1,21 @@
 import * as z from 'zod';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Approval, Decision, EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { afterObligations, type Oblige } from '../../../workflows/domain/authzen/obligations.ts';
+import {
+  afterObligations,
+  type Approval,
+  type Decision,
+  type EvaluationRequest,
+  type Oblige,
+} from '../../../workflows/domain/authzen/evaluation.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
 import { foreignAddressIn, obligationsIn, readDecision } from './answer.ts';
 import type { DescribePdp } from './metadata.ts';
-import type { Trust } from '../trusted-origins.ts';
+import { type Credential, type HttpAnswer, sendHttp, type Trust } from '../http.ts';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { jsonOf } from '../../../workflows/domain/json-answer.ts';
-import type { Credential } from '../credential.ts';
-import { sendHttp, type HttpAnswer } from '../http.ts';
+import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
 
 /**
  * Statuses with which a PDP says that it has no batch API, or that it does not take as a batch what it may take one by one:

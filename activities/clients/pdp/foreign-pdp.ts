@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import type { Timing } from '../../../apps/shared/limits.ts';
-import { createConnections, type Credential, type CredentialSettings } from '../credential.ts';
+import { createConnections, type Credential, type CredentialSettings, trustedOrigins } from '../http.ts';
 import { bodyOf, createPdpExchange } from './client.ts';
 import { createPdpMetadata, type PdpMetadataOptions } from './metadata.ts';
-import { trustedOrigins } from '../trusted-origins.ts';
 
 export interface ForeignPdpSettings
   extends Pick<PdpMetadataOptions, 'metadata' | 'signedMetadata'>, Pick<CredentialSettings, 'clientCertificate'> {

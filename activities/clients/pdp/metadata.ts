@@ -3,9 +3,8 @@ import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import type { Timing } from '../../../apps/shared/limits.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { parseAnswer } from '../../../workflows/domain/json-answer.ts';
-import { cachingHttp, KEPT_DOCUMENT, sendHttp, type HttpAnswer } from '../http.ts';
-import type { IsTrusted } from '../trusted-origins.ts';
+import { parseAnswer } from '../../../workflows/domain/faithful-json.ts';
+import { cachingHttp, type HttpAnswer, type IsTrusted, KEPT_DOCUMENT, sendHttp } from '../http.ts';
 
 const WELL_KNOWN = '/.well-known/authzen-configuration';
 /** Where AuthZEN puts the endpoints of a PDP that has no metadata. */

@@ -8,7 +8,7 @@ import type {
   UpstreamItems,
 } from '../../../workflows/domain/upstream-ports.ts';
 import { descriptionOf } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import { sha256 } from '../../../apps/shared/sha256.ts';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 import { candidatesFor, type PrefixedUpstream } from './offered-tools.ts';
 import { readAnswer, isRound, readRound } from './answer.ts';
 import { askOnce } from './request.ts';

@@ -2,7 +2,7 @@ import type { ServerCapabilities } from '@modelcontextprotocol/client';
 import * as z from 'zod';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { sha256 } from '../../../apps/shared/sha256.ts';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 
 /** A list whose pages are empty could go on for ever. */
 const MAX_PAGES = 1_000;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../../apps/shared/clock.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { atMost } from './waiting.ts';
+import { atMost } from './reconnection.ts';
 import type { UpstreamConnection } from './connection.ts';
 import { UpstreamList, type Listed } from './list.ts';
 

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
-import { canonicalJson, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import { canonicalJson, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import { refusalOf, toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { OWN_TOOLS } from '../../../workflows/domain/tools/wire-names.ts';
-import { sha256 } from '../../../apps/shared/sha256.ts';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 import type { UpstreamConnection } from './connection.ts';
 
 const RESERVED = "the name is one of the gateway's own tools; give the upstream a prefix";

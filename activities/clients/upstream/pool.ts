@@ -12,7 +12,7 @@ import {
   type RefusedTool,
   type SettingsByTool,
 } from './offered-tools.ts';
-import { atMost } from './waiting.ts';
+import { atMost } from './reconnection.ts';
 import { createCalls } from './calls.ts';
 import { UpstreamConnection } from './connection.ts';
 import { JoinedItems } from './items.ts';

@@ -1,9 +1,12 @@
-import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
-import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/pep.ts';
+import {
+  type Action,
+  PEP_CLIENT_ID,
+  type Resource,
+  type Subject,
+} from '../../../workflows/domain/authzen/evaluation.ts';
 import { CLIENT_RIGHTS, type ClientRight } from '../../shared/config/access-request-settings.ts';
 import { CALLBACK_PATH, type Config } from '../../shared/config/config.ts';
-import { secretText } from '../../shared/config/secret-text.ts';
-import type { Secrets } from '../../shared/config/secrets.ts';
+import { type Secrets, secretText } from '../../shared/config/secrets.ts';
 
 /** Who may use the access request service: one credential, and what it is good for. */
 export interface AccessRequestClient {

@@ -1,8 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
-import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
+import { KEYS_UNREACHABLE, SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import { Problem } from './problem.ts';
 import type { Submission } from './submission.ts';
 

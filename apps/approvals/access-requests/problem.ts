@@ -1,4 +1,5 @@
 import type { Response } from 'express';
+import * as z from 'zod';
 
 /** The problems that ARAP names, with status and title. @see ARAP, Error Responses */
 const NAMED = {
@@ -60,3 +61,20 @@ export function sendProblem(response: Response, { type, title, status, message, 
     .type('application/problem+json')
     .send(JSON.stringify({ type, title, status, ...(message && { detail: message }) }));
 }
+
+/** Unknown members are ignored; what is there has to be what it is called. @see ARAP, Cancellation */
+const cancellationSchema = z
+  .looseObject({ reason: z.string().max(64).optional(), comment: z.string().max(2_000).optional() })
+  .optional();
+
+/** Why a client gives a request up, if it says so. Throws a `Problem` (400). */
+export function readCancellation(body: unknown): { reason?: string | undefined; comment?: string | undefined } {
+  const parsed = cancellationSchema.safeParse(body);
+  if (!parsed.success) throw new Problem(400, 'reason (at most 64 characters) and comment (at most 2,000) are texts');
+  const { reason, comment } = parsed.data ?? {};
+  return { reason: oneLine(reason), comment: oneLine(comment) };
+}
+
+/** What somebody wrote, as one line without controls and halves of characters; undefined when nothing is left of it. */
+export const oneLine = (text: string | undefined): string | undefined =>
+  text?.replace(/[\p{Cc}\p{Cs}\s]+/gu, ' ').trim() || undefined;

@@ -1,22 +1,20 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
+import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import { partiesOf, type PartiesSource } from '../../../workflows/domain/access-request/parties.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { logScope } from '../../shared/log-scope.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
 import type { NewAccessRequest } from '../stores/new-rows.ts';
 import type { Catalogs } from '../catalogs/catalogs.ts';
 import type { TermsOf } from '../templates.ts';
-import { verifiedAgent } from './actors.ts';
+import { type ShapedSubmission, toolOf, verifiedAgent } from './submission.ts';
 import type { AccessRequestClient } from './clients.ts';
-import { verifyDenials, type DeniedItem } from './denial-binding.ts';
+import { type DeniedItem, verifyDenials } from './denial-binding.ts';
 import type { DenialTrust } from './denial-token.ts';
 import { Problem } from './problem.ts';
-import { toolOf, type ShapedSubmission } from './submission.ts';
 import type { JustOpened } from './task.ts';
-import { randomText } from '../../shared/random-text.ts';
 
 export interface SubmitOptions {
   readonly store: AccessRequestStore;

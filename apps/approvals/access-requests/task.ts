@@ -1,7 +1,7 @@
 import { isEnded, type AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { bundleStatus, type Bundle, type BundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { type Bundle, bundleStatus, type BundleStatus } from '../../../workflows/domain/access-request/statement.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
-import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 
 export interface TaskUrls {
   /** The submission URL; the status of a task is below it. */

@@ -1,22 +1,25 @@
+import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { canonicalJson, type Json } from '../../../workflows/domain/canonical-json.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import { canonicalJson, type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { CatalogSettings } from '../../shared/config/catalog-settings.ts';
-import type { DirectorySource } from '../../shared/directory/source.ts';
+import type { CatalogSettings } from '../../shared/config/approval-settings.ts';
+import type { DirectorySource } from '../../shared/directory/directory.ts';
 import { followFile } from '../../shared/followed-file.ts';
+import { bearerHolderOf } from '../../shared/http/bearer.ts';
 import type { SealedPages } from '../../shared/http/page-token.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
+import type { AccessRequestClient } from '../access-requests/clients.ts';
+import { type DenialTrust, recallDenial } from '../access-requests/denial-token.ts';
 import { Problem } from '../access-requests/problem.ts';
-import { placeOf, readItems, visibleItems, type CatalogItem, type DeniedQuestion, type Look } from './items.ts';
+import { type CatalogItem, type DeniedQuestion, type Look, placeOf, readItems, visibleItems } from './items.ts';
 
 /** A question that was denied, as the PDP has signed it, and the template of the request that would cure it. */
-export interface Denied extends DeniedQuestion {
+interface Denied extends DeniedQuestion {
   readonly template: string | undefined;
 }
 
 /** One request for a page of a catalog. */
-export interface PageRequest {
+interface PageRequest {
   readonly asked: Denied;
   /** Who asks: page tokens are good for nobody else. */
   readonly client: string;
@@ -30,7 +33,7 @@ export interface PageRequest {
 }
 
 /** What of an item goes out. @see ARAP, Catalog Response (ARAP-CAT-11) */
-export type ShownItem = Pick<CatalogItem, 'value' | 'label' | 'description' | 'risk_level' | 'owner'>;
+type ShownItem = Pick<CatalogItem, 'value' | 'label' | 'description' | 'risk_level' | 'owner'>;
 
 export interface Catalogs {
   /** A page of a catalog. Throws a `Problem`: for a catalog that there is not, or that the denied request has no field of (404); for a cursor that is none (400). */
@@ -151,3 +154,60 @@ function valueAt(submitted: unknown, pointer: string | undefined): unknown {
 
 const asText = (value: unknown): string | undefined =>
   ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
+
+/** Below the address of the service. */
+export const CATALOGS_PATH = '/catalogs/:name';
+
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+const MAX_PARAMETER = 1_024;
+/** Characters. A seal around two texts of an item is shorter. */
+const MAX_CURSOR = 4_096;
+
+/**
+ * A page of a catalog, for a client that holds a denial: `evaluation_id` names it, and what the PDP has on record of it says who asked for what.
+ * Without it nothing is shown. Throws `Problem`s.
+ * @see ARAP, Catalog Endpoint (ARAP-CAT-05, ARAP-CAT-08)
+ */
+export function catalogEndpoint({ catalogs, trust }: { catalogs: Catalogs; trust: DenialTrust }): RequestHandler {
+  return async (request, response) => {
+    const client = bearerHolderOf<AccessRequestClient>(response);
+    const parameter = (name: string, most = MAX_PARAMETER) => parameterOf(request, name, most);
+    const limit = limitOf(parameter('limit'));
+    const asked = await deniedTo(client, parameter('evaluation_id'), trust);
+    const page = { asked, client: client.actsFor, parameter, search: parameter('q'), limit };
+    response.json(
+      await catalogs.page(String(request.params['name']), { ...page, cursor: parameter('cursor', MAX_CURSOR) }),
+    );
+  };
+}
+
+/** Somebody else's denial, one of what the client may not have to do with, and none are answers without an item in them. */
+async function deniedTo(
+  { actsFor, covers }: AccessRequestClient,
+  evaluationId: string | undefined,
+  trust: DenialTrust,
+): Promise<Denied> {
+  if (evaluationId === undefined) {
+    throw new Problem(400, 'evaluation_id: missing; use the endpoint as the catalogs document of the denial has it');
+  }
+  const { requester, ...denied } = await recallDenial(evaluationId, trust);
+  if (requester !== actsFor) throw new Problem(403, 'the denial was given to another client');
+  if (!covers(denied)) throw new Problem(403, 'this client may not ask for this subject, action or resource');
+  return denied;
+}
+
+function parameterOf({ query }: Request, name: string, most: number): string | undefined {
+  const value = Object.hasOwn(query, name) ? query[name] : undefined;
+  // An empty one is a field that has no value yet.
+  if (value === undefined || value === '') return undefined;
+  if (typeof value !== 'string') throw new Problem(400, `${name}: there more than once`);
+  if (value.length > most) throw new Problem(400, `${name}: longer than ${most} characters`);
+  return value;
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_LIMIT;
+  if (!/^\d{1,9}$/.test(text)) throw new Problem(400, 'limit: a whole number of items is needed');
+  return Math.min(Math.max(Number(text), 1), MAX_LIMIT);
+}

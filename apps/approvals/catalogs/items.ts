@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Action, Resource, Subject } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { shownText } from '../../../workflows/domain/submission-input/form-text.ts';
+import { shownText } from '../../../workflows/domain/submission-input/form-field.ts';
 import { formatPath, problemsOf } from '../../shared/config/problems.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { matches } from '../access-requests/clients.ts';

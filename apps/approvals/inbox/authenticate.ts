@@ -8,7 +8,7 @@ import type { Person, PersonOf } from '../../shared/auth/sign-in.ts';
 import { askToSignIn } from '../../shared/auth/sign-in-path.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { bearerTokenOf, challenge, demandScopes } from '../../shared/http/bearer.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 
 /** Who reads and decides, and through which door: an approver, or a supervising agent. */
 export interface Voter extends Approver {

@@ -1,10 +1,9 @@
 import type { Request, Response } from 'express';
-import { csrfTokenOf } from '../../shared/http/csrf.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { voterOf } from './authenticate.ts';
-import { findReadable, type ReadingHttp } from './reading.ts';
+import { findReadable, type ReadingHttp } from './seat.ts';
 import type { Typed } from './refused.tsx';
 import { RequestPage } from './request-page.tsx';
 

@@ -1,17 +1,16 @@
 import { isEnded, type AccessRequest, type Vote } from '../../../workflows/domain/access-request/access-request.ts';
-import { tally, type Tallied } from '../../../workflows/domain/access-request/quorum.ts';
-import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
+import { resolutionOf, type Tallied, tally } from '../../../workflows/domain/access-request/quorum.ts';
 import { openStage } from '../../../workflows/domain/access-request/stages.ts';
-import { Time, usePageTime } from '../../shared/pages/time.tsx';
+import { Time, usePageTime } from '../../shared/pages/layout.tsx';
 import type { Directory } from '../../shared/directory/directory.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { Decided, RefusedNotice, textFor, type Refused } from './refused.tsx';
-import { canBreakGlass, capacitiesOf, obstacleTo, ownVote, type Capacity, type Obstacle, type Seat } from './seat.ts';
+import { canBreakGlass, capacitiesOf, type Capacity, type Obstacle, obstacleTo, ownVote, type Seat } from './seat.ts';
 import { LONGEST_TEXT } from './typed-text.ts';
 import { withdrawalOf } from './withdrawal.tsx';
-import { DECIDED, endOf, wordsOf } from './words.tsx';
+import { DECIDED, endOf, wordsOf } from './view.tsx';
 
 interface SeatedProps {
   readonly request: AccessRequest;

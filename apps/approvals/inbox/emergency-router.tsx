@@ -1,14 +1,14 @@
 import express, { type Request, type Response, type Router } from 'express';
 import * as z from 'zod';
-import { Refusal } from '../../shared/http/refusal.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import type { BreakGlass } from '../break-glass.ts';
 import { refuseUncounted } from '../cast-vote.ts';
-import { oneLine } from '../one-line.ts';
+import { oneLine } from '../access-requests/problem.ts';
 import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { visitorOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
-import { findReadable, type ReadingHttp } from './reading.ts';
+import { findReadable, type ReadingHttp } from './seat.ts';
 import { typedText } from './typed-text.ts';
 
 export interface EmergencyHttp extends ReadingHttp {

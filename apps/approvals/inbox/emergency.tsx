@@ -1,7 +1,7 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { Time } from '../../shared/pages/time.tsx';
+import { Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import type { Page } from '../stores/keyset.ts';
+import type { Page } from '../stores/lists.ts';
 import { PageLinks } from './paging.tsx';
 import { LONGEST_TEXT } from './typed-text.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';

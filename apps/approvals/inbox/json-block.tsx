@@ -1,8 +1,96 @@
-import { findingsOf, isSuspect, type Findings } from '../../shared/pages/findings.ts';
-import { Pieces, Visible } from '../../shared/pages/visible.tsx';
+import { type Findings, findingsOf, isSuspect } from '../../shared/pages/findings.ts';
 import { visiblePieces } from '../../shared/pages/visible-text.ts';
-import { layOutJson, type JsonPiece } from './exact-json.ts';
-import { linesOf, type JsonLine } from './json-lines.ts';
+import { Pieces, Visible } from '../../shared/pages/visible.tsx';
+
+/** A piece of laid out JSON. `text` pieces are strings in the content, the rest is structure. */
+interface JsonPiece {
+  readonly kind: 'key' | 'text' | 'other' | 'layout';
+  readonly text: string;
+}
+
+const INDENT = '  ';
+
+/**
+ * Lays out RFC 8785 text for reading. Only blanks and line breaks are added, and only between tokens: with the
+ * `layout` pieces left out, the pieces joined are the text that was given, character for character.
+ */
+export function layOutJson(canonical: string): JsonPiece[] {
+  const pieces: JsonPiece[] = [];
+  let depth = 0;
+  const breakLine = () => pieces.push({ kind: 'layout', text: `\n${INDENT.repeat(depth)}` });
+  for (let at = 0; at < canonical.length;) {
+    const end = endOfToken(canonical, at);
+    const text = canonical.slice(at, end);
+    const opens = text === '{' || text === '[';
+    const closes = text === '}' || text === ']';
+    const isEmpty = closes && (canonical[at - 1] === '{' || canonical[at - 1] === '[');
+    if (closes) depth -= 1;
+    if (closes && !isEmpty) breakLine();
+    pieces.push({ kind: kindOf(text, canonical[end]), text });
+    if (opens) depth += 1;
+    if ((opens && canonical[end] !== '}' && canonical[end] !== ']') || text === ',') breakLine();
+    if (text === ':') pieces.push({ kind: 'layout', text: ' ' });
+    at = end;
+  }
+  return pieces;
+}
+
+function kindOf(token: string, next: string | undefined): JsonPiece['kind'] {
+  if (token.startsWith('"')) return next === ':' ? 'key' : 'text';
+  return 'other';
+}
+
+/** Where the token that begins at `at` ends. Scans by hand: a pattern would need memory for each character of a string. */
+function endOfToken(json: string, at: number): number {
+  const first = json[at] ?? '';
+  if ('{}[],:'.includes(first)) return at + 1;
+  let end = at + 1;
+  if (first !== '"') {
+    while (end < json.length && !'}],'.includes(json[end] ?? '')) end += 1;
+    return end;
+  }
+  while (end < json.length && json[end] !== '"') end += json[end] === '\\' ? 2 : 1;
+  return end + 1;
+}
+
+/** A line as it is drawn, where it is wide enough. */
+interface JsonLine {
+  readonly depth: number;
+  readonly pieces: readonly JsonPiece[];
+}
+
+/**
+ * Laid out JSON by lines. A line ends where the layout ends one, and behind each `\n` of a text: what follows it
+ * begins a line of its own, as its author wrote it.
+ */
+export function linesOf(pieces: readonly JsonPiece[]): JsonLine[] {
+  const lines: { depth: number; pieces: JsonPiece[] }[] = [{ depth: 0, pieces: [] }];
+  const begin = (depth: number) => lines.push({ depth, pieces: [] });
+  for (const piece of pieces) {
+    if (piece.kind === 'layout' && piece.text.startsWith('\n')) begin((piece.text.length - 1) / 2);
+    else if (piece.kind === 'text') {
+      const depth = lines.at(-1)?.depth ?? 0;
+      for (const [at, text] of writtenLines(piece.text).entries()) {
+        if (at > 0) begin(depth);
+        lines.at(-1)?.pieces.push({ kind: 'text', text });
+      }
+    } else lines.at(-1)?.pieces.push(piece);
+  }
+  return lines;
+}
+
+/** A text in JSON, cut behind each line break that is written in it. Scans by hand, as texts may have megabytes. */
+function writtenLines(json: string): string[] {
+  const lines: string[] = [];
+  let from = 0;
+  for (let at = json.indexOf('\\'); at !== -1; at = json.indexOf('\\', at + 2)) {
+    if (json[at + 1] !== 'n') continue;
+    lines.push(json.slice(from, at + 2));
+    from = at + 2;
+  }
+  lines.push(json.slice(from));
+  return lines;
+}
 
 const CLASSES = { key: 'k', text: 's', other: 'o', layout: '' } as const satisfies Record<JsonPiece['kind'], string>;
 /** The deepest level that is set in further than the one before it; brackets tell the others. */

@@ -1,20 +1,16 @@
 import { partIn } from '../../../workflows/domain/access-request/parties.ts';
 import type { Order } from '../../shared/http/list-cursor.ts';
-import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
-import { Time } from '../../shared/pages/time.tsx';
+import { Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
 import type { ListChoice } from '../listing.ts';
 import type { AccessRequestSummary } from '../stores/access-request.row.ts';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import type { Page as PageOf } from '../stores/keyset.ts';
-import type { RequestPage } from '../stores/lists.ts';
-import { addressOf, PageLinks } from './paging.tsx';
+import type { Page as PageOf, RequestPage } from '../stores/lists.ts';
+import { addressOf, InboxTabs, PageLinks } from './paging.tsx';
 import { Unreviewed } from './emergency.tsx';
 import type { Voter } from './authenticate.ts';
 import { namesOf } from './seat.ts';
-import { InboxTabs } from './tabs.tsx';
-import { stageView } from './view.ts';
-import { StatusBadge } from './words.tsx';
+import { stageView, StatusBadge } from './view.tsx';
 
 export interface RequestListProps {
   readonly page: RequestPage;

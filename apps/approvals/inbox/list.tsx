@@ -1,8 +1,7 @@
 import type { Request, Response } from 'express';
 import * as z from 'zod';
-import { csrfTokenOf } from '../../shared/http/csrf.ts';
+import { csrfTokenOf, Refusal } from '../../shared/http/csrf.ts';
 import { ORDERS } from '../../shared/http/list-cursor.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
 import { renderPage } from '../../shared/pages/layout.tsx';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
 import { LIST_CHOICES } from '../listing.ts';
@@ -11,8 +10,8 @@ import type { BreakGlassStore } from '../stores/break-glass.store.ts';
 import { voterOf } from './authenticate.ts';
 import { RequestList } from './list-page.tsx';
 import { addressOf, cursorParameter, cursorsOf, given } from './paging.tsx';
-import { readerRowOf, seatOf, type ReadingHttp } from './reading.ts';
-import { summaryView } from './view.ts';
+import { readerRowOf, type ReadingHttp, seatOf } from './seat.ts';
+import { summaryView } from './view.tsx';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 200;

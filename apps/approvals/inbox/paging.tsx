@@ -1,7 +1,27 @@
 import type { Request } from 'express';
 import * as z from 'zod';
 import { readCursor, writeCursor } from '../../shared/http/list-cursor.ts';
-import type { Page } from '../stores/keyset.ts';
+import type { Page } from '../stores/lists.ts';
+
+const TABS = [
+  ['yours', '/requests?status=yours', 'Yours to decide'],
+  ['pending', '/requests', 'Open'],
+  ['ended', '/requests?status=ended', 'Ended'],
+  ['delegations', '/delegations', 'Out of office'],
+] as const;
+
+/** Where one is in the inbox, and where else one can go. */
+export function InboxTabs({ current }: { current: (typeof TABS)[number][0] }) {
+  return (
+    <nav class="tabs" aria-label="Parts of the inbox">
+      {TABS.map(([name, href, label]) => (
+        <a key={name} href={href} {...(name === current && { 'aria-current': 'page' })}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
 
 /** The parameter of an address that says where a list goes on. */
 export const cursorParameter = z

@@ -1,9 +1,9 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import type { Directory } from '../../shared/directory/directory.ts';
-import { Time } from '../../shared/pages/time.tsx';
+import { Time } from '../../shared/pages/layout.tsx';
 import { Visible } from '../../shared/pages/visible.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
-import { DECIDED } from './words.tsx';
+import { DECIDED } from './view.tsx';
 
 /** What a visitor wrote into a form that was refused. */
 export interface Typed {

@@ -1,20 +1,16 @@
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
 import { canonicalJson } from '../../../workflows/domain/canonical-json.ts';
-import { Page, type SignedIn } from '../../shared/pages/layout.tsx';
-import { Instant, Time } from '../../shared/pages/time.tsx';
+import { Instant, Page, type SignedIn, Time } from '../../shared/pages/layout.tsx';
 import { Code, Visible } from '../../shared/pages/visible.tsx';
-import { Credentials } from './credentials.tsx';
+import { Credentials, Fact, WhoDecides } from './who-decides.tsx';
 import { DecisionForm, Standing } from './decision.tsx';
 import { JsonBlock } from './json-block.tsx';
 import type { BrokenGlass } from '../stores/break-glass.store.ts';
 import { BreakGlassForm, EmergencyNotice } from './emergency.tsx';
 import { textFor, type Refused } from './refused.tsx';
 import { canBreakGlass, canReview, type Seat } from './seat.ts';
-import { Fact } from './fact.tsx';
-import { callOf } from './view.ts';
+import { callOf, StatusBadge, wordsOf } from './view.tsx';
 import { WithdrawalForm } from './withdrawal.tsx';
-import { StatusBadge, wordsOf } from './words.tsx';
-import { WhoDecides } from './who-decides.tsx';
 
 export interface RequestPageProps {
   readonly request: AccessRequest;

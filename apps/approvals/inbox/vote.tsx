@@ -1,16 +1,15 @@
 import type { Request, Response } from 'express';
 import * as z from 'zod';
 import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { refuseUncounted, type CastVote } from '../cast-vote.ts';
+import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { Delegation } from '../stores/delegation.store.ts';
 import { voterOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
-import { findReadable, type ReadingHttp } from './reading.ts';
-import { standingIn, type Capacity, type Seat } from './seat.ts';
+import { type Capacity, findReadable, type ReadingHttp, type Seat, standingIn } from './seat.ts';
 import { typedText } from './typed-text.ts';
-import { detailView } from './view.ts';
+import { detailView } from './view.tsx';
 
 export interface VoteHttp extends ReadingHttp {
   readonly castVote: CastVote;

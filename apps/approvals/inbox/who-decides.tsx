@@ -1,10 +1,10 @@
+import type { ComponentChildren } from 'preact';
 import type { AccessRequest, Vote } from '../../../workflows/domain/access-request/access-request.ts';
-import { Instant, Time } from '../../shared/pages/time.tsx';
-import { ActingFor } from '../../shared/pages/acting-for.tsx';
-import { Visible } from '../../shared/pages/visible.tsx';
-import { Fact } from './fact.tsx';
-import { stageView } from './view.ts';
-import { DECIDED, NoPerson } from './words.tsx';
+import type { Json } from '../../../workflows/domain/canonical-json.ts';
+import { speaksOfSecret } from '../../../workflows/domain/submission-input/form-field.ts';
+import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
+import { Instant, Time } from '../../shared/pages/layout.tsx';
+import { DECIDED, NoPerson, stageView } from './view.tsx';
 
 /** The stage that is open, who may decide it, how far it is, and what was said in it and before. */
 export function WhoDecides({ request }: { request: AccessRequest }) {
@@ -35,7 +35,7 @@ export function WhoDecides({ request }: { request: AccessRequest }) {
 }
 
 /** Names of groups and roles, and how many people are named beside them; never who all those people are. */
-export function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
+function electorateWords(approvers: ReturnType<typeof stageView>['approvers']): string {
   const { people, groups, roles, resourceOwner, requesterManager, automatic } = approvers;
   const words = [
     ...roles.map((role) => `role ${role}`),
@@ -120,5 +120,56 @@ function VoteLine({
         </p>
       )}
     </>
+  );
+}
+
+// cspell:ignore AKIA ASIA opsur glpat abprs
+/** How credentials begin whose makers mark them: keys in PEM, and tokens of clouds, code hosts, chats, payment services, and JWTs. */
+const MARKED =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}|gh[opsur]_\w{20}|github_pat_\w{20}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|sk_live_\w{10}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.)|\b(?:Bearer|Basic) [\w.~+/=-]{16}|:\/\/[^\s/:@]+:[^\s/@]+@/;
+
+/**
+ * Where in the arguments of a call there may be credentials: by the names of members whose values are texts, and by how texts look. A hint
+ * for people, who see the arguments whole: it decides nothing, and what it does not know it does not name.
+ */
+function credentialsIn(value: Json, at = ''): string[] {
+  if (typeof value === 'string') return MARKED.test(value) ? [at] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) {
+    return (value as readonly Json[]).flatMap((element, index) => credentialsIn(element, `${at}[${index}]`));
+  }
+  return Object.entries(value).flatMap(([name, member]) => {
+    const place = at === '' ? name : `${at}.${name}`;
+    const isNamed = typeof member === 'string' && member !== '' && speaksOfSecret(name);
+    return isNamed ? [place] : credentialsIn(member, place);
+  });
+}
+
+/** So many places are named; who reads on sees the others. */
+const NAMED_PLACES = 5;
+
+/** Tells approvers where to look. Nothing where no credentials are seen. */
+export function Credentials({ canonical }: { canonical: string }) {
+  const places = credentialsIn(JSON.parse(canonical) as Json);
+  if (places.length === 0) return null;
+  return (
+    <div class="notice warn" role="note">
+      <p>
+        <strong>There may be credentials in this call,</strong> which the tool gets, and which everybody sees who may
+        read this request: <Visible text={places.slice(0, NAMED_PLACES).join(', ')} />
+        {places.length > NAMED_PLACES && ` and ${places.length - NAMED_PLACES} more`}. Ask whether they belong there,
+        and have them replaced if they do not.
+      </p>
+    </div>
+  );
+}
+
+/** One line of a list of facts (`dl.facts`). */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }

@@ -1,13 +1,12 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
 import * as z from 'zod';
-import { csrfProtection } from '../../shared/http/csrf.ts';
+import { csrfProtection, Refusal } from '../../shared/http/csrf.ts';
 import { refuseUnfaithful } from '../../shared/http/faithful-json.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
 import { wantsPage } from '../../shared/pages/refusal-page.tsx';
-import { WITHDRAWALS, type Withdraw, type Withdrawal } from '../withdraw.ts';
+import { type Withdraw, type Withdrawal, WITHDRAWALS } from '../break-glass.ts';
 import { visitorOf } from './authenticate.ts';
 import { orComeBack } from './come-back.tsx';
-import { findReadable, type ReadingHttp } from './reading.ts';
+import { findReadable, type ReadingHttp } from './seat.ts';
 import { typedText } from './typed-text.ts';
 
 const MAX_BODY = '16kb';

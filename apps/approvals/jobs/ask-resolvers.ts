@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { startOutbox, type OutboxHandler } from '../../shared/outbox.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
-import type { Consult } from '../resolvers/consult.ts';
+import type { Consult } from '../resolvers/resolvers.ts';
 
 const AT_ONCE = 100;
 

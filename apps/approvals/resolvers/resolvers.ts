@@ -1,10 +1,23 @@
+import type { Logger } from 'pino';
 import * as z from 'zod';
-import { AUTOMATIC_VERDICTS, type ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
-import { jsonOf } from '../../../workflows/domain/json-answer.ts';
-import type { Config } from '../../shared/config/config.ts';
-import { secretText } from '../../shared/config/secret-text.ts';
+import { type AccessRequest, isEnded } from '../../../workflows/domain/access-request/access-request.ts';
+import {
+  AUTOMATIC_VERDICTS,
+  automaticVoter,
+  type ResolverAnswer,
+} from '../../../workflows/domain/access-request/automatic.ts';
+import type { People } from '../../../workflows/domain/access-request/eligibility.ts';
+import { openStage } from '../../../workflows/domain/access-request/stages.ts';
+import { jsonOf } from '../../../workflows/domain/faithful-json.ts';
 import type { Clock } from '../../shared/clock.ts';
+import type { Config } from '../../shared/config/config.ts';
+import { secretText } from '../../shared/config/secrets.ts';
+import { randomText } from '../../shared/crypto.ts';
+import { oneLine } from '../access-requests/problem.ts';
 import { createSignedQuestion } from '../callbacks/signed-post.ts';
+import { factsOf } from '../cast-vote.ts';
+import { callView } from '../inbox/view.tsx';
+import type { AccessRequestStore } from '../stores/access-request.store.ts';
 
 /** A verdict and a reason of 2,000 characters, each perhaps as an escape of twelve bytes, have room in it. */
 const MAX_ANSWER_BYTES = 32 * 1024;
@@ -15,7 +28,7 @@ const answerSchema = z.strictObject({
 });
 
 /** What a resolver says; `failed` with what was wrong in its place. */
-export interface Said {
+interface Said {
   readonly verdict: ResolverAnswer['verdict'];
   readonly reason: string | undefined;
   /** For the log: why there is no answer. */
@@ -53,7 +66,7 @@ export async function configuredResolvers(
 }
 
 /** A resolver that is not configured any more, while requests still wait for it. */
-export const NOT_CONFIGURED: Said = { verdict: 'failed', reason: 'it is not configured' };
+const NOT_CONFIGURED: Said = { verdict: 'failed', reason: 'it is not configured' };
 
 function readAnswer({ status, ...answer }: { status: number; type: string | undefined; text: string }): Said {
   if (status !== 200) return failed(`it answered with status ${status}`);
@@ -66,3 +79,89 @@ function readAnswer({ status, ...answer }: { status: number; type: string | unde
 }
 
 const failed = (reason: string, cause?: unknown): Said => ({ verdict: 'failed', reason, cause });
+
+/**
+ * What the resolver of the open stage is asked: everything of the call that an approver sees. Id and text depend on the request
+ * and its stage alone, so that a resolver recognises what it was asked before.
+ */
+function questionOf(request: AccessRequest): { readonly id: string; readonly body: string } {
+  const { id, tool, generation, callDigest, stage, createdAt, expiresAt } = request;
+  const { subject, requester, template, policies, reason, title } = request;
+  const body = JSON.stringify({
+    type: 'access_request.question',
+    timestamp: createdAt,
+    data: {
+      ...{ id, tool, title, generation, callDigest },
+      ...callView(request),
+      ...{ subject: { type: subject.type, id: subject.id }, requester, template, policies, reason },
+      stage: { name: openStage(request).name, position: stage, of: request.stages.length },
+      ...{ createdAt, expiresAt },
+    },
+  });
+  return { id: `msg_${id}_${stage}_question`, body };
+}
+
+interface ConsultOptions {
+  readonly store: Pick<AccessRequestStore, 'find' | 'answerResolver'>;
+  readonly resolvers: ReadonlyMap<string, AskResolver>;
+  readonly people: () => People;
+  readonly log: Logger;
+}
+
+/** What a resolver is asked about: a request, and a stage of it, from 1. */
+interface Question {
+  readonly requestId: string;
+  readonly stage: number;
+}
+
+export type Consult = (question: Question, stopping: AbortSignal) => Promise<void>;
+
+/**
+ * Asks the resolver of a stage, if that is open and without an answer, and keeps what it says: an approval or a denial is its vote, and
+ * everything else leaves the stage to its people. May be repeated: there is one answer for each stage. Rejects when the answer could not
+ * be kept, or `stopping` aborted before it came: then it has to be asked again.
+ */
+export function createConsult({ store, resolvers, people, log }: ConsultOptions): Consult {
+  return async ({ requestId, stage }, stopping) => {
+    const asked = await store.find(requestId);
+    const resolver = asked?.stage === stage ? toBeAsked(asked) : undefined;
+    if (asked === undefined || resolver === undefined) return;
+    const said = await (resolvers.get(resolver)?.(questionOf(asked), stopping) ?? NOT_CONFIGURED);
+    // Others may have voted meanwhile: what the directory says is said of the request as it is now.
+    const now = (await store.find(requestId)) ?? asked;
+    const outcome = await store.answerResolver(answerTo(asked, { resolver, said, now, people: people() }));
+    const facts = { accessRequest: requestId, resolver, verdict: said.verdict, via: 'automatic', outcome };
+    if (said.verdict === 'failed')
+      log.warn({ ...facts, why: said.reason, err: said.cause }, 'a resolver gave no answer');
+    else if (['counted', 'noted', 'repeated'].includes(outcome)) log.info(facts, 'a resolver answered');
+    else log.warn(facts, 'the answer of a resolver was refused');
+  };
+}
+
+/** The resolver that has not answered for the open stage, if that has one. */
+function toBeAsked(request: AccessRequest): string | undefined {
+  const hasAnswered = request.answers.some(({ stage }) => stage === request.stage);
+  return isEnded(request.status) || hasAnswered ? undefined : openStage(request).automatic;
+}
+
+interface Answered {
+  readonly resolver: string;
+  readonly said: Said;
+  readonly now: AccessRequest;
+  readonly people: People;
+}
+
+/** Bound to what the resolver was asked about: that call, that generation, that stage. */
+function answerTo(asked: AccessRequest, { resolver, said, now, people }: Answered) {
+  const { id: requestId, callDigest, generation, stage } = asked;
+  const answered = { stage, resolver, verdict: said.verdict, at: now.createdAt };
+  return {
+    ...{ requestId, callDigest, generation, stage, judgedStage: stage, resolver },
+    approver: automaticVoter(resolver),
+    verdict: said.verdict,
+    reason: oneLine(said.reason),
+    via: 'automatic',
+    approvalId: `apr_${randomText(16)}`,
+    facts: factsOf({ ...now, answers: [...now.answers, answered] }, people),
+  } as const;
+}

@@ -1,14 +1,13 @@
 import type { Pool } from 'pg';
 import type { AccessRequest } from '../../../workflows/domain/access-request/access-request.ts';
-import { BUNDLE_PREFIX, type Bundle } from '../../../workflows/domain/access-request/bundle.ts';
+import { type Bundle, BUNDLE_PREFIX } from '../../../workflows/domain/access-request/statement.ts';
 import type { Ineligibility } from '../../../workflows/domain/access-request/eligibility.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import { bundles } from './bundles.ts';
-import { callbacks } from './callbacks.ts';
+import { callbacks, notices } from './callbacks.ts';
 import { ending } from './ending.ts';
 import { lists } from './lists.ts';
-import { notices } from './notices.ts';
 import { newRow, voteRow, type NewAccessRequest, type NewAnswer, type NewVote } from './new-rows.ts';
 import { one, outcomeOf, queryOf, type Query } from './query.ts';
 import { statements } from './statements.ts';

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { functionCall } from '../../shared/database/function-call.ts';
 import type { ReaderRow } from '../listing.ts';
-import { countRows, readPage, type Listing, type Page, type PageRequest } from './keyset.ts';
-import { whereReadable } from './readable.ts';
+import { countRows, type Listing, type Page, type PageRequest, readPage, whereReadable } from './lists.ts';
 import type { VoteOutcome } from './access-request.store.ts';
 import type { NewVote } from './new-rows.ts';
 import { outcomeOf, queryOf } from './query.ts';

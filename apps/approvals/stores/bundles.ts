@@ -1,4 +1,4 @@
-import type { Bundle } from '../../../workflows/domain/access-request/bundle.ts';
+import type { Bundle } from '../../../workflows/domain/access-request/statement.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
 import { accessRequestFrom, SELECT_WHOLE, type AccessRequestRow } from './access-request.row.ts';
 import type { CancelOutcome, EndNote } from './ending.ts';

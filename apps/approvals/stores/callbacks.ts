@@ -1,14 +1,14 @@
 import type { AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
 import {
+  type Bundle,
   BUNDLE_PREFIX,
   bundleStatus,
-  type Bundle,
   type BundleStatus,
-} from '../../../workflows/domain/access-request/bundle.ts';
+} from '../../../workflows/domain/access-request/statement.ts';
 import type { Query } from './query.ts';
 
 /** What the callback of an ended task says, and where it goes. */
-export interface PendingCallback {
+interface PendingCallback {
   readonly endpoint: string;
   readonly state: string | undefined;
   readonly status: BundleStatus;
@@ -69,4 +69,51 @@ function endOf(bundle: Bundle | undefined): Pick<PendingCallback, 'status' | 'en
     .sort()
     .at(-1);
   return status === 'pending' || endedAt === undefined ? undefined : { status, endedAt };
+}
+
+/** What there is to tell of a request. Holds nothing that its call consists of, but the name of the tool. */
+export interface Notice {
+  /** Of the request. */
+  readonly id: string;
+  readonly event: 'opened' | 'escalated' | 'reminder' | 'ended';
+  readonly tool: string;
+  readonly template: string | undefined;
+  /** Name and place (from 1) of the stage that was open. */
+  readonly stage: string;
+  readonly step: number;
+  /** How the request ended; only where that is what is told. */
+  readonly status: AccessRequestStatus | undefined;
+  /** Which reminder of its stage it is, from 1. */
+  readonly number: number;
+  readonly at: string;
+}
+
+interface NoticeRow extends Omit<Notice, 'template' | 'status' | 'at'> {
+  readonly template: string | null;
+  readonly status: AccessRequestStatus;
+  readonly at: Date;
+}
+
+/** What is to be told of requests. */
+export function notices(query: Query) {
+  return {
+    /** Undefined when it was forgotten with its request. */
+    async noticeOf(noticeId: string): Promise<Notice | undefined> {
+      const [row] = await query<NoticeRow>(
+        'notice',
+        `SELECT r.id, n.event, r.tool, r.template, r.stages -> n.stage - 1 ->> 'name' AS stage, n.stage AS step, r.status,
+           n.number, n.at
+         FROM approvals.notice n JOIN approvals.access_request r ON r.id = n.access_request_id WHERE n.id = $1`,
+        [noticeId],
+      );
+      if (row === undefined) return undefined;
+      const { template, status, at, ...rest } = row;
+      return {
+        ...rest,
+        template: template ?? undefined,
+        status: row.event === 'ended' ? status : undefined,
+        at: at.toISOString(),
+      };
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Approver } from '../../../workflows/domain/access-request/access-request.ts';
 import { functionCall } from '../../shared/database/function-call.ts';
-import { readPage, type Page, type PageRequest } from './keyset.ts';
+import { type Page, type PageRequest, readPage } from './lists.ts';
 import { outcomeOf, queryOf } from './query.ts';
 
 /** Somebody decides in another's place. Instants are RFC 3339. */

@@ -1,18 +1,18 @@
-import type { Order } from '../../shared/http/list-cursor.ts';
+import type { QueryResultRow } from 'pg';
+import { inUtc } from '../../shared/database/function-call.ts';
+import type { Cursor, Order, Position } from '../../shared/http/list-cursor.ts';
 import type { ListChoice, ReaderRow } from '../listing.ts';
 import {
+  type AccessRequestRow,
+  type AccessRequestSummary,
   FROM_ACCESS_REQUESTS,
   SUMMARY_COLUMNS,
   summaryFrom,
-  type AccessRequestRow,
-  type AccessRequestSummary,
 } from './access-request.row.ts';
-import { countRows, readPage, type Listing, type Page, type PageRequest } from './keyset.ts';
-import type { Query } from './query.ts';
-import { whereListed } from './readable.ts';
+import { one, type Query } from './query.ts';
 
 /** Which requests are listed, to whom, and which of them first. */
-export interface RequestListing {
+interface RequestListing {
   readonly choice: ListChoice;
   readonly order: Order;
   readonly reader: ReaderRow;
@@ -44,3 +44,145 @@ export function lists(query: Query) {
 }
 
 export type RequestPage = Page<AccessRequestSummary> & { readonly count?: number };
+
+const READER = `jsonb_to_record($1::jsonb) AS me (subject text, persons text[], actors text[], reads boolean, decides boolean, oversees boolean,
+    is_person boolean, breaks_glass boolean, voices jsonb, "all" jsonb),
+  jsonb_to_record(me."all") AS everyone (subjects text[], roles text[], groups text[], reports text[])`;
+const VOICES = `(SELECT ARRAY[subject] AS subjects, voice.* FROM jsonb_to_recordset(me.voices)
+  AS voice (subject text, roles text[], groups text[], reports text[])) AS voice`;
+
+/** Whether the voice, or one of them, belongs to those who decide a stage. @see belongsTo */
+const decides = (stage: string, voice: 'voice' | 'everyone') => `(
+  ${stage} #> '{approvers,people}' ?| ${voice}.subjects OR ${stage} #> '{approvers,owners,people}' ?| ${voice}.subjects
+  OR ${stage} #> '{approvers,roles}' ?| ${voice}.roles
+  OR ${stage} #> '{approvers,groups}' ?| ${voice}.groups OR ${stage} #> '{approvers,owners,groups}' ?| ${voice}.groups
+  OR ${stage} #> '{approvers,requesterManager}' = 'true' AND r.requester_subject = ANY (${voice}.reports))`;
+
+/** For `r`, `me` and `everyone`: whether the reader may read the request. @see mayRead */
+const READABLE = `me.reads AND (
+  me.oversees
+  OR me.is_person AND r.requester_subject = me.subject
+  OR me.breaks_glass AND r.status = 'pending'
+  OR EXISTS (SELECT FROM jsonb_array_elements(r.stages) AS stages (stage) WHERE ${decides('stages.stage', 'everyone')})
+  OR r.end_note #>> '{by,subject}' = me.subject
+  OR EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND me.subject IN (v.approver_subject, v.cast_by))
+  OR EXISTS (SELECT FROM approvals.revocation b WHERE b.access_request_id = r.id AND b.by_subject = me.subject)
+  OR me.is_person AND EXISTS (SELECT FROM approvals.break_glass g WHERE g.access_request_id = r.id
+    AND (g.reviewed_by IS NULL OR me.subject IN (g.granted_by, g.reviewed_by))))`;
+
+/** The same: whether the reader may vote now, in their own name or in that of another. @see ineligibilityOf, earlierVote */
+const DECIDABLE = `me.decides AND r.status = 'pending' AND ${decides('(r.stages -> r.stage - 1)', 'everyone')}
+  AND EXISTS (SELECT FROM ${VOICES}
+  WHERE ${decides('(r.stages -> r.stage - 1)', 'voice')}
+    AND NOT (voice.subject || me.persons) && r.parties
+    AND NOT EXISTS (SELECT FROM approvals.vote v WHERE v.access_request_id = r.id AND (r.separate_stages OR v.stage = r.stage)
+      AND (ARRAY[v.approver_subject, v.cast_by] || v.actors) && (ARRAY[voice.subject, me.subject] || me.actors))
+    AND NOT (voice.subject || me.persons) && approvals.delegates_of(r.parties, r.created_at))`;
+
+const ENDED = 'r.ended_at IS NOT NULL';
+
+/** The reader (first parameter) and the condition, for a statement that reads requests as `r`. */
+function whereListed(choice: ListChoice): string {
+  if (choice === 'yours') return `, ${READER} WHERE ${DECIDABLE}`;
+  if (choice === 'pending') return whereReadable("r.status = 'pending'");
+  // The database has an index of all that have ended, and sees that this is the one only where that is said.
+  return whereReadable(choice === 'ended' ? ENDED : `${ENDED} AND r.status = '${choice}'`);
+}
+
+/** The same for those of a condition that the reader may read. */
+export const whereReadable = (condition: string): string => `, ${READER} WHERE ${condition} AND ${READABLE}`;
+
+/** A list of rows that are sorted by an instant and then by id. */
+export interface Listing {
+  /** Tells its statements from those of other lists. */
+  readonly name: string;
+  readonly columns: string;
+  /** `FROM … WHERE …`: the rows of the list. */
+  readonly from: string;
+  /** Expressions for the instant and the id. */
+  readonly at: string;
+  readonly id: string;
+  readonly order: Order;
+  /** Of the parameters in `columns` and `from`. */
+  readonly values: readonly unknown[];
+}
+
+/** Which part of a list is asked for. */
+export interface PageRequest {
+  readonly cursor?: Cursor | undefined;
+  /** The most rows. */
+  readonly limit: number;
+}
+
+/** Rows in the order of their list. A cursor is there when there are rows on its side. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  readonly next?: Cursor;
+  readonly previous?: Cursor;
+}
+
+interface Place {
+  readonly placed_at: string;
+  readonly placed_id: string;
+}
+
+const SORT = {
+  oldest: { start: '-infinity', beyond: '>', direction: 'ASC', reversed: 'newest' },
+  newest: { start: 'infinity', beyond: '<', direction: 'DESC', reversed: 'oldest' },
+} as const;
+
+/**
+ * Reads a page by its neighbour and not by a number of rows, so that rows that come and go meanwhile neither hide nor repeat
+ * others. A page that is empty by now has no neighbours: its reader starts again without a cursor.
+ */
+export async function readPage<Row extends QueryResultRow>(
+  query: Query,
+  listing: Listing,
+  { cursor, limit }: PageRequest,
+): Promise<Page<Row>> {
+  const isBackward = cursor?.towards === 'previous';
+  const order = isBackward ? SORT[listing.order].reversed : listing.order;
+  // One row more than asked for tells whether there is another page.
+  const found = await beyond<Row & Place>(query, { ...listing, order }, { from: cursor, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  const isMore = found.length > limit;
+  if (isBackward) rows.reverse();
+  const [first, last] = [rows.at(0), rows.at(-1)];
+  if (first === undefined || last === undefined) return { rows };
+  const isBehind = cursor !== undefined && (await isFollowed(query, listing, isBackward ? last : first, isBackward));
+  const [hasPrevious, hasNext] = isBackward ? [isMore, isBehind] : [isBehind, isMore];
+  return {
+    rows,
+    ...(hasPrevious && { previous: { towards: 'previous', ...positionOf(first) } }),
+    ...(hasNext && { next: { towards: 'next', ...positionOf(last) } }),
+  };
+}
+
+const positionOf = ({ placed_at: at, placed_id: id }: Place): Position => ({ at, id });
+
+/** Whether there are rows behind this one: in the order of the list (`inOrder`), or before it. */
+async function isFollowed(query: Query, listing: Listing, row: Place, inOrder: boolean): Promise<boolean> {
+  const order = inOrder ? listing.order : SORT[listing.order].reversed;
+  return (await beyond(query, { ...listing, columns: 'NULL', order }, { from: positionOf(row), limit: 1 })).length > 0;
+}
+
+function beyond<Row extends QueryResultRow>(
+  query: Query,
+  { name, columns, from, at, id, order, values }: Listing,
+  bounds: { readonly from: Position | undefined; readonly limit: number },
+): Promise<Row[]> {
+  const sort = SORT[order];
+  const [place, tie, limit] = [1, 2, 3].map((more) => `$${values.length + more}`);
+  return query<Row>(
+    `${name}-${order}${columns === 'NULL' ? '-any' : ''}`,
+    `SELECT ${columns}, ${inUtc(at)} AS placed_at, ${id} AS placed_id ${from} AND (${at}, ${id}) ${sort.beyond} (${place}::timestamptz, ${tie})
+     ORDER BY ${at} ${sort.direction}, ${id} ${sort.direction} LIMIT ${limit}`,
+    [...values, bounds.from?.at ?? sort.start, bounds.from?.id ?? '', bounds.limit],
+  );
+}
+
+/** How many rows the list has. */
+export async function countRows(query: Query, { name, from, values }: Listing): Promise<number> {
+  const text = `SELECT count(*)::int AS count ${from}`;
+  return (await one(query<{ count: number }>(`${name}-count`, text, [...values]))).count;
+}

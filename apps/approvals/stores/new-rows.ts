@@ -1,6 +1,6 @@
 import type { Approver, Verdict, VoteChannel } from '../../../workflows/domain/access-request/access-request.ts';
 import type { ResolverAnswer } from '../../../workflows/domain/access-request/automatic.ts';
-import type { DirectoryFacts } from '../../../workflows/domain/access-request/resolution.ts';
+import type { DirectoryFacts } from '../../../workflows/domain/access-request/quorum.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
 
 /** A verified submission: everything that is fixed when an access request is opened. Texts are RFC 8785 where JSON. */

@@ -1,5 +1,5 @@
 import type { Pool, QueryResultRow } from 'pg';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
+import { asUnavailable } from '../../../workflows/domain/errors.ts';
 
 /** Runs a prepared statement by its name and answers the rows. Throws `ERR_DATABASE_UNAVAILABLE` for trouble that passes. */
 export type Query = <Row extends QueryResultRow>(name: string, text: string, values?: unknown[]) => Promise<Row[]>;

@@ -2,15 +2,16 @@ import express, { type Router } from 'express';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import * as z from 'zod';
-import { VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
-import { bodyFaultOf } from '../../shared/http/body-fault.ts';
-import { parseFaithful } from '../../shared/http/faithful-json.ts';
-import { Refusal } from '../../shared/http/refusal.ts';
+import { type Approver, VERDICTS } from '../../../workflows/domain/access-request/access-request.ts';
+import { APPROVER_ROLE, belongsTo } from '../../../workflows/domain/access-request/eligibility.ts';
+import type { Config } from '../../shared/config/config.ts';
+import type { DirectorySource } from '../../shared/directory/directory.ts';
+import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
+import { Refusal } from '../../shared/http/csrf.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
-import { sha256 } from '../../shared/sha256.ts';
-import { refuseUncounted, type CastVote } from '../cast-vote.ts';
+import { sha256 } from '../../shared/crypto.ts';
+import { type CastVote, refuseUncounted } from '../cast-vote.ts';
 import type { AccessRequestStore } from '../stores/access-request.store.ts';
-import type { FindApprover } from './directory.ts';
 
 /** The one sender of signed decisions. Ids of messages are its own. */
 const SOURCE = 'decisions';
@@ -26,7 +27,7 @@ const decisionSchema = z.strictObject({
   reason: z.string().max(2_000).optional(),
 });
 
-export interface DecisionWebhook {
+interface DecisionWebhook {
   readonly store: Pick<AccessRequestStore, 'find'>;
   readonly castVote: CastVote;
   readonly findApprover: FindApprover;
@@ -84,4 +85,33 @@ function readDecision(text: string): z.infer<typeof decisionSchema> {
       faults.join('; ') || `Send JSON that is read as it is written: ${fault?.message}.`,
     );
   }
+}
+
+/** Who a signed message may speak for. Undefined for somebody nobody knows: a signature does not make an approver. */
+type FindApprover = (named: { issuer: string | undefined; subject: string }) => Approver | undefined;
+
+/**
+ * Approvers as the configuration names them, themselves or by groups and roles of the directory as it is now, all of them at the
+ * configured issuer. Nobody signs in here, so their roles are those that the directory has, and whoever is named has the one that
+ * opens the inbox. Which requests they may decide is judged as for everybody else. The people of the embedded identity
+ * provider count in development only: in production that provider does not exist, and its example people must not.
+ */
+export function configuredApprovers(
+  { mode, urls, identity, approvals }: Config,
+  directory: DirectorySource,
+): FindApprover {
+  const examples = mode === 'development' ? identity.people : [];
+  const electorate = { ...approvals.webhookApprovers, requesterManager: false };
+  return ({ issuer = urls.issuer, subject }) => {
+    if (issuer !== urls.issuer) return undefined;
+    const people = directory();
+    const known = people.find(subject);
+    const example = examples.find(({ name }) => name === subject)?.roles ?? [];
+    // Who was named and is not in the directory any more has left.
+    if (people.people.length > 0 && known === undefined && example.length === 0) return undefined;
+    const approver = { issuer, subject, roles: [...example, ...(known?.roles ?? [])] };
+    const isNamed = belongsTo(electorate, approver, { asked: { requester: { subject: '' } }, people });
+    if (!isNamed && !example.includes(APPROVER_ROLE)) return undefined;
+    return { ...approver, roles: [...new Set([APPROVER_ROLE, ...approver.roles])] };
+  };
 }

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { StatedPerson, StatedVote } from '../../../workflows/domain/access-request/statement.ts';
 import type { Decider, WhoDecided } from '../../../workflows/domain/gated-call/who-decided.ts';
-import { ActingFor } from '../../shared/pages/acting-for.tsx';
-import { Visible } from '../../shared/pages/visible.tsx';
+import { ActingFor, Visible } from '../../shared/pages/visible.tsx';
 
 /** Somebody by the name of that time and by their subject, which alone tells people apart. */
 export function Person({ of: { name, subject } }: { of: StatedPerson }) {

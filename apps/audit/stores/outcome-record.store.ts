@@ -1,9 +1,11 @@
 import type { Pool, QueryResultRow } from 'pg';
+import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
-import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
 import type { SiblingCall, TerminalState } from '../../../workflows/domain/gated-call/outcome-record.ts';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
-import { inUtc } from '../../shared/database/utc.ts';
+import type { RecordSeals } from '../../../workflows/domain/gated-call/sealing.ts';
+import { createPool, ROLES, withOption } from '../../shared/database/pool.ts';
+import { inUtc } from '../../shared/database/function-call.ts';
+import type { Limits } from '../../shared/limits.ts';
 
 /** A record as it lies in the table, with the keys to what is sealed in it. */
 export interface StoredRecord {
@@ -173,4 +175,10 @@ function conditions(filter: StoredFilter, { after, before }: { after?: RecordPos
   if (after) beside('<', after);
   if (before) beside('>', before);
   return { where: parts.length > 0 ? `WHERE ${parts.join(' AND ')}` : '', values };
+}
+
+/** Connections that cannot write, whatever is sent over them: the database itself refuses. */
+export function createReadOnlyPool(databaseUrl: string, limits: Limits): Pool {
+  const url = withOption(databaseUrl, 'default_transaction_read_only=on');
+  return createPool(url, { applicationName: 'countersign audit', role: ROLES.audit, limits });
 }

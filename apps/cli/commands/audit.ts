@@ -3,12 +3,9 @@ import * as z from 'zod';
 import { TERMINAL_STATES } from '../../../workflows/domain/gated-call/outcome-record.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
-import { readConfig } from '../context.ts';
-import type { Io } from '../io.ts';
-import { callDigestOf } from '../call-digest.ts';
+import { CliError, type Io, json, moment, readConfig, table } from '../context.ts';
+import { callDigestOf, signIn } from '../people.ts';
 import { findOutcomeRecord, findRecordsOfCall, isReliable, outcomeInWords, outcomeSummary } from '../outcome-record.ts';
-import { CliError, json, moment, table } from '../output.ts';
-import { signIn } from '../people.ts';
 
 const page = z.object({
   items: z.array(outcomeSummary),

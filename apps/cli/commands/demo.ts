@@ -4,11 +4,9 @@ import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.
 import type { Config, Person } from '../../shared/config/config.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
-import { readConfig } from '../context.ts';
+import { CliError, type Io, json, readConfig } from '../context.ts';
 import { createScriptedApprover } from '../demo/scripted-approver.ts';
 import type { Demo } from '../demo/run-demo.ts';
-import type { Io } from '../io.ts';
-import { CliError, json } from '../output.ts';
 import { signIn } from '../people.ts';
 import { findStack } from '../stack.ts';
 import { runStack } from './up.ts';

@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import type { Io } from '../io.ts';
-import { CliError, json, visible } from '../output.ts';
+import { CliError, type Io, json, visible } from '../context.ts';
 import type { Finding } from './doctor/check.ts';
 
 const NAME_WIDTH = 17;

@@ -2,15 +2,12 @@ import { Command } from 'commander';
 import { pino } from 'pino';
 import { systemClock } from '../../shared/clock.ts';
 import { formatPath, type Problem } from '../../shared/config/problems.ts';
-import { readConfig } from '../context.ts';
-import type { Io } from '../io.ts';
-import { CliError, json, table, visible } from '../output.ts';
+import { CliError, type Io, json, readConfig, table, visible } from '../context.ts';
 import { lintApprovers } from './lint/approvers.ts';
 import type { Finding } from './lint/finding.ts';
-import { configuredPlaces, lintPolicies } from './lint/policies.ts';
+import { configuredPlaces, HEADINGS, lintPolicies, safetyOf, safetyRow } from './lint/policies.ts';
 import { lintTools } from './lint/rules.ts';
-import { HEADINGS, safetyOf, safetyRow } from './lint/safety.ts';
-import { placed } from './policy/places.ts';
+import { placed } from './policy/check.ts';
 
 /** `lint`: what is known of every tool, and what is wrong with it, with the policies or with who may approve. Connects to the upstreams, and calls no tool. */
 export function lintCommand(io: Io): Command {

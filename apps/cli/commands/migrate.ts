@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { limitsOf } from '../../shared/limits.ts';
 import { migrate, migrationStatus } from '../../shared/database/migrate.ts';
-import { ownersDatabase } from '../database.ts';
-import type { Io } from '../io.ts';
-import { CliError, json } from '../output.ts';
+import { ownersDatabase } from '../people.ts';
+import { CliError, type Io, json } from '../context.ts';
 
 interface MigrateOptions {
   readonly databaseUrl?: string;

@@ -2,11 +2,9 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { systemClock } from '../../shared/clock.ts';
 import type { PolicyTest } from '../../pdp/main.ts';
-import type { Io } from '../io.ts';
-import { CliError, json, visible } from '../output.ts';
-import { checkCommand } from './policy/check.ts';
+import { CliError, type Io, json, visible } from '../context.ts';
+import { checkCommand, policyPlaces } from './policy/check.ts';
 import { explainCommand } from './policy/explain.ts';
-import { policyPlaces } from './policy/places.ts';
 import { replayCommand } from './policy/replay.ts';
 
 /** `policy`: what the policies say, before anybody depends on it. */

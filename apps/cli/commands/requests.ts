@@ -3,9 +3,7 @@ import * as z from 'zod';
 import { ACCESS_REQUEST_STATUSES, type Verdict } from '../../../workflows/domain/access-request/access-request.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createApi, type Api } from '../api.ts';
-import { readConfig } from '../context.ts';
-import type { Io } from '../io.ts';
-import { CliError, EXIT, facts, json, moment, table, visible } from '../output.ts';
+import { CliError, EXIT, facts, type Io, json, moment, readConfig, table, visible } from '../context.ts';
 import { signIn } from '../people.ts';
 
 /** The most that one answer has. */

@@ -1,8 +1,6 @@
 import { Command, Option } from 'commander';
-import { readConfig } from '../context.ts';
-import type { Io } from '../io.ts';
-import { json } from '../output.ts';
-import { AUDIENCES, signIn, type Audience } from '../people.ts';
+import { type Io, json, readConfig } from '../context.ts';
+import { type Audience, AUDIENCES, signIn } from '../people.ts';
 
 interface TokenOptions {
   readonly as: string;

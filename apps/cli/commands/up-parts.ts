@@ -1,9 +1,10 @@
 import { mkdirSync } from 'node:fs';
+import type { Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import { startApprovals } from '../../approvals/main.ts';
 import { startAudit } from '../../audit/main.ts';
 import { connectUpstreams, startGateway } from '../../gateway/main.ts';
-import { startPdp } from '../../pdp/main.ts';
-import { systemClock, type Clock } from '../../shared/clock.ts';
+import { startPdp, surveyTools } from '../../pdp/main.ts';
+import { type Clock, systemClock } from '../../shared/clock.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { DevelopmentSecrets } from '../../shared/config/development-secrets.ts';
 import type { Environment } from '../../shared/config/env.ts';
@@ -11,13 +12,13 @@ import { migrate } from '../../shared/database/migrate.ts';
 import { IN_THE_OPEN, startIdentityProvider } from '../../shared/embedded/identity-provider.ts';
 import { findOrStartPostgres } from '../../shared/embedded/postgres.ts';
 import { findOrStartTemporal } from '../../shared/embedded/temporal.ts';
-import { isLoopbackHost } from '../../shared/http/loopback.ts';
+import { isLoopbackHost } from '../../shared/http/known-hosts.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { limitsOf } from '../../shared/limits.ts';
+import { type Limits, limitsOf } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { startWorker } from '../../worker/main.ts';
 import { exampleFiles } from '../example-files.ts';
-import { reportForgottenTools } from './up-report.ts';
+import { configuredPlaces, decidesItself, unmapped } from './lint/policies.ts';
 
 /** Everything that has started so far, to be stopped in two rounds: who serves first, what they stand on last. */
 export interface Parts {
@@ -129,4 +130,61 @@ async function timed<T extends object>({ say }: UpDeps, name: string, start: () 
   const how = 'how' in started && typeof started.how === 'string' ? `  ${started.how}` : '';
   say(`  ${name.padEnd(NAME_WIDTH)} ${((systemClock.monotonicMs() - began) / 1_000).toFixed(1)} s${how}`);
   return started;
+}
+
+/** Of the time of a stop: calls in flight get the first part; what is left after both is for the end of the process. */
+const DRAIN = 0.5;
+const LEAVE = 0.48;
+
+/**
+ * Stops everything within `stopMs` of the limits: first all that serves, so that work in flight can finish on what it stands on;
+ * then Temporal, PostgreSQL and the upstreams. Answers the names of what did not stop cleanly.
+ */
+export async function stopEverything({ serving, standing }: Parts, { stopMs }: Limits): Promise<string[]> {
+  const unclean: string[] = [];
+  await stopTogether(serving, stopMs * DRAIN, unclean);
+  await stopTogether(standing, stopMs * LEAVE, unclean);
+  return unclean;
+}
+
+async function stopTogether(parts: readonly Running[], withinMs: number, unclean: string[]): Promise<void> {
+  const waiting = new Set(parts.map(({ name }) => name));
+  const stopping = parts.map(async (part) => {
+    try {
+      await part.stop();
+    } catch {
+      unclean.push(part.name);
+    }
+    waiting.delete(part.name);
+  });
+  const over = new AbortController();
+  await Promise.race([Promise.all(stopping), systemClock.after(withinMs, over.signal)]);
+  over.abort();
+  unclean.push(...waiting);
+}
+
+/**
+ * Says once, when the upstreams have listed their tools, which of these no policy permits in any case: every call of them is refused,
+ * and their policy may have been forgotten. Never rejects.
+ */
+export async function reportForgottenTools({
+  config,
+  upstreams,
+  log,
+}: {
+  config: Config;
+  upstreams: Pick<Upstreams, 'tools'>;
+  log: Logger;
+}): Promise<void> {
+  if (!decidesItself(config)) return;
+  try {
+    const { forgotten } = await surveyTools(configuredPlaces(config), unmapped(await upstreams.tools()));
+    if (forgotten.length === 0) return;
+    const message =
+      `no policy permits ${forgotten.length === 1 ? 'this tool' : 'these tools'} in any case, so every call is refused: ` +
+      `${forgotten.join(', ')}. Name them in ${config.pdp.policies}, or leave it so`;
+    log.warn({ tools: forgotten }, message);
+  } catch (error) {
+    log.info({ err: error }, 'whether policies permit the tools cannot be said');
+  }
 }

@@ -5,16 +5,13 @@ import type { Config, Person } from '../../shared/config/config.ts';
 import type { LoadedConfig } from '../../shared/config/load.ts';
 import { formatProblem } from '../../shared/config/problems.ts';
 import { loadDevelopmentSecrets } from '../../shared/config/development-secrets.ts';
-import { withStartLock } from '../../shared/embedded/start-lock.ts';
+import { withStartLock } from '../../shared/embedded/process-tools.ts';
 import { limitsOf } from '../../shared/limits.ts';
 import { createLogger } from '../../shared/logger.ts';
-import { readConfig } from '../context.ts';
-import type { Io } from '../io.ts';
-import { CliError, json, visible } from '../output.ts';
+import { CliError, type Io, json, readConfig, visible } from '../context.ts';
 import { portAdvice, portsOf, portTrouble } from '../ports.ts';
 import { findStack, removeStack, writeStack } from '../stack.ts';
-import type { Parts, Starting, UpDeps } from './up-parts.ts';
-import { stopEverything } from './up-stop.ts';
+import { type Parts, type Starting, stopEverything, type UpDeps } from './up-parts.ts';
 
 /** How long the end of a start waits for parts that are still starting. */
 const SETTLE_MS = 1_500;

@@ -5,8 +5,8 @@ import { systemClock } from '../../shared/clock.ts';
 import type { Limits } from '../../shared/limits.ts';
 import { createApi } from '../api.ts';
 import { findOutcomeRecord, outcomeInWords, type OutcomeRecord } from '../outcome-record.ts';
-import { CliError, visible } from '../output.ts';
-import { connectAgent, type Agent, type ToolAnswer } from './agent.ts';
+import { CliError, visible } from '../context.ts';
+import { type Agent, connectAgent, type ToolAnswer } from './agent.ts';
 import type { ExactCall } from './scripted-approver.ts';
 
 /** Everything the demonstration needs to know of a running stack, and where it speaks to. */

@@ -6,9 +6,9 @@ import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts
 import { systemClock } from '../../shared/clock.ts';
 import { until } from '../../shared/embedded/process-tools.ts';
 import { signedHeaders } from '../../shared/http/webhook-signature.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import type { Api } from '../api.ts';
-import { CliError } from '../output.ts';
+import { CliError } from '../context.ts';
 
 const LOOK_MS = 200;
 const PATIENCE_MS = 30_000;

@@ -1,17 +1,16 @@
 import type { Logger } from 'pino';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { SIGN_IN_CLAIMS } from '../../../workflows/domain/authzen/obligation.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { callDigest, type CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import { canonicalJson, type Json, type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
+import { type CallBinding, callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequirementChecks } from '../../../workflows/domain/tools/requirements.ts';
 import { mappingDigest } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
-import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { ArgumentCheck, CallFault } from '../../shared/schemas/schema-check.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import type { MappedArguments, MappedCall, Sender } from './extension-ports.ts';
 import type { ToolCall } from './tool-call.ts';
 

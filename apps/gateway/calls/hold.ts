@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import { isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
-import { newSubmission, type SubmissionSettings } from '../../../workflows/domain/gated-call/new-submission.ts';
+import { newSubmission, type SubmissionSettings } from '../../../workflows/domain/gated-call/submission.ts';
 import type {
   EnsureSubmitted,
   GatedCalls,
@@ -13,9 +13,9 @@ import type {
 } from '../../../workflows/domain/ports.ts';
 import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { timeLimit } from '../../shared/clock.ts';
-import type { RateLimit } from '../../shared/http/rate-limit.ts';
+import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { logScope } from '../../shared/log-scope.ts';
-import { randomText } from '../../shared/random-text.ts';
+import { randomText } from '../../shared/crypto.ts';
 import { watchTasks, type TaskWatchDeps } from '../tasks/watch.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { RequestableCall, RequestInput } from './extension-ports.ts';

@@ -1,14 +1,11 @@
 import type { Logger } from 'pino';
-import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { joinDecisions } from '../../../workflows/domain/authzen/several-decisions.ts';
-import type { Json } from '../../../workflows/domain/canonical-json.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import { type EvaluationRequest, joinDecisions } from '../../../workflows/domain/authzen/evaluation.ts';
+import { type Json, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { ToolMapping } from '../../../workflows/domain/tools/tool-facts.ts';
 import { compileMapping, type Mapping } from '../../shared/coaz/mapping.ts';
-import { MappingError } from '../../shared/coaz/mapping-error.ts';
-import { resolveMapping, SUBJECT_TYPE, type MappingTime } from '../../shared/coaz/resolve.ts';
-import { createSlowMappings } from '../../shared/coaz/slow-mappings.ts';
+import { MappingError } from '../../shared/coaz/json-of.ts';
+import { createSlowMappings, type MappingTime, resolveMapping, SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import { expressionsIn } from '../../shared/coaz/template.ts';
 import type { Config } from '../../shared/config/config.ts';
 import type { Timing } from '../../shared/limits.ts';

@@ -1,12 +1,15 @@
-import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type JsonObject, ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
 import type { GatedCalls, GatedCallView } from '../../../workflows/domain/ports.ts';
 import type { InvocationResult, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { UpstreamTask } from '../../../workflows/domain/relay.ts';
-import { isAbove, type Sensitivity } from '../../../workflows/domain/tools/hints.ts';
+import {
+  isAbove,
+  type Sensitivity,
+  type ToolFacts,
+  type ToolSettings,
+} from '../../../workflows/domain/tools/tool-facts.ts';
 import type { AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type { ToolFacts, ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 
 const WITHHELD =
   "The tool's result is withheld: it is marked as more sensitive than what may be shown here. " +

@@ -20,7 +20,7 @@ import {
   type SealedStates,
   type StateScope,
 } from './sealed-state.ts';
-import { objectOf, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamRound, UpstreamTask } from '../../../workflows/domain/relay.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';

@@ -1,19 +1,18 @@
 import type { AccessRequestOffer } from '../../../workflows/domain/authzen/evaluation.ts';
-import { canonicalJson, type JsonObject, type Json } from '../../../workflows/domain/canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { RequestCatalogs, RequestForms } from '../../../workflows/domain/ports.ts';
 import { additionsOf, answerTo, fits, type Additions } from '../../../workflows/domain/submission-input/answers.ts';
 import type { CataloguedForm, CatalogReference } from '../../../workflows/domain/submission-input/catalogs.ts';
 import type { Timing } from '../../shared/limits.ts';
-import { randomText } from '../../shared/random-text.ts';
+import { randomText, sha256 } from '../../shared/crypto.ts';
 import type { RequestableCall, RequestInput } from '../calls/extension-ports.ts';
 import { refused, type ToolCall, type ToolCallAnswer } from '../calls/tool-call.ts';
 import { inputResponse } from '../wire/schemas.ts';
 import { callScope, sealRound, type SealedStates } from './sealed-state.ts';
 import type { FieldSchema } from '../../../workflows/domain/submission-input/form-field.ts';
 import type { FormField, RequestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import { sha256 } from '../../shared/sha256.ts';
 
 /** A client that answers badly five times is not asked a sixth time. */
 const MAX_ROUNDS = 5;

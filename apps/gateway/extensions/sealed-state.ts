@@ -7,7 +7,7 @@ import type { Redemption } from '../../../workflows/domain/ports.ts';
 import { ownerKey, type Principal, type TaskOwner } from '../../../workflows/domain/principal.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Secrets } from '../../shared/config/secrets.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import type { CallBinding } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { ReadMethod } from '../../../workflows/domain/upstream-ports.ts';
 

@@ -1,9 +1,9 @@
 import { ProtocolError, type AuthInfo } from '@modelcontextprotocol/server';
 import type { EvaluationRequest, Resource } from '../../../workflows/domain/authzen/evaluation.ts';
-import { objectOf, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { PolicyDecisionPoint } from '../../../workflows/domain/ports.ts';
-import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { MappingError } from '../../shared/coaz/json-of.ts';
 import { SUBJECT_TYPE } from '../../shared/coaz/resolve.ts';
 import type { Config } from '../../shared/config/config.ts';
 import { identityOf, withAgent } from '../calls/bind.ts';

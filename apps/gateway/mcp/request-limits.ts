@@ -3,7 +3,7 @@ import { subjectKey } from '../../../workflows/domain/principal.ts';
 import { callerOf } from './authentication.ts';
 import type { MethodGate } from './authorize.ts';
 import type { Subscriptions } from '../tasks/subscriptions.ts';
-import type { RateLimit } from '../../shared/http/rate-limit.ts';
+import type { RateLimit } from '../../shared/http/address-limit.ts';
 import { isAboutTasks, tooManyRequests } from '../wire/errors.ts';
 import { LISTEN } from '../wire/identifiers.ts';
 import { withStatusFor, type CompleteTaskHeader } from '../wire/headers.ts';

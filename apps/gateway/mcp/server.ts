@@ -16,26 +16,21 @@ import { createMappedArguments } from '../extensions/mapped-arguments.ts';
 import { createRelayedRounds } from '../extensions/relayed-rounds.ts';
 import { createRequestInput, type RequestInputDeps } from '../extensions/request-forms.ts';
 import { createEnforcement, type EnforcementDeps } from '../calls/enforce.ts';
-import { createReadEnforcement, type EnforceRead } from '../offers/read.ts';
+import { createReadEnforcement, type EnforceRead, registerToolList, type ToolListDeps } from '../offers/read.ts';
 import { createRequestLimits, type McpEndpoint } from './request-limits.ts';
 import { guard } from '../wire/errors.ts';
 import { createSubscriptions } from '../tasks/subscriptions.ts';
 import type { TaskChanges } from '../tasks/watch.ts';
 import { createConcurrencyLimit } from '../calls/concurrency-limit.ts';
-import { createRateLimit } from '../../shared/http/rate-limit.ts';
+import { createRateLimit } from '../../shared/http/address-limit.ts';
 import type { Redaction } from '../extensions/redaction.ts';
-import {
-  registerSignatureMethod,
-  type ReadDocument,
-  type SignatureMethodDeps,
-} from '../extensions/signature/document.ts';
+import { type ReadDocument, registerSignatureMethod, type SignatureMethodDeps } from '../extensions/signature.ts';
 import type { AcceptedDescriptions } from '../offers/accepted-descriptions.ts';
 import { completesTaskHeaders } from '../wire/headers.ts';
 import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { callerOf, claimsOf } from './authentication.ts';
 import { registerCompletionMethods, registerPromptMethods, registerResourceMethods } from '../offers/items.ts';
 import { registerTaskMethods, type TaskMethodDeps } from '../tasks/methods.ts';
-import { registerToolList, type ToolListDeps } from '../offers/tools.ts';
 import { registerToolCalls, type ToolCallDeps } from '../calls/register.ts';
 import { declaredExtensions, type Rendering } from '../wire/rendering.ts';
 import { SERVER_INFO, SIGNATURE } from '../wire/identifiers.ts';

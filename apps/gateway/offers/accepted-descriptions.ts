@@ -16,7 +16,7 @@ import {
   type SignatureSettings,
 } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { listen } from '../../shared/database/listen.ts';
-import { stopAll, type Running } from '../../shared/lifecycle.ts';
+import { type Running, stopAll } from '../../shared/lifecycle.ts';
 import type { Timing } from '../../shared/limits.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 

@@ -1,15 +1,19 @@
+import type { Server } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { ReadMethod, UpstreamItem, UpstreamItems } from '../../../workflows/domain/upstream-ports.ts';
-import type { Accepted } from '../../../workflows/domain/tools/accepted-descriptions.ts';
-import type { Authorize } from '../mcp/authorize.ts';
+import type { Accepted, AcceptedTools } from '../../../workflows/domain/tools/accepted-descriptions.ts';
+import type { ReadMethod, UpstreamItem, UpstreamItems, Upstreams } from '../../../workflows/domain/upstream-ports.ts';
 import type { Sender } from '../calls/extension-ports.ts';
-import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
+import type { Redaction } from '../extensions/redaction.ts';
 import { handOnRound, orUndeclared } from '../extensions/relayed-rounds.ts';
-import { conversationOf, type Asked } from '../wire/request-context.ts';
+import { openRound, readScope, type SealedStates } from '../extensions/sealed-state.ts';
+import type { Authorize } from '../mcp/authorize.ts';
+import { publishedTools } from '../wire/published.ts';
+import type { Rendering } from '../wire/rendering.ts';
+import { type Asked, conversationOf, type RequestContext } from '../wire/request-context.ts';
 import type { ReadAnswer } from '../wire/upstream-result.ts';
 
-export interface ReadEnforcementDeps {
+interface ReadEnforcementDeps {
   readonly authorize: Authorize;
   readonly items: Pick<UpstreamItems, 'ask'>;
   readonly accepted: Accepted;
@@ -21,7 +25,7 @@ export interface ReadEnforcementDeps {
 }
 
 /** One request of an authenticated caller for something that an upstream has beside tools. */
-export interface UpstreamRead {
+interface UpstreamRead {
   readonly sender: Sender;
   /** What of one upstream is read: one thing, or each of the templates that an address may be of. */
   readonly of: readonly [UpstreamItem, ...UpstreamItem[]];
@@ -65,4 +69,27 @@ export function createReadEnforcement(deps: ReadEnforcementDeps): EnforceRead {
     if (answer.kind !== 'input_required') return answer;
     return handOnRound(sealedStates, readScope(caller, request), asked ?? { capabilities: {} }, answer);
   };
+}
+
+export interface ToolListDeps {
+  readonly upstreams: Pick<Upstreams, 'tools'>;
+  readonly accepted: AcceptedTools;
+  readonly redaction: Pick<Redaction, 'withholds'>;
+  readonly rendering: Rendering;
+}
+
+/** `tools/list`. */
+export function registerToolList(server: Server, deps: ToolListDeps, { guarded }: RequestContext): void {
+  server.setRequestHandler('tools/list', () =>
+    guarded('tools/list', async () => ({ tools: (await listTools(deps)) as never })),
+  );
+}
+
+/**
+ * Every tool that can be reached now and is as it was accepted, as clients see it, and our own: no list leaves the signature
+ * (SIG-004). A list depends on nothing that a request declares (SESSION-002).
+ */
+async function listTools(deps: ToolListDeps): Promise<Record<string, unknown>[]> {
+  const { upstreams, accepted, redaction, rendering } = deps;
+  return publishedTools(await accepted.among(await upstreams.tools()), redaction, rendering);
 }

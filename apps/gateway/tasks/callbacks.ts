@@ -3,10 +3,9 @@ import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import type * as z from 'zod';
 import type { GatedCalls } from '../../../workflows/domain/ports.ts';
-import { bodyFaultOf } from '../../shared/http/body-fault.ts';
-import { parseFaithful } from '../../shared/http/faithful-json.ts';
+import { bodyFaultOf, parseFaithful } from '../../shared/http/faithful-json.ts';
 import { readSignedMessage } from '../../shared/http/webhook-signature.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import { callbackBody } from '../wire/schemas.ts';
 
 /**

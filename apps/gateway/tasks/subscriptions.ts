@@ -24,7 +24,7 @@ import {
 } from '../extensions/relayed-rounds.ts';
 import { relayedCapabilities, FORMS, undeclared } from '../wire/request-context.ts';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import {
   openEventStream,
   renderAcknowledgement,

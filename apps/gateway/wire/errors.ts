@@ -2,7 +2,7 @@ import { ProtocolError, type RequestId } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError, type ErrorCode } from '../../../workflows/domain/errors.ts';
-import { MappingError } from '../../shared/coaz/mapping-error.ts';
+import { MappingError } from '../../shared/coaz/json-of.ts';
 import type { Rendering } from './rendering.ts';
 import {
   COAZ_DENIED,
@@ -16,7 +16,7 @@ import {
   TOO_MANY_REQUESTS,
 } from './identifiers.ts';
 import { isAmbiguous } from '../../../workflows/domain/faithful-json.ts';
-import { TOO_MANY_MEMBERS } from '../../shared/http/body-fault.ts';
+import { TOO_MANY_MEMBERS } from '../../shared/http/faithful-json.ts';
 
 /**
  * What failed: a call whose tool has not run then, which the client is told; or a request of which that cannot be said, since

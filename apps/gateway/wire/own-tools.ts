@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { unfaithful } from '../../../workflows/domain/faithful-json.ts';
-import { bodyFaultOf } from '../../shared/http/body-fault.ts';
+import { bodyFaultOf } from '../../shared/http/faithful-json.ts';
 import { OWN_TOOLS } from './identifiers.ts';
 import type { HoldSettings } from '../calls/hold.ts';
 import type { Rendering } from './rendering.ts';

@@ -1,6 +1,6 @@
-import { objectOf, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
-import type { ToolHints } from '../../../workflows/domain/tools/hints.ts';
+import type { ToolHints } from '../../../workflows/domain/tools/tool-facts.ts';
 import type { Redaction } from '../extensions/redaction.ts';
 import { HINT_META, OWN_META_PREFIX, PREPROCESSOR_META, REQUIREMENTS_META } from './identifiers.ts';
 import { OWN_TOOL_DEFINITIONS } from './own-tools.ts';

@@ -9,8 +9,7 @@ import {
   DISPOSITION_META_ALIAS,
   TASKS_EXTENSION,
 } from './identifiers.ts';
-import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
-import type { GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { dispositionOf, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
 
 /** What the operator chose of the form of answers. */
 export interface Rendering {

@@ -1,5 +1,5 @@
 import { ProtocolError, type CallToolResult, type Result } from '@modelcontextprotocol/server';
-import { objectOf, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
 import type { UpstreamAnswer } from '../../../workflows/domain/upstream-ports.ts';
 import {
   INTERNAL_ERROR,

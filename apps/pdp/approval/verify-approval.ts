@@ -2,8 +2,7 @@ import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, type JWTVerifyGetK
 import { request as httpRequest } from 'undici';
 import * as z from 'zod';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { KEYS_UNREACHABLE } from '../../shared/auth/service-token.ts';
-import { SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
+import { KEYS_UNREACHABLE, SIGNING_ALGORITHMS } from '../../shared/auth/signing-key.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Timing } from '../../shared/limits.ts';
 import type { VerifiedApproval } from '../engine/policy-engine.ts';

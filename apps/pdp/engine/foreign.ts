@@ -3,7 +3,7 @@ import { isSameJson } from '../../../workflows/domain/authzen/denial-binding.ts'
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { sha256 } from '../../shared/sha256.ts';
+import { sha256 } from '../../shared/crypto.ts';
 import { obligationsIn } from '../obligations.ts';
 import type { PolicyAnswer, PolicyEngine, PolicyVersion, Requestable, VerifiedApproval } from './policy-engine.ts';
 

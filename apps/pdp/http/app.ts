@@ -9,14 +9,12 @@ import express, {
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
-import { isServiceToken } from '../../shared/auth/service-token.ts';
+import { isServiceToken } from '../../shared/auth/signing-key.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { apiHeaders } from '../../shared/http/api-headers.ts';
+import { apiHeaders } from '../../shared/http/page-headers.ts';
 import { bearerAmong, bearerHolderOf, bearerTokenOf, challenge } from '../../shared/http/bearer.ts';
-import { bodyFaultOf } from '../../shared/http/body-fault.ts';
-import { refuseUnfaithfulOfService } from '../../shared/http/faithful-json.ts';
-import { healthRouter, type Problems } from '../../shared/http/health.ts';
-import { traced } from '../../shared/http/traced.ts';
+import { bodyFaultOf, refuseUnfaithfulOfService } from '../../shared/http/faithful-json.ts';
+import { healthRouter, type Problems, traced } from '../../shared/http/health.ts';
 import type { Timing } from '../../shared/limits.ts';
 import type { Decide } from '../decide.ts';
 import type { PolicyEngine } from '../engine/policy-engine.ts';
@@ -24,8 +22,17 @@ import type { SignBindingToken } from '../offer/binding-token.ts';
 import { REQUEST_CATALOGS_PATH, REQUEST_SCHEMAS_PATH, type RequestCatalogs } from '../offer/request-documents.ts';
 import { readSearch, SEARCH_KINDS, type Search } from '../search.ts';
 import type { EvaluationStore } from '../stores/evaluation.store.ts';
-import { TooMany, type EnforcementPoint, type RequestRates } from './enforcement-points.ts';
-import { basePath, EVALUATION_PATH, EVALUATIONS_PATH, JWKS_PATH, metadataPath, SEARCH_PATHS } from './metadata.ts';
+import {
+  basePath,
+  type EnforcementPoint,
+  EVALUATION_PATH,
+  EVALUATIONS_PATH,
+  JWKS_PATH,
+  metadataPath,
+  type RequestRates,
+  SEARCH_PATHS,
+  TooMany,
+} from './metadata.ts';
 import { BadRequest, decideBatch, readBatch, readEvaluation, requestsAreRead } from './requests.ts';
 
 export interface PdpHttp extends Timing {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { catalogueProblem } from '../../../workflows/domain/submission-input/catalogs.ts';
 import { requestForm } from '../../../workflows/domain/submission-input/request-form.ts';
-import type { CatalogSettings } from '../../shared/config/catalog-settings.ts';
+import type { CatalogSettings } from '../../shared/config/approval-settings.ts';
 import type { Policies } from '../engine/cedar/policies.ts';
 import type { PolicyFiles } from '../engine/cedar/policy-folder.ts';
 import { InvalidPolicies } from '../engine/cedar/problems.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { boundParts } from '../../../workflows/domain/authzen/denial-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
+import { asUnavailable } from '../../../workflows/domain/errors.ts';
 import type { BoundDenial, SignedDenial } from '../offer/binding-token.ts';
 
 /** The records of requestable denials, which are written before the answers. */

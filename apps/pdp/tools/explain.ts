@@ -1,6 +1,6 @@
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import type { Obligation } from '../../../workflows/domain/authzen/obligation.ts';
-import { ownProperty } from '../../../workflows/domain/own-property.ts';
+import { ownProperty } from '../../../workflows/domain/canonical-json.ts';
 import type { Prepared } from '../engine/cedar/evaluator.ts';
 import type { Policy } from '../engine/cedar/policies.ts';
 import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';

@@ -4,12 +4,13 @@ import type { EvaluationRequest } from '../../../workflows/domain/authzen/evalua
 import type { Clock } from '../../shared/clock.ts';
 import type { ApprovalVerdict } from '../approval/verify-approval.ts';
 import { createDecide } from '../decide.ts';
-import type { PolicyPlaces } from '../engine/cedar/policy-folder.ts';
-import { loadCurrent } from '../engine/cedar/version.ts';
+import { type PolicyPlaces, readPolicyTexts } from '../engine/cedar/policy-folder.ts';
+import type { PolicyProblem } from '../engine/cedar/problems.ts';
+import { loadCurrent, loadVersion, problemsOf } from '../engine/cedar/version.ts';
 import type { PolicyVersion } from '../engine/policy-engine.ts';
 import { decideBatch, readBatch, readEvaluation } from '../http/requests.ts';
 import { createSearch, readSearch } from '../search.ts';
-import { readCaseSet, runCases, type Ask, type AssumedApproval, type CaseResult } from './cases.ts';
+import { type Ask, type AssumedApproval, type CaseResult, readCaseSet, runCases } from './cases.ts';
 
 const REQUESTER = 'policy-test';
 
@@ -80,4 +81,53 @@ function verdictOf(approval: AssumedApproval | undefined, clock: Clock): Approva
   const facts = { verified: true, template } as const;
   const approvedUntil = new Date(clock.now() + 3_600_000).toISOString();
   return { kind: 'verified', id: 'assumed', approvedUntil, facts };
+}
+
+/** What `policy check` says about a policy folder. */
+export interface PolicyCheck {
+  /** Why it cannot be put in force. Empty if it can. */
+  readonly errors: readonly PolicyProblem[];
+  readonly warnings: readonly PolicyProblem[];
+  /** Absent if there are errors. */
+  readonly found?: {
+    readonly version: string;
+    readonly files: number;
+    readonly policies: number;
+    readonly requestable: number;
+    /** Templates of access requests that policies ask for. */
+    readonly templates: readonly string[];
+    readonly requestSchemas: number;
+    /** What policies may oblige to: id and type. */
+    readonly obligations: readonly { readonly id: string; readonly type: string }[];
+    readonly people: number;
+  };
+}
+
+/** Loads everything as the decision point does, and returns every error and warning. Changes nothing. */
+export async function checkPolicies(places: PolicyPlaces): Promise<PolicyCheck> {
+  try {
+    const texts = await readPolicyTexts(places);
+    const { id, evaluator, requestSchemas, people } = await loadVersion(texts, places);
+    const all = [...evaluator.policies.values()];
+    const asking = all.flatMap(({ template }) => template ?? []);
+    evaluator.release();
+    return {
+      errors: [],
+      warnings: evaluator.warnings,
+      found: {
+        version: id,
+        files: texts.files.policies.length,
+        policies: all.length,
+        requestable: asking.length,
+        templates: [...new Set(asking)].sort(),
+        requestSchemas: requestSchemas.texts.size,
+        obligations: [...evaluator.obligations.values()].map(({ id: name, type }) => ({ id: name, type })),
+        people,
+      },
+    };
+  } catch (error) {
+    const errors = problemsOf(error, places);
+    if (!errors) throw error;
+    return { errors, warnings: [] };
+  }
 }

@@ -1,6 +1,10 @@
-import { APPROVER_ROLE } from '../../../workflows/domain/access-request/eligibility.ts';
+import { automaticVoter } from '../../../workflows/domain/access-request/automatic.ts';
+import { APPROVER_ROLE, subjectsOf } from '../../../workflows/domain/access-request/eligibility.ts';
 import type { Stage } from '../../../workflows/domain/access-request/stages.ts';
-import type { OwnerSettings, StageSettings } from '../config/approver-settings.ts';
+import type { OwnerSettings, StageSettings, TemplateSettings } from '../config/approver-settings.ts';
+import type { Config } from '../config/config.ts';
+import type { Problem } from '../config/problems.ts';
+import type { Directory } from '../directory/directory.ts';
 
 /** Where no template says who decides: one person with the role, as long as the request waits. */
 export const DEFAULT_STAGE: Stage = {
@@ -33,4 +37,82 @@ function ownersOf(resource: string, owners: OwnerSettings) {
     people: [...new Set(fitting.flatMap(({ people }) => people))],
     groups: [...new Set(fitting.flatMap(({ groups }) => groups))],
   };
+}
+
+type Approvals = Pick<Config['approvals'], 'templates' | 'owners' | 'breakGlass' | 'webhookApprovers'>;
+
+/**
+ * What is wrong with who may decide, held against the directory as it is: people and groups that do not exist, and stages
+ * that nobody could satisfy. What depends on the requester or the resource is judged by the request.
+ */
+export function templateProblems(
+  { templates, owners, breakGlass, webhookApprovers }: Approvals,
+  directory: Directory,
+): Problem[] {
+  const named = Object.entries(templates).flatMap(([name, template]) => [
+    ...template.stages.flatMap((stage, index) => {
+      const path = ['approvals', 'templates', name, 'stages', index];
+      return [
+        ...strangers(stage.approvers, [...path, 'approvers'], directory),
+        ...unsatisfiable(stage, path, directory),
+      ];
+    }),
+    ...tooFewForAll(template, ['approvals', 'templates', name], directory),
+  ]);
+  const ownership = owners.flatMap((owner, index) => strangers(owner, ['approvals', 'owners', index], directory));
+  const emergency = strangers(breakGlass.approvers, ['approvals', 'breakGlass', 'approvers'], directory);
+  const byWebhook = strangers(webhookApprovers, ['approvals', 'webhookApprovers'], directory);
+  return [...named, ...ownership, ...emergency, ...byWebhook];
+}
+
+/** Without a directory, people are taken at their word: those who sign in are then all there is. */
+function strangers(
+  { people, groups }: { people: readonly string[]; groups: readonly string[] },
+  path: readonly PropertyKey[],
+  directory: Directory,
+): Problem[] {
+  const unknown = (what: 'people' | 'groups', name: string) => ({
+    path: [...path, what],
+    message: `${JSON.stringify(name)} is not in the directory; look at its spelling, and at directory.file`,
+  });
+  const missing = directory.people.length === 0 ? [] : people.filter((one) => directory.find(one)?.isActive !== true);
+  return [
+    ...missing.map((one) => unknown('people', one)),
+    ...groups.filter((one) => !directory.groups.has(one)).map((one) => unknown('groups', one)),
+  ];
+}
+
+function unsatisfiable(stage: StageSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
+  if (stage.approvers.requesterManager && directory.people.length === 0) {
+    const message = 'needs a directory that knows managers; set directory.file';
+    return [{ path: [...path, 'approvers', 'requesterManager'], message }];
+  }
+  const listed = closedElectorate(stage, directory);
+  if (listed === undefined || listed.size >= stage.quorum) return [];
+  const people = listed.size === 1 ? 'is only 1 person' : `are only ${listed.size} people`;
+  return [{ path: [...path, 'quorum'], message: `${stage.quorum} have to approve, but there ${people} who can` }];
+}
+
+/** Where a person counts once in all stages, these together need as many people as their quorums say. */
+function tooFewForAll(template: TemplateSettings, path: readonly PropertyKey[], directory: Directory): Problem[] {
+  if (!template.separateStages || template.stages.length === 1) return [];
+  const stages = template.stages.filter(({ onlyOnEscalation }) => !onlyOnEscalation);
+  const listed = stages.map((stage) => closedElectorate(stage, directory));
+  if (listed.some((one) => one === undefined)) return [];
+  const needed = stages.reduce((sum, { quorum }) => sum + quorum, 0);
+  const there = new Set(listed.flatMap((one) => [...(one ?? [])])).size;
+  if (there >= needed) return [];
+  const message = `its stages need ${needed} different people, but only ${there} can decide; add approvers, or set separateStages: false`;
+  return [{ path: [...path, 'stages'], message }];
+}
+
+/** Subjects that can decide a stage whoever asks for whatever; undefined where that cannot be said. */
+function closedElectorate(
+  { approvers, automatic }: StageSettings,
+  directory: Directory,
+): ReadonlySet<string> | undefined {
+  const { roles, resourceOwner, requesterManager } = approvers;
+  if (roles.length > 0 || resourceOwner || requesterManager) return undefined;
+  const active = [...subjectsOf(approvers, directory)].filter((one) => directory.find(one)?.isActive !== false);
+  return new Set(automatic === undefined ? active : [...active, automaticVoter(automatic).subject]);
 }

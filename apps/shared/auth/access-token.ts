@@ -1,20 +1,20 @@
-import { LRUCache } from 'lru-cache';
 import {
   createRemoteJWKSet,
   errors,
-  jwtVerify,
   type JWTPayload,
+  jwtVerify,
   type JWTVerifyGetKey,
   type JWTVerifyResult,
 } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Principal } from '../../../workflows/domain/principal.ts';
-import { isLoopbackHttp } from '../http/loopback.ts';
+import type { Config } from '../config/config.ts';
+import { isLoopbackHttp } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
-import { principalOf } from './principal-of.ts';
-import { rolesIn, scopesIn } from './roles.ts';
+import { principalOf, rolesIn, scopesIn } from './principal-of.ts';
 
 /** Signatures of access tokens: asymmetric ones only, because anybody who verifies an HMAC could also forge it. */
 export const ALGORITHMS = ['ES256', 'ES384', 'EdDSA', 'PS256', 'RS256'];
@@ -36,7 +36,7 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
-export interface AccessTokenOptions extends Timing {
+interface AccessTokenOptions extends Timing {
   readonly issuer: string;
   /** The service the token has to be made for. */
   readonly audience: string;
@@ -210,3 +210,33 @@ const unavailable = (cause: unknown) =>
   new CountersignError('ERR_IDENTITY_PROVIDER_UNAVAILABLE', 'the identity provider does not answer; try again', {
     cause,
   });
+
+/** Checks access tokens for one service. */
+export interface TokenVerifier {
+  /**
+   * Whose token it is. Throws `ERR_TOKEN_INVALID` for a token that is not good, whatever is wrong with it, and
+   * `ERR_IDENTITY_PROVIDER_UNAVAILABLE` when the issuer's keys cannot be read.
+   */
+  verify(token: string): Promise<AccessToken>;
+}
+
+/** A verifier for tokens of the configured issuer that are made for `audience`, and not older than is said. */
+export function createTokenVerifier(
+  config: Config,
+  audience: string,
+  { log, ...time }: Timing & { readonly log: Logger },
+  maxAgeSeconds?: number,
+): TokenVerifier {
+  const { issuer } = config.urls;
+  const { rolesClaim, maxTokenLifetimeSeconds: maxLifetimeSeconds } = config.identity;
+  const { identityClaim } = config.gateway.coaz;
+  const of = { issuer, audience, rolesClaim, identityClaim };
+  const check = createAccessTokenVerifier({ ...of, maxLifetimeSeconds, maxAgeSeconds, log, ...time });
+  return {
+    async verify(token) {
+      const verified = await check(token);
+      if (verified !== undefined) return verified;
+      throw new CountersignError('ERR_TOKEN_INVALID', 'the access token is not valid here; get a new one');
+    },
+  };
+}

@@ -1,8 +1,8 @@
 import * as oidc from 'openid-client';
 import { createRemoteJWKSet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
-import { isLoopbackHttp } from '../http/loopback.ts';
-import { Refusal } from '../http/refusal.ts';
+import { isLoopbackHttp } from '../http/known-hosts.ts';
+import { Refusal } from '../http/csrf.ts';
 import type { Limits } from '../limits.ts';
 import { signInPath } from './sign-in-path.ts';
 

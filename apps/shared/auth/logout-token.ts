@@ -2,7 +2,7 @@ import { errors, jwtVerify } from 'jose';
 import * as z from 'zod';
 import { ALGORITHMS } from './access-token.ts';
 import type { Issuer } from './issuer.ts';
-import { KEYS_UNREACHABLE } from './service-token.ts';
+import { KEYS_UNREACHABLE } from './signing-key.ts';
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 /** A token is sent at once; how far the clocks of issuer and site may be apart is in it. */

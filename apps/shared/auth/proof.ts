@@ -1,7 +1,7 @@
 import * as oidc from 'openid-client';
 import * as z from 'zod';
 import type { Issuer } from './issuer.ts';
-import { rolesIn } from './roles.ts';
+import { rolesIn } from './principal-of.ts';
 
 /** Where the issuer says which roles a person has, beside the ID token of the sign-in. */
 const SOURCES = ['userinfo', 'id_token', 'none'] as const;

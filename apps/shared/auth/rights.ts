@@ -1,10 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
-import { Refusal } from '../http/refusal.ts';
+import { asUnavailable } from '../../../workflows/domain/errors.ts';
+import { Refusal } from '../http/csrf.ts';
 import type { Issuer } from './issuer.ts';
 import type { Logout } from './logout-token.ts';
 import { askAgain, proofSchema, type Answer } from './proof.ts';
-import { createSealer } from './sealer.ts';
+import { createSealer } from './sign-in-attempts.ts';
 
 export interface RightsOptions {
   /** `rights` are held while the issuer is asked: nothing that needs no answer of it may wait for those. */

@@ -1,8 +1,9 @@
+import { hkdfSync } from 'node:crypto';
 import { parseCookie } from 'cookie';
 import type { CookieOptions, Request, Response } from 'express';
+import { EncryptJWT, errors, jwtDecrypt } from 'jose';
 import * as z from 'zod';
-import { hostCookieName, isHttps } from '../http/cookie-name.ts';
-import { createSealer } from './sealer.ts';
+import { hostCookieName, isHttps } from '../http/session.ts';
 
 /** How long a person may take at the issuer. */
 const ATTEMPT_SECONDS = 15 * 60;
@@ -23,7 +24,7 @@ const attemptSchema = z.object({
 /** A sign-in that has begun, and has to come back to the browser that began it. */
 export type SignInAttempt = z.infer<typeof attemptSchema>;
 
-export interface AttemptOptions {
+interface AttemptOptions {
   /** Of the session cookie; the names of attempts begin with it. */
   readonly cookieName: string;
   readonly secret: string;
@@ -66,6 +67,51 @@ export function createAttempts({ cookieName, secret, baseUrl }: AttemptOptions) 
       response.clearCookie(found.name, cookie);
       const attempt = await sealer.open(found.value);
       return attempt?.state === state ? attempt : undefined;
+    },
+  };
+}
+
+const KEY_BYTES = 32;
+
+/** Seals what leaves this process and comes back to it. */
+interface Sealer<Content> {
+  /** A JWE in compact form that opens for this many seconds. */
+  seal(content: Content, seconds: number): Promise<string>;
+  /** Undefined for anything that was not sealed here, for another purpose or secret, or is over. */
+  open(sealed: string): Promise<Content | undefined>;
+}
+
+/**
+ * A sealer for one purpose: what is sealed for another one does not open here, though both have one secret. Who holds
+ * the sealed text reads and changes nothing.
+ * @see RFC 7516 (`dir`, `A256GCM`); RFC 5869 for the key
+ */
+export function createSealer<Content extends object>(
+  { secret, purpose }: { readonly secret: string; readonly purpose: string },
+  schema: z.ZodType<Content>,
+): Sealer<Content> {
+  const key = new Uint8Array(hkdfSync('sha256', secret, '', `countersign ${purpose}`, KEY_BYTES));
+  return {
+    seal: (content, seconds) =>
+      new EncryptJWT({ content })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+        .setAudience(purpose)
+        .setExpirationTime(`${seconds} seconds`)
+        .encrypt(key),
+
+    async open(sealed) {
+      try {
+        const { payload } = await jwtDecrypt(sealed, key, {
+          audience: purpose,
+          requiredClaims: ['exp'],
+          keyManagementAlgorithms: ['dir'],
+          contentEncryptionAlgorithms: ['A256GCM'],
+        });
+        return schema.safeParse(payload['content']).data;
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
     },
   };
 }

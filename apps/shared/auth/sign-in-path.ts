@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { Refusal } from '../http/refusal.ts';
+import { Refusal } from '../http/csrf.ts';
 import { wantsPage } from '../pages/refusal-page.tsx';
 
 export const SIGN_IN_PATH = '/sign-in';

@@ -3,19 +3,17 @@ import * as oidc from 'openid-client';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { csrfTokenOf } from '../http/csrf.ts';
-import { ownPath } from '../http/own-path.ts';
-import { Refusal } from '../http/refusal.ts';
+import { csrfTokenOf, Refusal } from '../http/csrf.ts';
+import { ownPath } from '../http/known-hosts.ts';
 import type { Timing } from '../limits.ts';
-import { createSessions, endSession, renewSession, saveSession, type Identity } from '../http/session.ts';
-import { backChannelLogout } from './back-channel-logout.ts';
+import { createSessions, endSession, type Identity, renewSession, saveSession } from '../http/session.ts';
+import { backChannelLogout, signOutRouter } from './sign-out.ts';
 import { createIssuer, type Issuer } from './issuer.ts';
 import { aliasesOf } from './principal-of.ts';
 import { proofOf } from './proof.ts';
 import { createRights, type Rights } from './rights.ts';
 import { createAttempts, type SignInAttempt } from './sign-in-attempts.ts';
 import { signInPath, SIGN_IN_PATH } from './sign-in-path.ts';
-import { signOutRouter } from './sign-out.ts';
 
 export const CALLBACK_PATH = '/oidc/callback';
 

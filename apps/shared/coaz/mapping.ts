@@ -1,5 +1,5 @@
 import { canonicalJson, type Json, type JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { MappingError } from './mapping-error.ts';
+import { MappingError } from './json-of.ts';
 import { compileTemplate, expressionsIn, memberOf, type Template } from './template.ts';
 
 /** The parts of one question, as far as it has them itself. */

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
 import { compileExpression, type Expression } from './expression.ts';
-import { MappingError, shown } from './mapping-error.ts';
+import { MappingError, shown } from './json-of.ts';
 
 /** A part of a mapping, ready to be resolved: leaves are literals or expressions. @see COAZ, literals and expressions */
 export type Template =

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/pep.ts';
+import { PEP_CLIENT_ID } from '../../../workflows/domain/authzen/evaluation.ts';
 import { isTrustworthy, seconds, secret } from './units.ts';
 
 /**

@@ -2,20 +2,15 @@ import { resolve } from 'node:path';
 import * as z from 'zod';
 import { PINNINGS, type Pinning } from '../../../workflows/domain/tools/accepted-descriptions.ts';
 import { SUBJECT_ATTRIBUTES } from '../directory/directory.ts';
-import { approvalSettings } from './approval-settings.ts';
-import { addressSettings } from './address-settings.ts';
+import { approvalSettings, withAbsoluteCatalogs } from './approval-settings.ts';
+import { addressSettings, port, scope } from './units.ts';
 import { accessRequestReach, authorityOf } from './authority-settings.ts';
-import { withAbsoluteCatalogs } from './catalog-settings.ts';
-import { withAbsoluteCertificate } from './engine-settings.ts';
+import { pdpSettings, withAbsoluteCertificate } from './engine-settings.ts';
 import { withAbsoluteFiles } from './files.ts';
-import { clientId } from './sign-in-settings.ts';
-import { identitySettings } from './identity-settings.ts';
-import { obligationSettings } from './obligation-settings.ts';
+import { clientId, identitySettings } from './identity-settings.ts';
+import { obligationSettings, workerSettings } from './worker-settings.ts';
 import { gatewaySettings } from './gateway-settings.ts';
-import { pdpSettings } from './pdp-settings.ts';
-import { port, scope } from './units.ts';
 import { upstreamSettings, withAbsoluteSecrets } from './upstream-settings.ts';
-import { workerSettings } from './worker-settings.ts';
 
 /** Where, below the gateway's address, the access request service tells that a request has ended. */
 export const CALLBACK_PATH = '/callbacks/access-requests';

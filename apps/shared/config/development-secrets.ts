@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose';
 import * as z from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { privateKeySchema, secretsSchema, type Secrets } from './secrets.ts';
-import { errorCode } from '../error-code.ts';
+import { privateKeySchema, type Secrets, secretsSchema } from './secrets.ts';
+import { errorCode } from '../lifecycle.ts';
 
 const identitySchema = z.strictObject({
   /** Private ES256 key of the embedded identity provider: signs every token it gives out. */

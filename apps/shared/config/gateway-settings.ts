@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
+import { SENSITIVITIES } from '../../../workflows/domain/tools/tool-facts.ts';
 import { TASK_OWNERS } from '../../../workflows/domain/principal.ts';
-import { coazSettings } from './coaz-settings.ts';
+import { coazSettings } from './tool-settings.ts';
 import { port, scope, seconds } from './units.ts';
 
 export const gatewaySettings = z

@@ -3,14 +3,13 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { ZodError } from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { parseConfig, type Config } from './config.ts';
+import { type Config, parseConfig } from './config.ts';
 import type { Environment } from './env.ts';
-import { expandVariables } from './expand.ts';
+import { packagePath } from './files.ts';
 import { fromHost } from './host-servers.ts';
-import { packagePath } from './package-root.ts';
-import { formatProblem, problemsOf, type Problem } from './problems.ts';
+import { formatProblem, type Problem, problemsOf } from './problems.ts';
 
-export interface ConfigSource {
+interface ConfigSource {
   readonly environment: Environment;
   /** What `--config` says. */
   readonly configFile?: string | undefined;
@@ -101,4 +100,31 @@ function missingInProduction(config: Config, environment: Environment): Problem[
 function invalid(label: string, problems: readonly Problem[]): CountersignError {
   const lines = problems.map((problem) => `${label}: ${formatProblem(problem)}`);
   return new CountersignError('ERR_CONFIG_INVALID', lines.join('\n'));
+}
+
+const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+/**
+ * Replaces `${NAME}`, `${env:NAME}` and `${NAME:-default}` in every text value by the variable of that name, as MCP hosts do, and
+ * reports the ones that are not set and have no default. Names of settings stay as they are.
+ */
+function expandVariables(
+  value: unknown,
+  variables: Readonly<Record<string, string>>,
+): { value: unknown; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const expand = (node: unknown, path: readonly PropertyKey[]): unknown => {
+    if (typeof node === 'string') {
+      return node.replace(REFERENCE, (text, name: string, fallback: string | undefined) => {
+        const found = variables[name] ?? fallback;
+        if (found === undefined)
+          problems.push({ path, message: `the variable ${name} is not set (\${${name}:-default} gives it a default)` });
+        return found ?? text;
+      });
+    }
+    if (Array.isArray(node)) return node.map((item, index) => expand(item, [...path, index]));
+    if (typeof node !== 'object' || node === null) return node;
+    return Object.fromEntries(Object.entries(node).map(([key, item]) => [key, expand(item, [...path, key])]));
+  };
+  return { value: expand(value, []), problems };
 }

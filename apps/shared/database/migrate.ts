@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { packagePath } from '../config/package-root.ts';
-import { errorCode } from '../error-code.ts';
+import { packagePath } from '../config/files.ts';
+import { errorCode } from '../lifecycle.ts';
 import type { Limits } from '../limits.ts';
-import { applyFunctions, differingFunctions, lacksRights, readProgram, renewRights } from './functions.ts';
-import { readMigrations, runScript, type SchemaFile } from './schema-files.ts';
+import {
+  applyFunctions,
+  differingFunctions,
+  lacksRights,
+  readMigrations,
+  readProgram,
+  renewRights,
+  runScript,
+  type SchemaFile,
+} from './functions.ts';
 
 /** The advisory lock that Prisma's own engine takes, so that the two never migrate at the same time. */
 const PRISMA_LOCK = 72_707_369;

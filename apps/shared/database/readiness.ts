@@ -1,8 +1,7 @@
 import type { ClientBase } from 'pg';
-import { packagePath } from '../config/package-root.ts';
-import { errorCode } from '../error-code.ts';
-import { differingFunctions, inBrief, readProgram } from './functions.ts';
-import { readMigrations, type SchemaFile } from './schema-files.ts';
+import { packagePath } from '../config/files.ts';
+import { errorCode } from '../lifecycle.ts';
+import { differingFunctions, inBrief, readMigrations, readProgram, type SchemaFile } from './functions.ts';
 
 /** What of pg is needed: a client, or a pool. */
 type Queries = Pick<ClientBase, 'query'>;

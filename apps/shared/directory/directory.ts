@@ -1,9 +1,12 @@
+import type { Logger } from 'pino';
 import * as z from 'zod';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
+import type { Clock } from '../clock.ts';
+import { followFile } from '../followed-file.ts';
 
 /** Which attribute of a user is the subject that tokens and requests name. */
 export const SUBJECT_ATTRIBUTES = ['userName', 'externalId', 'id'] as const;
-export type SubjectAttribute = (typeof SUBJECT_ATTRIBUTES)[number];
+type SubjectAttribute = (typeof SUBJECT_ATTRIBUTES)[number];
 
 export interface DirectoryPerson {
   /** Stable identifier: what `sub` says in a token, and `subject.id` in a request. */
@@ -159,4 +162,31 @@ function person(
 
 function invalid(message: string, cause?: unknown): CountersignError {
   return new CountersignError('ERR_CONFIG_INVALID', `directory: ${message}`, { cause });
+}
+
+export interface DirectorySettings {
+  /** Absolute path of a SCIM list; without it nobody is in any group. */
+  readonly file?: string | undefined;
+  readonly subjectAttribute: SubjectAttribute;
+}
+
+/** The directory as it is now. A broken edit leaves the last good one in force, and says so once. */
+export type DirectorySource = () => Directory;
+
+/** Throws `ERR_CONFIG_INVALID` when the file cannot be used at the start. */
+export function openDirectory(
+  { file, subjectAttribute }: DirectorySettings,
+  { log, clock }: { readonly log: Logger; readonly clock: Clock },
+): DirectorySource {
+  if (file === undefined) return () => EMPTY_DIRECTORY;
+  return followFile({
+    file,
+    setting: 'directory',
+    clock,
+    parse: (text) => readDirectory(text, subjectAttribute),
+    onChange: ({ people, groups }) =>
+      log.info({ people: people.length, groups: groups.size }, 'the directory was read anew'),
+    onFault: (err) =>
+      log.error({ err, alarm: 'directory_invalid' }, 'the directory cannot be read; the one before stays in force'),
+  });
 }

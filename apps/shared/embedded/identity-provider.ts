@@ -3,7 +3,7 @@ import { CountersignError } from '../../../workflows/domain/errors.ts';
 import type { Config } from '../config/config.ts';
 import type { DevelopmentSecrets } from '../config/development-secrets.ts';
 import { listen } from '../http/listen.ts';
-import { isLoopbackHost } from '../http/loopback.ts';
+import { isLoopbackHost } from '../http/known-hosts.ts';
 import type { Running } from '../lifecycle.ts';
 import { systemClock } from '../clock.ts';
 import { limitsOf } from '../limits.ts';

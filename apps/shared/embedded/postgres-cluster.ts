@@ -16,8 +16,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from 'pg';
 import type { PostgresBinaries } from './postgres-binaries.ts';
-import { endProcess, freePort, isAlive, runsWith, until, watchExit } from './process-tools.ts';
-import type { Launch } from './unprivileged.ts';
+import { endProcess, freePort, isAlive, type Launch, runsWith, until, watchExit } from './process-tools.ts';
 
 /** Where one embedded server keeps its things. */
 export interface ClusterPaths {

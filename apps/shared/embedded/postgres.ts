@@ -13,10 +13,8 @@ import {
   type ClusterPaths,
   type ClusterServer,
 } from './postgres-cluster.ts';
-import { until } from './process-tools.ts';
-import { withStartLock } from './start-lock.ts';
-import { launches } from './unprivileged.ts';
-import { errorCode } from '../error-code.ts';
+import { launches, until, withStartLock } from './process-tools.ts';
+import { errorCode } from '../lifecycle.ts';
 
 export interface PostgresOptions {
   /** A server that exists already (`DATABASE_URL`). Then nothing is started and nothing is stopped. */

@@ -1,9 +1,10 @@
-import { spawnSync, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { chownSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
-import { errorCode } from '../error-code.ts';
+import { errorCode } from '../lifecycle.ts';
 
 /** Below the ports that systems give to outgoing connections, one of which could take a port while its server restarts. */
 const PORTS = { from: 20_000, to: 32_000 } as const;
@@ -127,4 +128,87 @@ export function watchExit(child: ChildProcess): () => boolean {
   child.once('exit', end);
   child.unref();
   return () => ended;
+}
+
+/**
+ * Runs `work` while no other process of this machine does so under the same file. A holder that was killed is found
+ * out by its pid. Waits as long as a living holder needs, at most `withinMs`.
+ */
+export async function withStartLock<T>(file: string, work: () => Promise<T>, withinMs = 600_000): Promise<T> {
+  mkdirSync(dirname(file), { recursive: true });
+  const taken = await until(() => (take(file) ? true : undefined), { withinMs, everyMs: 50 });
+  if (taken !== true) throw new Error(`another process holds ${file}; if none is starting, delete the file`);
+  try {
+    return await work();
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** The lock appears with its holder's pid in it, in one step: nobody can see it empty. */
+function take(file: string): boolean {
+  const mine = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+  writeFileSync(mine, String(process.pid));
+  try {
+    linkSync(mine, file);
+    return true;
+  } catch {
+    removeIfAbandoned(file);
+    return false;
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+function removeIfAbandoned(file: string): void {
+  try {
+    const holder = Number(readFileSync(file, 'utf8'));
+    if (holder !== process.pid && !isAlive(holder)) rmSync(file, { force: true });
+  } catch {
+    // Just released.
+  }
+}
+
+/** A way to run a program that refuses to run as root. */
+export interface Launch {
+  /** For people. */
+  readonly how: string;
+  /** The command line that runs `command`. The started process becomes `command`, so its pid is the program's. */
+  wrap(command: string, args: string[]): { command: string; args: string[] };
+  readonly identity: { uid?: number; gid?: number };
+  /** Gives a file or folder to whom the program runs as. */
+  own(path: string): void;
+}
+
+const NOBODY = 65_534;
+
+/**
+ * Ways to run PostgreSQL's programs, best first. For an ordinary user that is simply to run them. For root, a user
+ * namespace keeps the files root's own and works below folders only root may enter; where that is forbidden, an
+ * existing unprivileged user takes over. No user is ever created.
+ */
+export function launches(searchPath: string): Launch[] {
+  const plain = (command: string, args: string[]) => ({ command, args });
+  if (process.getuid?.() !== 0) return [{ how: 'directly', wrap: plain, identity: {}, own: () => undefined }];
+  const namespace: Launch = {
+    how: 'in a user namespace',
+    wrap: (command, args) => ({
+      command: 'unshare',
+      args: ['--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`, '--', command, ...args],
+    }),
+    identity: {},
+    own: () => undefined,
+  };
+  const users = ['postgres', 'nobody'].flatMap((name): Launch[] => {
+    const uid = idOf(name, '-u', searchPath);
+    const gid = idOf(name, '-g', searchPath);
+    if (uid === undefined || gid === undefined) return [];
+    return [{ how: `as user ${name}`, wrap: plain, identity: { uid, gid }, own: (path) => chownSync(path, uid, gid) }];
+  });
+  return [namespace, ...users];
+}
+
+function idOf(user: string, flag: '-u' | '-g', searchPath: string): number | undefined {
+  const answer = spawnSync('id', [flag, user], { encoding: 'utf8', env: { PATH: searchPath } });
+  return answer.status === 0 ? Number(answer.stdout) : undefined;
 }

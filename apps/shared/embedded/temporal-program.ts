@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { packagePath } from '../config/package-root.ts';
-import { withStartLock } from './start-lock.ts';
+import { packagePath } from '../config/files.ts';
+import { withStartLock } from './process-tools.ts';
 import { systemClock } from '../clock.ts';
 
 export interface TemporalProgramOptions {

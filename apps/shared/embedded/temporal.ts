@@ -4,8 +4,7 @@ import { join, resolve } from 'node:path';
 import { Connection } from '@temporalio/client';
 import * as z from 'zod';
 import { systemClock } from '../clock.ts';
-import { endProcess, freePort, isAlive, runsWith, until, watchExit } from './process-tools.ts';
-import { withStartLock } from './start-lock.ts';
+import { endProcess, freePort, isAlive, runsWith, until, watchExit, withStartLock } from './process-tools.ts';
 import { findTemporalProgram, type TemporalProgramOptions } from './temporal-program.ts';
 
 export interface TemporalOptions extends Omit<TemporalProgramOptions, 'tried'> {

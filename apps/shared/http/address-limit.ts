@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import proxyAddr from 'proxy-addr';
-import type { AddressSettings } from '../config/address-settings.ts';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { AddressSettings } from '../config/units.ts';
 import type { Timing } from '../limits.ts';
 import type { Admit, Listening } from './listen.ts';
-import { createRateLimit } from './rate-limit.ts';
 
 const TOO_MANY = 429;
 const UNAUTHORIZED = 401;
@@ -83,4 +83,30 @@ function networkOf(address: string): string {
   if (isIP(address) === 0) return address;
   const bytes = ipaddr.process(address).toByteArray();
   return bytes.slice(0, NETWORK_BYTES).join('.');
+}
+
+/** How often each of many may do something. Counted in this process. */
+export interface RateLimit {
+  /** Counts one, or more at once. Answers how many milliseconds to wait when that was too much. */
+  take(key: string, cost?: number): Promise<number | undefined>;
+  /** Takes one back that came to nothing. */
+  giveBack(key: string): Promise<void>;
+}
+
+/** @param count How much one key may take within `seconds`, from its first. */
+export function createRateLimit({ count, seconds }: { count: number; seconds: number }): RateLimit {
+  const limiter = new RateLimiterMemory({ points: count, duration: seconds });
+  return {
+    async take(key, cost = 1) {
+      try {
+        // What costs more than everything could never be had.
+        await limiter.consume(key, Math.min(cost, count));
+        return undefined;
+      } catch (refused) {
+        if (refused instanceof RateLimiterRes) return refused.msBeforeNext;
+        throw refused;
+      }
+    },
+    giveBack: async (key) => void (await limiter.reward(key)),
+  };
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { senderIsKnown } from './address-limit.ts';
-import { Refusal } from './refusal.ts';
+import { Refusal } from './csrf.ts';
 
 /** The bearer token of a request; undefined when it has none, or a credential of another kind. @see RFC 6750 */
 export function bearerTokenOf(request: Request): string | undefined {

@@ -1,6 +1,5 @@
 import { csrfSync } from 'csrf-sync';
 import type { Request, RequestHandler } from 'express';
-import { Refusal } from './refusal.ts';
 
 const { csrfSynchronisedProtection, generateToken } = csrfSync({
   size: 32,
@@ -33,3 +32,19 @@ const isSafe = (method: string) => method === 'GET' || method === 'HEAD' || meth
 
 const staleForm = () =>
   new Refusal(403, 'This form is no longer valid', 'Nothing was changed. Open the page again and repeat what you did.');
+
+/** What a site answers instead of a page: a status, what is the matter, and what to do next. All of it is for people. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly nextStep: string;
+  /** Where the next step is taken. */
+  readonly link: { readonly href: string; readonly label: string } | undefined;
+
+  constructor(status: number, title: string, nextStep: string, link?: { href: string; label: string }) {
+    super(title);
+    this.name = 'Refusal';
+    this.status = status;
+    this.nextStep = nextStep;
+    this.link = link;
+  }
+}

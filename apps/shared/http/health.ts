@@ -1,5 +1,6 @@
-import express, { type Router } from 'express';
+import express, { type RequestHandler, type Router } from 'express';
 import type { Timing } from '../limits.ts';
+import { inLogScope, traceIn } from '../log-scope.ts';
 
 /** Why a process cannot do its work now, each with the next step. Empty when it can. */
 export type Problems = () => Promise<readonly string[]>;
@@ -43,3 +44,8 @@ function kept(problems: Problems, { clock, limits }: Timing): Problems {
     return last.found;
   };
 }
+
+/** What is logged of a request has the trace that the request names. @see W3C Trace Context */
+export const traced: RequestHandler = (request, _response, next) => {
+  inLogScope({ trace: traceIn(request.get('traceparent')) }, next);
+};

@@ -33,3 +33,23 @@ export const noStore: RequestHandler = (_request, response, next) => {
 
 /** The headers of a site whose pages are all for somebody who signed in. */
 export const pageHeaders = (baseUrl: string): RequestHandler[] => [securityHeaders(baseUrl), noStore];
+
+/**
+ * Response headers of services that answer with JSON alone: what keeps a browser that is led there from making anything
+ * of the answer. Those that only mean something for pages are in `page-headers.ts`.
+ */
+export function apiHeaders(): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    crossOriginOpenerPolicy: false,
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+    originAgentCluster: false,
+    referrerPolicy: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xFrameOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xPoweredBy: true,
+    xXssProtection: false,
+  });
+}

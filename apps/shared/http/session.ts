@@ -3,8 +3,7 @@ import type { CookieOptions, Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
-import { hostCookieName, isHttps } from './cookie-name.ts';
+import { asUnavailable } from '../../../workflows/domain/errors.ts';
 
 /** A person who signed in with a browser, as their ID token said. What they may do is asked anew. */
 export interface Identity {
@@ -28,7 +27,7 @@ declare module 'express-session' {
 
 const PRUNE_SECONDS = 15 * 60;
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly pool: Pool;
   /** Schema of the table `session`. */
   readonly schema: string;
@@ -95,3 +94,12 @@ export function endSession(request: Request): Promise<void> {
     request.session.destroy((error: unknown) => (error ? reject(asUnavailable(error)) : resolve()));
   });
 }
+
+/**
+ * The name of a cookie that no other host can set for this site: browsers take `__Host-` from this host alone, over https,
+ * for all of its paths. Over http, as in development, no cookie can have that prefix.
+ * @see RFC 6265bis, section 4.1.3.2
+ */
+export const hostCookieName = (name: string, baseUrl: string): string => (isHttps(baseUrl) ? `__Host-${name}` : name);
+
+export const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
-import { isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { type GatedCallState, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { Clock } from '../clock.ts';
 import type { Running } from '../lifecycle.ts';
-import { fewAtATime } from './few-at-a-time.ts';
-import { startRounds } from './rounds.ts';
+import { fewAtATime, startRounds } from './rounds.ts';
 
 /** What the job needs of the stored calls. */
 export interface DueCalls {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import express, { type RequestHandler, type Router } from 'express';
-import { packagePath } from '../config/package-root.ts';
+import { packagePath } from '../config/files.ts';
 
 /** What the one sheet of all pages is made of. The order is that of the cascade. */
 const SHEET = ['colours', 'frame', 'controls', 'surfaces', 'lists', 'detail', 'foreign', 'print'];

@@ -1,8 +1,8 @@
-import type { ComponentChildren, VNode } from 'preact';
+import { type ComponentChildren, createContext, type VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import { PageTime } from './time.tsx';
-import { Visible } from './visible.tsx';
+import { useContext } from 'preact/hooks';
 import { visibleTitle } from './visible-text.ts';
+import { Visible } from './visible.tsx';
 
 /** Who is signed in, and the token that their forms have to send. */
 export interface SignedIn {
@@ -10,7 +10,7 @@ export interface SignedIn {
   readonly csrfToken: string;
 }
 
-export interface PageProps {
+interface PageProps {
   readonly title: string;
   /** What these pages are for: `Approvals`, `Audit`. */
   readonly section: string;
@@ -75,4 +75,48 @@ function Person({ name, csrfToken }: SignedIn) {
  */
 export function renderPage(page: VNode, now?: number): string {
   return `<!doctype html>${renderToString(<PageTime.Provider value={now}>{page}</PageTime.Provider>)}`;
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const absolute = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+
+/** `3 minutes ago`, `in 2 hours`: how far an instant is from another, in the largest unit that fits. */
+function relativeTime(at: Date, now: Date): string {
+  const seconds = (at.getTime() - now.getTime()) / 1_000;
+  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
+  if (unit === 'second' && Math.abs(seconds) < 10) return 'just now';
+  return relative.format(Math.round(seconds / size), unit);
+}
+
+/** When the page is made, in milliseconds since 1970: relative times are told from there. */
+const PageTime = createContext<number | undefined>(undefined);
+
+/** When the page is made. Throws in a page that was given no time. */
+export function usePageTime(): Date {
+  const now = useContext(PageTime);
+  if (now === undefined) throw new Error('this page was rendered without the time');
+  return new Date(now);
+}
+
+/** An instant: how far away it is, for people, and exactly, for everybody who wants to know. The script keeps it fresh. */
+export function Time({ at }: { at: string }) {
+  const now = usePageTime();
+  const instant = new Date(at);
+  return (
+    <time dateTime={instant.toISOString()} title={`${absolute.format(instant)} UTC`} data-relative>
+      {relativeTime(instant, now)}
+    </time>
+  );
+}
+
+/** An instant in full: `21 Nov 2026, 12:00 UTC`. */
+export function Instant({ at }: { at: string }) {
+  const instant = new Date(at);
+  return <time dateTime={instant.toISOString()}>{`${absolute.format(instant)} UTC`}</time>;
 }

@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../../workflows/domain/errors.ts';
-import { bodyFaultOf, NOT_JSON, type BodyFault } from '../http/body-fault.ts';
-import { Refusal } from '../http/refusal.ts';
+import { type BodyFault, bodyFaultOf, NOT_JSON } from '../http/faithful-json.ts';
+import { Refusal } from '../http/csrf.ts';
 import { Page, renderPage } from './layout.tsx';
 
 /** After how many seconds it is worth to ask again what was answered with 503. */

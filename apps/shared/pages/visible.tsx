@@ -1,7 +1,7 @@
 import { Fragment } from 'preact';
 import { isAscii } from './confusables/skeleton.ts';
-import { tokensOf, type Token } from './tokens.ts';
-import { visiblePieces, type Notation, type Piece } from './visible-text.ts';
+import { type Token, tokensOf } from './tokens.ts';
+import { type Notation, type Piece, visiblePieces } from './visible-text.ts';
 
 /**
  * Foreign text that cannot pretend to be anything else: nothing in it is hidden, it cannot turn its surroundings, and
@@ -110,5 +110,14 @@ export function Code({ text }: { text: string }) {
     <code>
       <Visible text={text} />
     </code>
+  );
+}
+
+/** Who acted for a voter by the token with which the vote was cast, the last first. */
+export function ActingFor({ actors }: { actors: readonly string[] }) {
+  return (
+    <>
+      (acting for them: <Visible text={actors.join(', ')} />)
+    </>
   );
 }

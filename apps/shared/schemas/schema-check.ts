@@ -1,12 +1,12 @@
+import { createContext, Script } from 'node:vm';
 import { Ajv, type AnySchema, type ErrorObject, type Options } from 'ajv';
+import addFormats from 'ajv-formats';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
-import type { Json, JsonObject } from '../../../workflows/domain/canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../../../workflows/domain/canonical-json.ts';
+import { DATA_KEYWORDS } from '../../../workflows/domain/tools/mirrored-arguments.ts';
 import type { ResultCheck, UpstreamTool } from '../../../workflows/domain/upstream-ports.ts';
 import type { Limits } from '../limits.ts';
-import { withSafeIntegers } from './safe-integers.ts';
-import { withinTime } from './within-time.ts';
 
 /** Nothing is converted or filled in: the arguments that are evaluated and approved are those the agent sent. */
 const OPTIONS: Options = { strict: false, logger: false, addUsedSchema: false };
@@ -114,4 +114,47 @@ function describe(error: ErrorObject | undefined): string {
   const extra: unknown = error.keyword === 'additionalProperties' ? error.params['additionalProperty'] : undefined;
   const where = `arguments${error.instancePath}`;
   return `${where} ${error.message ?? 'does not fit'}${typeof extra === 'string' ? ` (${extra.slice(0, 64)})` : ''}`;
+}
+
+const SAFE = { minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+
+/**
+ * The same schema, in which integers are those that everybody reads alike: beyond 2^53, one reader takes 9007199254740993 for
+ * another amount than the next. What may be any number stays so. (PRJ-35)
+ */
+function withSafeIntegers(schema: Json): Json {
+  if (Array.isArray(schema)) return (schema as readonly Json[]).map(withSafeIntegers);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const node = objectOf(schema);
+  const narrowed = Object.fromEntries(
+    Object.entries(node).map(([keyword, value]) => [
+      keyword,
+      DATA_KEYWORDS.includes(keyword) ? value : withSafeIntegers(value),
+    ]),
+  );
+  if (!isInteger(node['type'])) return narrowed;
+  const { allOf } = narrowed;
+  return { ...narrowed, allOf: [...(Array.isArray(allOf) ? (allOf as readonly Json[]) : []), SAFE] };
+}
+
+const isInteger = (type: Json | undefined): boolean =>
+  Array.isArray(type) ? type.includes('integer') && !type.includes('number') : type === 'integer';
+
+const globals: { task?: () => unknown } = {};
+const context = createContext(globals);
+const run = new Script('task()');
+
+/**
+ * Runs the task, and throws when it takes longer. Node can stop code that never waits in this way only: while it runs, no timer
+ * of ours fires.
+ *
+ * @param ms Of the clock on the wall.
+ */
+export function withinTime<T>(ms: number, task: () => T): T {
+  globals.task = task;
+  try {
+    return run.runInContext(context, { timeout: ms }) as T;
+  } finally {
+    delete globals.task;
+  }
 }

@@ -6,10 +6,9 @@ import {
 } from '@temporalio/client';
 import type { GatedCallStart } from '../../../workflows/activity-ports.ts';
 import type { gatedCallWorkflow } from '../../../workflows/gated-call.workflow.ts';
-import { gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/ids.ts';
-import { changedSignal } from '../../../workflows/messages.ts';
+import { changedSignal, gatedCallIdOf, gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Timing } from '../limits.ts';
-import { fewAtATime } from '../maintenance/few-at-a-time.ts';
+import { fewAtATime } from '../maintenance/rounds.ts';
 import { boundedBy } from './connection.ts';
 
 /** `finished`: none was started, because the last one came to its end, and it does so only when the call has ended. */

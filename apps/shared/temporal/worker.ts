@@ -10,7 +10,7 @@ import {
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Running } from '../lifecycle.ts';
-import { missingNamespace } from './namespace.ts';
+import { missingNamespace } from './connection.ts';
 import { bundlePath, bundleWorkflows } from './bundle.ts';
 
 /**

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { fewAtATime } from '../../shared/maintenance/few-at-a-time.ts';
-import { startRounds } from '../../shared/maintenance/rounds.ts';
+import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 
 export interface PollResolutionsOptions {
   readonly polls: {

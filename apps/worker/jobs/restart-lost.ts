@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
-import { awaitsNobody, isTerminal, type GatedCallState } from '../../../workflows/domain/gated-call/gated-call.ts';
-import { gatedCallWorkflowId } from '../../../workflows/ids.ts';
+import { awaitsNobody, type GatedCallState, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import { gatedCallWorkflowId } from '../../../workflows/messages.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
-import { fewAtATime } from '../../shared/maintenance/few-at-a-time.ts';
-import { startRounds } from '../../shared/maintenance/rounds.ts';
+import { fewAtATime, startRounds } from '../../shared/maintenance/rounds.ts';
 import { WHEN_STUCK, type GatedCallWorkflows, type Started } from '../../shared/temporal/gated-call-workflows.ts';
 
 /** How far a call has come, with the deadline of its state in milliseconds since 1970, by the database's clock. */

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../shared/clock.ts';
-import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../shared/clock-offset.ts';
+import { type Clock, clockOffset, CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS } from '../../shared/clock.ts';
 import type { Running } from '../../shared/lifecycle.ts';
 import { startRounds } from '../../shared/maintenance/rounds.ts';
 

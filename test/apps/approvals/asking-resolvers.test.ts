@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { startAskingResolvers } from '../../../apps/approvals/jobs/ask-resolvers.ts';
-import { createConsult } from '../../../apps/approvals/resolvers/consult.ts';
-import type { AskResolver } from '../../../apps/approvals/resolvers/resolvers.ts';
+import { type AskResolver, createConsult } from '../../../apps/approvals/resolvers/resolvers.ts';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
 import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pino from 'pino';
-import { createConsult } from '../../../apps/approvals/resolvers/consult.ts';
+import { createConsult } from '../../../apps/approvals/resolvers/resolvers.ts';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
 import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
 import { aStage, anApprover, newAccessRequest, newVote } from '../../support/access-requests.ts';

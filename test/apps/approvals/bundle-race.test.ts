@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { AccessRequestStatus } from '../../../workflows/domain/access-request/access-request.ts';
-import { bundleStatus } from '../../../workflows/domain/access-request/bundle.ts';
+import { bundleStatus } from '../../../workflows/domain/access-request/statement.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { openBundle } from '../../support/bundles.ts';
 import { inParallel } from '../../support/regime.ts';

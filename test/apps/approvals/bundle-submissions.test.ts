@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt } from 'jose';
-import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import {
   askerOf,

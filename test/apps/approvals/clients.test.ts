@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
-import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest, type Answer } from '../../support/approvals.ts';
 import type { SubmissionChanges } from '../../support/submissions.ts';
 import { waitFor } from '../../support/wait-for.ts';

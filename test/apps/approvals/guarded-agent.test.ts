@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'undici';
-import { createGuardedAgent, isPublic } from '../../../apps/approvals/callbacks/guarded-agent.ts';
+import { createGuardedAgent, isPublic } from '../../../apps/approvals/callbacks/signed-post.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';
 

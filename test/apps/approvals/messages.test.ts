@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { EMPTY_DIRECTORY } from '../../../apps/shared/directory/directory.ts';
-import { configuredApprovers } from '../../../apps/approvals/webhooks/directory.ts';
+import { configuredApprovers } from '../../../apps/approvals/webhooks/decision-webhook.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';

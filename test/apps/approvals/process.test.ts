@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
 import { loadDevelopmentSecrets } from '../../../apps/shared/config/development-secrets.ts';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { aStage, newAccessRequest } from '../../support/access-requests.ts';
 import { killHard } from '../../support/child.ts';

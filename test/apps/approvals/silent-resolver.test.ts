@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 
 describe('a resolver that takes the question and does not answer', () => {
   it.each(['nothing', 'half an answer'])(

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createAccessRequestStore } from '../../../apps/approvals/stores/access-request.store.ts';
-import { earlierVote, type Counted } from '../../../workflows/domain/access-request/quorum.ts';
-import { resolutionOf } from '../../../workflows/domain/access-request/resolution.ts';
+import { type Counted, earlierVote, resolutionOf } from '../../../workflows/domain/access-request/quorum.ts';
 import { nextStage, type Next, type Stage } from '../../../workflows/domain/access-request/stages.ts';
 import { anApprover, aStage, newAccessRequest, newVote } from '../../support/access-requests.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

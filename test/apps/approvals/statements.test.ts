@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { RESOLUTION_LINK } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { openBundle, type BundleItem } from '../../support/bundles.ts';
 

@@ -5,7 +5,7 @@ import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/shared/auth/signing-key.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
-import { sha256 } from '../../../apps/shared/sha256.ts';
+import { sha256 } from '../../../apps/shared/crypto.ts';
 import { callDigest } from '../../../workflows/domain/gated-call/call-binding.ts';
 import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';

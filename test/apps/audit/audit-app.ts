@@ -1,8 +1,6 @@
 import { pino } from 'pino';
-import { auditAssets } from '../../../apps/audit/assets.ts';
-import { createAuditApp } from '../../../apps/audit/http.ts';
-import { createReadOnlyPool } from '../../../apps/audit/stores/read-only-pool.ts';
-import { createOutcomeRecords } from '../../../apps/audit/stores/outcome-record.store.ts';
+import { auditAssets, createAuditApp } from '../../../apps/audit/http.ts';
+import { createOutcomeRecords, createReadOnlyPool } from '../../../apps/audit/stores/outcome-record.store.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { TEST_RECORD_SEALS } from '../../support/gated-calls.ts';
 import { serve } from '../../support/serve.ts';

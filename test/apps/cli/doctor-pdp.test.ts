@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { checkAccessRequests, checkPdp } from '../../../apps/cli/commands/doctor/pdp.ts';
+import { checkAccessRequests, checkPdp } from '../../../apps/cli/commands/doctor/services.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import type { HttpServer } from '../../../apps/shared/http/listen.ts';
 import { serve } from '../../support/serve.ts';

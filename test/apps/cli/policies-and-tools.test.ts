@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { configuredPlaces, lintPolicies } from '../../../apps/cli/commands/lint/policies.ts';
-import { reportForgottenTools } from '../../../apps/cli/commands/up-report.ts';
+import { reportForgottenTools } from '../../../apps/cli/commands/up-parts.ts';
 import { surveyTools } from '../../../apps/pdp/main.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { recordingLog } from '../../support/pdp.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { stringify } from 'yaml';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { DEFAULT_POLICIES, FIXTURE_POLICIES } from '../../support/pdp.ts';
 import { Desk } from './run.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
 import { UnsecuredJWT } from 'jose';
 import { onFreePorts } from '../../support/config.ts';

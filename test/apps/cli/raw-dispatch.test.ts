@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { Client, JSONRPCMessage } from '@modelcontextprotocol/client';
-import { rawDispatchOver } from '../../../apps/cli/demo/raw-dispatch.ts';
+import { rawDispatchOver } from '../../../apps/cli/demo/agent.ts';
 
 it('sends nothing for a caller that has gone', async () => {
   const sent: JSONRPCMessage[] = [];

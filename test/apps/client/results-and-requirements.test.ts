@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import * as names from '../../../apps/client/names.ts';
+import * as names from '../../../apps/client/answer.ts';
 import {
   isBoundToFail,
   isPreprocessor,

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CountersignError } from '../../../workflows/domain/errors.ts';
-import type { Effect, Sensitivity } from '../../../workflows/domain/tools/hints.ts';
-import type { ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import type { Effect, Sensitivity, ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';
 import { aView, requestable, TASK_ID } from '../../support/gateway-world.ts';
 import { metaOf, send, textOf } from '../../support/gateway-wire.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as EarlierClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as EarlierTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { REQUESTABLE, startRealGateway } from '../../support/real-gateway.ts';
 import { waitFor } from '../../support/wait-for.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createTaskSessionFromClient } from '@modelcontextprotocol/ext-tasks/client';
-import { rawDispatchOver } from '../../../apps/cli/demo/raw-dispatch.ts';
+import { rawDispatchOver } from '../../../apps/cli/demo/agent.ts';
 import { anApproval, gatedCallFixture } from '../../support/gated-calls.ts';
 import { send } from '../../support/gateway-wire.ts';
 import { startRealGateway } from '../../support/real-gateway.ts';

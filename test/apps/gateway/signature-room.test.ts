@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { pino } from 'pino';
 import type { UpstreamPool } from '../../../activities/clients/upstream/pool.ts';
 import { createPins } from '../../../activities/stores/pins.ts';
-import { offeredBy } from '../../../apps/gateway/extensions/signature/operator.ts';
+import { offeredBy } from '../../../apps/gateway/extensions/signature.ts';
 import { createAcceptedDescriptions } from '../../../apps/gateway/offers/accepted-descriptions.ts';
 import { createPool } from '../../../apps/shared/database/pool.ts';
 import { asAccepted, type DescriptionStore } from '../../../workflows/domain/tools/accepted-descriptions.ts';

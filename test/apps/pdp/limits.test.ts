@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { enforcementPoints } from '../../../apps/pdp/http/enforcement-points.ts';
+import { enforcementPoints } from '../../../apps/pdp/http/metadata.ts';
 import { parseConfig } from '../../../apps/shared/config/config.ts';
 import { aTransfer, PDP_TOKEN, startTestPdp } from '../../support/pdp.ts';
 import { waitFor } from '../../support/wait-for.ts';

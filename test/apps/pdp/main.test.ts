@@ -1,14 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify, type JSONWebKeySet, type JWK } from 'jose';
-import { POLICIES_MEMBER, POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
+import {
+  type EvaluationRequest,
+  POLICIES_MEMBER,
+  POLICY_VERSION_MEMBER,
+} from '../../../workflows/domain/authzen/evaluation.ts';
 import { startPdp } from '../../../apps/pdp/main.ts';
 import { publicKey } from '../../../apps/pdp/http/metadata.ts';
 import { parseConfig, type Config } from '../../../apps/shared/config/config.ts';
 import type { Secrets } from '../../../apps/shared/config/secrets.ts';
 import { freePort } from '../../../apps/shared/embedded/process-tools.ts';
-import { listen, type HttpServer } from '../../../apps/shared/http/listen.ts';
+import { type HttpServer, listen } from '../../../apps/shared/http/listen.ts';
 import type { Running } from '../../../apps/shared/lifecycle.ts';
-import type { EvaluationRequest } from '../../../workflows/domain/authzen/evaluation.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { anEs256Key, DEFAULT_POLICIES, PDP_TOKEN, post, recordingLog } from '../../support/pdp.ts';
 import { anApprovalFor, aRevocationList, presenting } from '../../support/signed-approvals.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/own-extensions.ts';
+import { POLICY_VERSION_MEMBER } from '../../../workflows/domain/authzen/evaluation.ts';
 import { openCedarEngine, type CedarEngine } from '../../../apps/pdp/engine/cedar/cedar-engine.ts';
 import { readPolicyTexts } from '../../../apps/pdp/engine/cedar/policy-folder.ts';
 import { aGroup, aUser, directoryText } from '../../support/directory.ts';

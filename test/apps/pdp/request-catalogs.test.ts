@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { checkPolicies } from '../../../apps/pdp/tools/check.ts';
+import { checkPolicies } from '../../../apps/pdp/tools/test-policies.ts';
 import { ACCESS_REQUESTS, aTransfer, PDP_URL, startTestPdp } from '../../support/pdp.ts';
 import { PolicyFolder } from '../../support/policy-folder.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SEALING_SECRETS } from '../../support/gated-calls.ts';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 
 const LOADER = packagePath('test', 'support', 'typescript.mjs');
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { signedHeaders } from '../../../apps/shared/http/webhook-signature.ts';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { MAX_MEMBERS } from '../../../workflows/domain/faithful-json.ts';
 import { ApprovalsUnderTest } from '../../support/approvals.ts';
 import { GatewayUnderTest } from '../../support/gateway.ts';

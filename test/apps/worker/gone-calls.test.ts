@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { createDueCalls } from '../../../activities/stores/due-calls.ts';
-import { stopAll, type Running } from '../../../apps/shared/lifecycle.ts';
+import { type Running, stopAll } from '../../../apps/shared/lifecycle.ts';
 import { startOutbox } from '../../../apps/shared/outbox.ts';
 import { outboxHandlers } from '../../../apps/worker/jobs/deliver-outbox.ts';
 import { CountersignError } from '../../../workflows/domain/errors.ts';

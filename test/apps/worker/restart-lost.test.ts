@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import { createOpenCalls } from '../../../activities/stores/open-calls.ts';
+import { createOpenCalls } from '../../../activities/stores/due-calls.ts';
 import { startRestartLost } from '../../../apps/worker/jobs/restart-lost.ts';
 import type { Activity } from '../../../apps/shared/temporal/gated-call-workflows.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

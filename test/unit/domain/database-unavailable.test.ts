@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DatabaseError } from 'pg';
-import { CountersignError } from '../../../workflows/domain/errors.ts';
-import { asUnavailable } from '../../../workflows/domain/database-unavailable.ts';
+import { asUnavailable, CountersignError } from '../../../workflows/domain/errors.ts';
 
 const AWAY = { code: 'ERR_DATABASE_UNAVAILABLE' };
 /** An answer of the server, as `pg` makes it from the wire. */

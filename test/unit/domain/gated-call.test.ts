@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
 import {
+  dispositionOf,
   GATED_CALL_STATES,
+  type GatedCallState,
   isTerminal,
   TRANSITIONS,
-  type GatedCallState,
 } from '../../../workflows/domain/gated-call/gated-call.ts';
 
 const ENDS: readonly GatedCallState[] = [

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../../workflows/domain/canonical-json.ts';
-import { contradictionsIn, EFFECTS, isAbove, SENSITIVITIES } from '../../../workflows/domain/tools/hints.ts';
-import { toolFacts, type ToolSettings } from '../../../workflows/domain/tools/tool-facts.ts';
+import {
+  contradictionsIn,
+  EFFECTS,
+  isAbove,
+  SENSITIVITIES,
+  toolFacts,
+  type ToolSettings,
+} from '../../../workflows/domain/tools/tool-facts.ts';
 
 const hinting = (meta: JsonObject, annotations?: JsonObject): JsonObject => ({
   _meta: meta,

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderCreatedTask, renderTask } from '../../../apps/gateway/wire/render-task.ts';
-import { dispositionOf } from '../../../workflows/domain/gated-call/disposition.ts';
-import { END_REASONS, GATED_CALL_STATES, isTerminal } from '../../../workflows/domain/gated-call/gated-call.ts';
+import {
+  dispositionOf,
+  END_REASONS,
+  GATED_CALL_STATES,
+  isTerminal,
+} from '../../../workflows/domain/gated-call/gated-call.ts';
 import type { GatedCallView } from '../../../workflows/domain/ports.ts';
 import { RENDERING } from '../../support/rendering.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
 import * as names from '../../../apps/gateway/wire/identifiers.ts';
-import { packagePath } from '../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../apps/shared/config/files.ts';
 import { sourceFiles } from '../../support/source-files.ts';
 
 /** @see MCP 2026-07-28, `_meta` */

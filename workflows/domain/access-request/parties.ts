@@ -1,4 +1,4 @@
-import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 
 /** Everything of a submission that names a person or a program for whom, or through whom, is asked. */

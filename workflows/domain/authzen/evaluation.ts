@@ -1,5 +1,31 @@
-import type { JsonObject } from '../canonical-json.ts';
-import type { Unmet, WithObligations } from './obligation.ts';
+import type { Json, JsonObject } from '../canonical-json.ts';
+import type { ObligationOutcome, StepUp, Unmet, WithObligations } from './obligation.ts';
+
+/**
+ * Members and link relations of our own on the wire between the two sides. Others ignore them. The names are of the reverse-DNS
+ * form that ARAP demands, and stand at its extension points only (ARAP-EXT-01, ARAP-EXT-02).
+ */
+
+/**
+ * In the context of every decision: the digest of everything that it was made from. It tells nothing but whether two decisions come of
+ * the same texts.
+ */
+export const POLICY_VERSION_MEMBER = 'dev.countersign.policy_version';
+
+/** In the context of a decision: ids of the policies that determined it. For enforcement points that may see diagnostics (ARAP-DEN-19). */
+export const POLICIES_MEMBER = 'dev.countersign.policies';
+
+/**
+ * In `task.links`: where the access request service states who resolved the request, and how. A resource of its own, so that whoever
+ * may read a status learns nothing of approvers (ARAP-STS-14, ARAP-STS-16).
+ */
+export const RESOLUTION_LINK = 'dev.countersign.resolution';
+
+/**
+ * Name under which the enforcement side is known to the authority side, whichever replica speaks. Binding tokens and
+ * approvals are bound to it, so it has to outlive processes, sessions and tokens (PRJ-26).
+ */
+export const PEP_CLIENT_ID = 'mcp-gateway';
 
 /** AuthZEN information model: who, does what, on what. @see AuthZEN Authorization API 1.0, section 5 */
 export interface Subject {
@@ -89,3 +115,92 @@ export type Decision = WithObligations & { readonly basis?: PolicyBasis } & (
         readonly retryAfterMs?: number;
       }
   );
+
+/**
+ * What several decisions come to, and which of them says so. All have to allow (COAZ-EN-06). One requestable denial among nothing
+ * but permits is requestable, because an approval for that question cures all there is to cure; with two or more, none would be
+ * enough, so that is a plain denial.
+ */
+export function joinDecisions(decisions: readonly Decision[]): { readonly decision: Decision; readonly about: number } {
+  const all = decisions.flatMap((decision, about) => (decision.kind === 'allow' ? [] : [{ decision, about }]));
+  const [first, ...others] = all;
+  if (first === undefined) {
+    const [allow, ...more] = decisions;
+    return { decision: allow === undefined ? { kind: 'deny' } : onBasisOfAll(allow, more), about: 0 };
+  }
+  if (others.length === 0 && first.decision.kind === 'requestable') return first;
+  const { decision, about } = all.find((one) => one.decision.kind === 'deny') ?? first;
+  return { decision: refused(decision), about };
+}
+
+/** A permit that rests on others as well, with everything that it rests on. Versions that differ are left out: there is no one version. */
+export function onBasisOfAll<One extends Decision>(decision: One, others: readonly Decision[]): One {
+  const all = [decision, ...others].flatMap(({ basis }) => basis ?? []);
+  if (others.length === 0 || all.length === 0) return decision;
+  const [version, ...more] = new Set(all.map(({ policyVersion }) => policyVersion));
+  const policies = new Set(all.flatMap((one) => one.policies ?? []));
+  const basis: PolicyBasis = {
+    ...(version !== undefined && more.length === 0 && { policyVersion: version }),
+    ...(policies.size > 0 && { policies: [...policies].sort() }),
+  };
+  return { ...decision, basis };
+}
+
+/** A decision as the denial that is all it is good for, with why, and with what was not complied with. */
+export function refused(decision: Exclude<Decision, { kind: 'allow' }>): Extract<Decision, { kind: 'deny' }> {
+  const { reason, obligations, basis } = decision;
+  return {
+    kind: 'deny',
+    ...(reason !== undefined && { reason }),
+    ...(obligations !== undefined && { obligations }),
+    ...(basis !== undefined && { basis }),
+    ...('unmet' in decision && decision.unmet !== undefined && { unmet: decision.unmet }),
+  };
+}
+
+/**
+ * Carries out what an answer of the PDP obliges its enforcement point to do, and says what the answer comes to then. A permit is
+ * one only when all was carried out; a denial stays one. Throws `ERR_OBLIGATION_UNAVAILABLE` for a permit of which something could
+ * not be carried out now, and `ERR_DATABASE_UNAVAILABLE`; then nothing is permitted.
+ * @see AuthZEN Obligations Profile, Obligations on PERMIT, Obligations on DENY, Non-Compliance
+ */
+export type Oblige = (answer: ObligingAnswer) => Promise<Decision>;
+
+export interface ObligingAnswer {
+  readonly decision: Decision;
+  /** As they came, of whatever form. */
+  readonly obligations: readonly Json[];
+  /** Of the caller's token, as they were when the call was made. */
+  readonly claims: JsonObject;
+}
+
+/** The decision after its obligations: what is not met turns a permit, and a request for an approval, into a denial. */
+export function afterObligations(
+  decision: Decision,
+  obligations: readonly ObligationOutcome[],
+  missing: readonly StepUp[],
+): Decision {
+  const unmet = obligations.filter(({ outcome }) => outcome === 'unmet');
+  const [first, ...more] = missing;
+  const onlyStepUps = first !== undefined && missing.length === unmet.length;
+  const why: Unmet = onlyStepUps ? { stepUps: [first, ...more] } : {};
+  const { evaluationId, basis } = decision;
+  const denied = {
+    kind: 'deny',
+    ...(evaluationId !== undefined && { evaluationId }),
+    ...(basis !== undefined && { basis }),
+    obligations,
+    unmet: why,
+  } as const;
+  switch (decision.kind) {
+    case 'allow':
+      return unmet.length === 0 ? { ...decision, obligations } : denied;
+    case 'requestable':
+      // An approval never stands in for a sign-in (PRJ-29): without the one, the other would be given for nothing.
+      return first === undefined ? { ...decision, obligations } : { ...denied, unmet: { stepUps: [first, ...more] } };
+    case 'deny':
+      return { ...decision, obligations, ...(first !== undefined && { unmet: { stepUps: [first, ...more] } }) };
+    case 'retry':
+      return { ...decision, obligations };
+  }
+}

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../canonical-json.ts';
-import { ownProperty } from '../own-property.ts';
+import { type JsonObject, ownProperty } from '../canonical-json.ts';
 
 /** Claims of a caller's token that say how it signed in. @see OpenID Connect Core 1.0, section 2 */
 export const SIGN_IN_CLAIMS = ['acr', 'amr'] as const;

@@ -3,7 +3,7 @@ import type { PolicyBasis } from '../authzen/evaluation.ts';
 import type { ObligationOutcome } from '../authzen/obligation.ts';
 import type { JsonObject } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
-import { GATED_CALL_STATES, isTerminal, type EndReason, type GatedCallState } from './gated-call.ts';
+import { type EndReason, GATED_CALL_STATES, type GatedCallState, isTerminal } from './gated-call.ts';
 
 /** The states a gated call can end in, and so the states a record can have. */
 export type TerminalState = Extract<

@@ -1,3 +1,8 @@
+import { type Decision, type EvaluationRequest, PEP_CLIENT_ID } from '../authzen/evaluation.ts';
+import { canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
+import type { Actor, Principal } from '../principal.ts';
+import type { Additions } from '../submission-input/answers.ts';
+
 /** The handle of an accepted submission: where its access request is read and cancelled. @see ARAP, task handle */
 export interface AccessRequestHandle {
   readonly accessRequestId: string;
@@ -26,3 +31,99 @@ export type TakenSubmission = Pick<Submission, 'generation' | 'endpoint' | 'idem
 
 /** What is to be sent, before it is recorded. */
 export type NewSubmission = Omit<TakenSubmission, 'generation'>;
+
+/** Comes back with each callback, so that one can be told from a stranger's; for whoever answers, it means nothing. */
+const CALLBACK_STATE_BYTES = 16;
+/** A submission has one key for its whole life: however often it is sent, it opens one access request. */
+const IDEMPOTENCY_KEY_BYTES = 32;
+
+export interface SubmissionSettings {
+  readonly callbackUrl: string;
+}
+
+/**
+ * What the access request service is to be sent for a denied call, under a key and with callbacks of its own.
+ *
+ * @param randomText Answers so many random bytes as text that needs no escaping.
+ */
+export function newSubmission(
+  facts: Omit<SubmissionFacts, 'callback'>,
+  { callbackUrl }: SubmissionSettings,
+  randomText: (bytes: number) => string,
+): NewSubmission {
+  const callback = { endpoint: callbackUrl, state: randomText(CALLBACK_STATE_BYTES) };
+  return {
+    idempotencyKey: randomText(IDEMPOTENCY_KEY_BYTES),
+    endpoint: facts.denial.offer.endpoint,
+    body: submissionBody({ ...facts, callback }),
+  };
+}
+
+const CLIENT_NAME = 'Countersign gateway';
+
+interface SubmissionFacts {
+  readonly evaluation: EvaluationRequest;
+  readonly denial: Extract<Decision, { kind: 'requestable' }>;
+  readonly caller: Principal;
+  readonly callback: { readonly endpoint: string; readonly state: string };
+  /** Counts the access requests for one gated call, from 1. */
+  readonly generation: number;
+  /** What the requester was asked for beside the call. */
+  readonly additions?: Additions | undefined;
+}
+
+/**
+ * The exact body of a submission for a denied call, in canonical form: what was evaluated, verbatim, and every
+ * member of the denial as it came, since the service compares them with what the PDP signed. What is added beside it
+ * alters none of it (ARAP-SUB-05).
+ * @see ARAP, submission (PRJ-08)
+ */
+export function submissionBody(facts: SubmissionFacts): string {
+  const { evaluation, denial, caller, callback, generation, additions = {} } = facts;
+  const { offer, evaluationId, evaluatedAt, reason } = denial;
+  const body = {
+    subject: evaluation.subject,
+    action: evaluation.action,
+    resource: evaluation.resource,
+    context: { ...additions.context, ...evaluation.context },
+    ...(additions.requested_access !== undefined && { requested_access: additions.requested_access }),
+    client: {
+      id: PEP_CLIENT_ID,
+      name: CLIENT_NAME,
+      ...actorOf(caller),
+      source: { generation, requester: requesterOf(caller) },
+    },
+    callback,
+    denial: {
+      expires_at: offer.expiresAt,
+      ...(offer.template !== undefined && { template: offer.template }),
+      ...(offer.bindingToken !== undefined && { binding_token: offer.bindingToken }),
+      ...(evaluationId !== undefined && { evaluation_id: evaluationId }),
+      ...(evaluatedAt !== undefined && { evaluated_at: evaluatedAt }),
+      ...(reason !== undefined && { reason }),
+    },
+  };
+  return canonicalJson(body as unknown as Json);
+}
+
+/** Who acts, and behind it the `act` chain of the caller's token, whole: the service has to know all who may not decide. @see ARAP-DLG-01, ARAP-DLG-02 */
+function actorOf({ issuer, clientId, actors = [] }: Principal): { readonly actor?: JsonObject } {
+  const [first, ...rest] = actors;
+  if (clientId !== undefined) return { actor: { id: clientId, issuer, type: 'ai_agent', ...chain(actors, issuer) } };
+  if (first === undefined) return {};
+  return { actor: { id: first.subject, issuer: first.issuer ?? issuer, ...clientOf(first), ...chain(rest, issuer) } };
+}
+
+function chain([first, ...rest]: readonly Actor[], issuer: string): JsonObject {
+  if (first === undefined) return {};
+  return { act: { sub: first.subject, iss: first.issuer ?? issuer, ...clientOf(first), ...chain(rest, issuer) } };
+}
+
+const clientOf = ({ clientId }: Actor): JsonObject => (clientId === undefined ? {} : { client_id: clientId });
+
+/** The caller as the token calls them, also where the policy decision point was asked about another subject. */
+const requesterOf = ({ issuer, subject, aliases }: Principal): JsonObject => ({
+  iss: issuer,
+  sub: subject,
+  ...(aliases !== undefined && { aliases }),
+});

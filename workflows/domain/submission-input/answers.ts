@@ -1,7 +1,5 @@
-import type { Json, JsonObject } from '../canonical-json.ts';
-import { ownProperty } from '../own-property.ts';
-import type { FieldSchema } from './form-field.ts';
-import { writtenText } from './form-text.ts';
+import { type Json, type JsonObject, ownProperty } from '../canonical-json.ts';
+import { type FieldSchema, writtenText } from './form-field.ts';
 import type { FormField, RequestForm } from './request-form.ts';
 
 /** What a requester adds to a submission, member by member of its body. @see ARAP-FRM-02 */

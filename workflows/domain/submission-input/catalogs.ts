@@ -1,4 +1,4 @@
-import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import { requestForm, type FormField, type RequestForm } from './request-form.ts';
 
 /** Where the values of a field are chosen from. @see ARAP, Catalogs Document */

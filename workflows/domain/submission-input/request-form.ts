@@ -1,6 +1,5 @@
-import { canonicalJson, objectOf, type Json, type JsonObject } from '../canonical-json.ts';
-import { allowOnly, NoForm, readField, shownTexts, type FieldSchema } from './form-field.ts';
-import { speaksOfSecret } from './form-text.ts';
+import { canonicalJson, type Json, type JsonObject, objectOf } from '../canonical-json.ts';
+import { allowOnly, type FieldSchema, NoForm, readField, shownTexts, speaksOfSecret } from './form-field.ts';
 
 /** One thing that a requester is asked for. */
 export interface FormField {

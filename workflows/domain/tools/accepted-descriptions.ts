@@ -1,7 +1,6 @@
-import { objectOf, canonicalJson, type Json, type JsonObject } from '../canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject, objectOf, ownProperty } from '../canonical-json.ts';
 import type { ItemKind, UpstreamItem, UpstreamTool } from '../upstream-ports.ts';
 import type { Sha256 } from '../gated-call/call-binding.ts';
-import { ownProperty } from '../own-property.ts';
 import { refusalOf, toolFacts, type ToolSettings } from './tool-facts.ts';
 
 export const ITEM_KINDS = ['prompt', 'resource', 'resource_template'] as const satisfies readonly ItemKind[];

@@ -1,4 +1,4 @@
-import { objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import { MAPPING_KEYWORD, MIRROR_KEYWORD } from './wire-names.ts';
 
 /** An argument that clients over HTTP repeat in a header, so that a proxy can route by it. */

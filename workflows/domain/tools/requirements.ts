@@ -1,4 +1,4 @@
-import { canonicalJson, objectOf, type Json, type JsonObject } from '../canonical-json.ts';
+import { canonicalJson, type Json, type JsonObject, objectOf } from '../canonical-json.ts';
 import type { Principal } from '../principal.ts';
 
 /** Which requirements are asked about, for whom, and for which tool. */

@@ -1,21 +1,27 @@
 import type { Command } from 'commander';
+import { decodeJwt, errors } from 'jose';
 import { pino } from 'pino';
-import type { Config } from '../../../shared/config/config.ts';
+import type { JsonObject } from '../../../../workflows/domain/canonical-json.ts';
+import { gatedCallWorkflowId } from '../../../../workflows/messages.ts';
+import { examineUpstreams } from '../../../gateway/main.ts';
+import { principalOf } from '../../../shared/auth/principal-of.ts';
+import { systemClock } from '../../../shared/clock.ts';
 import { authorityOf } from '../../../shared/config/authority-settings.ts';
+import type { Config } from '../../../shared/config/config.ts';
 import { loadDevelopmentSecrets } from '../../../shared/config/development-secrets.ts';
-import { runningPostgres } from '../../../shared/embedded/postgres.ts';
-import { startFailure } from '../../../shared/start-failure.ts';
 import { formatProblem } from '../../../shared/config/problems.ts';
-import { readConfig } from '../../context.ts';
-import type { Io } from '../../io.ts';
+import { runningPostgres } from '../../../shared/embedded/postgres.ts';
+import { limitsOf } from '../../../shared/limits.ts';
+import type { Logger } from '../../../shared/logger.ts';
+import { startFailure } from '../../../shared/lifecycle.ts';
+import { createTemporalClient } from '../../../shared/temporal/connection.ts';
+import { createGatedCallWorkflows, stuckWorkflows, WHEN_STUCK } from '../../../shared/temporal/gated-call-workflows.ts';
+import { type Io, readConfig } from '../../context.ts';
+import { awaitsFirstStart, exampleFiles } from '../../example-files.ts';
 import { findStack, type Stack } from '../../stack.ts';
-import { fail, ok, warn, type Finding } from './check.ts';
+import { attempt, fail, type Finding, ok, reason, warn } from './check.ts';
 import { checkNode, checkPorts, checkPostgresPrograms, checkStateFolder, checkTemporalPrograms } from './machine.ts';
-import { checkAccessRequests, checkPdp } from './pdp.ts';
-import { checkDatabase, checkHealth, checkIssuer, checkTemporal } from './services.ts';
-import { checkToken } from './token.ts';
-import { checkUpstreams } from './upstreams.ts';
-import { checkWorkflows } from './workflows.ts';
+import { checkAccessRequests, checkDatabase, checkHealth, checkIssuer, checkPdp, checkTemporal } from './services.ts';
 
 /** Every check, in the order in which things stand on each other. */
 export async function examine(io: Io, command: Command): Promise<Finding[]> {
@@ -80,4 +86,71 @@ async function checkServing(io: Io, config: Config): Promise<Finding[]> {
 async function pdpToken(io: Io, config: Config): Promise<string | undefined> {
   if (config.mode === 'production') return io.environment.variables['COUNTERSIGN_PDP_TOKEN'];
   return (await loadDevelopmentSecrets(config.stateDir)).secrets.pdpToken;
+}
+
+const NAME = 'token';
+const ANOTHER = 'put an access token of the issuer into COUNTERSIGN_TOKEN';
+
+/** Whether the token of `COUNTERSIGN_TOKEN` names its client, where there is one. It is only read: who signed it is not looked at. */
+export function checkToken({ urls, gateway, identity }: Config, token: string | undefined): Finding[] {
+  if (token === undefined) return [];
+  const claims = claimsIn(token);
+  if (claims === undefined) return [fail(NAME, 'the token in COUNTERSIGN_TOKEN is no JWT', ANOTHER)];
+  const principal = principalOf(claims, { issuer: urls.issuer, identityClaim: gateway.coaz.identityClaim });
+  if (principal === undefined) {
+    return [fail(NAME, 'the token in COUNTERSIGN_TOKEN names no subject, or its act chain cannot be read', ANOTHER)];
+  }
+  if (principal.clientId !== undefined) return [ok(NAME, `client ${principal.clientId}`)];
+  const advice =
+    'have the issuer write client_id or azp into access tokens, or set identity.allowTokensWithoutClient: true';
+  const found = 'the token in COUNTERSIGN_TOKEN names no client';
+  return [identity.allowTokensWithoutClient ? warn(NAME, found, advice) : fail(NAME, found, advice)];
+}
+
+function claimsIn(token: string): JsonObject | undefined {
+  try {
+    return decodeJwt<JsonObject>(token);
+  } catch (error) {
+    if (error instanceof errors.JWTInvalid) return undefined;
+    throw error;
+  }
+}
+
+/** Whether each upstream can be connected, from where this command runs, and lists its tools. */
+export async function checkUpstreams(config: Config, log: Logger): Promise<Finding[]> {
+  const states = await examineUpstreams(config, { clock: systemClock, log });
+  return states.map((state) => {
+    const { upstream } = state;
+    const name = `upstream ${upstream}`;
+    if ('tools' in state) return ok(name, `tools: ${state.tools}`);
+    if (awaitsFirstStart(config, upstream))
+      return warn(name, `its folder ${exampleFiles(config)} does not exist yet`, 'the first `npm start` makes it');
+    const isProgram = 'command' in (config.mcpServers[upstream] ?? {});
+    const program = `start its program by hand, and mend mcpServers.${upstream} (command, args, env, cwd)`;
+    const address = `start it, or mend mcpServers.${upstream} (url, headers, auth)`;
+    return fail(name, reason(state.problem), isProgram ? program : address);
+  });
+}
+
+const SHOWN = 3;
+
+/** Whether the workflows of gated calls can go on from their histories with the code that is deployed. Examines the latest 500. */
+export function checkWorkflows(
+  { temporal, ...config }: Pick<Config, 'temporal' | 'timeLimitFactor'>,
+  address: string,
+): Promise<Finding> {
+  const name = 'workflows';
+  return attempt(name, 'mend Temporal first', async () => {
+    const engine = createTemporalClient({ ...temporal, address });
+    try {
+      const time = { clock: systemClock, limits: limitsOf(config) };
+      const workflows = createGatedCallWorkflows(engine.client, { ...time, taskQueue: temporal.taskQueue });
+      const stuck = await stuckWorkflows(workflows);
+      if (stuck.length === 0) return ok(name, 'all can go on from their histories');
+      const shown = stuck.slice(0, SHOWN).map(gatedCallWorkflowId).join(', ');
+      return fail(name, `${stuck.length} cannot go on from their histories: ${shown}`, WHEN_STUCK);
+    } finally {
+      await engine.close();
+    }
+  });
 }

@@ -1,18 +1,25 @@
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
+import { pino } from 'pino';
 import * as z from 'zod';
-import { AFTER_A_RESTORE, FINDINGS, type FenceState } from '../../../../workflows/domain/gated-call/fence.ts';
-import { CLOCKS_APART_MS, CLOCKS_TOO_FAR_APART_MS, clockOffset } from '../../../shared/clock-offset.ts';
+import { AFTER_A_RESTORE, type FenceState, FINDINGS } from '../../../../workflows/domain/gated-call/fence.ts';
+import { examineAuthority } from '../../../gateway/main.ts';
 import { metadataOf } from '../../../shared/auth/access-token.ts';
-import { systemClock, type Clock } from '../../../shared/clock.ts';
+import {
+  type Clock,
+  clockOffset,
+  CLOCKS_APART_MS,
+  CLOCKS_TOO_FAR_APART_MS,
+  systemClock,
+} from '../../../shared/clock.ts';
 import type { Config } from '../../../shared/config/config.ts';
-import { unfitness } from '../../../shared/database/fitness.ts';
+import { unfitness } from '../../../shared/database/pool.ts';
 import { inBrief } from '../../../shared/database/functions.ts';
 import { migrationStatus } from '../../../shared/database/migrate.ts';
-import { limitsOf, type Limits } from '../../../shared/limits.ts';
-import { missingNamespace } from '../../../shared/temporal/namespace.ts';
+import { type Limits, limitsOf } from '../../../shared/limits.ts';
+import { missingNamespace } from '../../../shared/temporal/connection.ts';
 import { isHealthy } from '../../stack.ts';
-import { attempt, fail, ok, warn, type Finding } from './check.ts';
+import { attempt, fail, type Finding, ok, warn } from './check.ts';
 
 const OLDEST_POSTGRES = 15;
 
@@ -158,3 +165,29 @@ async function getJson(url: string, { examinationMs }: Limits): Promise<unknown>
   if (!response.ok) throw new Error(`${url} answered with status ${response.status}`);
   return response.json();
 }
+
+/** Whether the PDP is who it says, can be trusted with what it is sent, and denies what makes no sense (PRJ-40). */
+export async function checkPdp(config: Config, token: string | undefined): Promise<Finding[]> {
+  const name = 'pdp';
+  if (token === undefined) {
+    return [warn(name, 'not asked: the PDP token is not known here', 'set COUNTERSIGN_PDP_TOKEN and run it again')];
+  }
+  const problems = await authorityOf(config, token).pdp();
+  if (problems.length === 0) return [ok(name, `${config.authority.pdp.url}, with access requests`)];
+  return problems.map(({ weight, what, nextStep }) => (weight === 'fatal' ? fail : warn)(name, what, nextStep));
+}
+
+/** Whether the access request service is there: our own by its word, somebody else's by answering at all. */
+export function checkAccessRequests(config: Config): Promise<Finding> {
+  const name = 'approvals';
+  const { urls, authority } = config;
+  if (authority.accessRequests.url?.startsWith(urls.approvals) === true)
+    return checkHealth(name, urls.approvals, config);
+  return attempt(name, 'start the access request service, or mend accessRequests.url', async () => {
+    await authorityOf(config, '').accessRequests();
+    return ok(name, `${authority.accessRequests.url ?? 'the service that the PDP names'} answers`);
+  });
+}
+
+const authorityOf = (config: Config, pdpToken: string) =>
+  examineAuthority(config, { pdpToken }, { clock: systemClock, log: pino({ level: 'silent' }) });

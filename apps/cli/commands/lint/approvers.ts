@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import { templateProblems } from '../../../shared/approvers/template-problems.ts';
+import { templateProblems } from '../../../shared/approvers/stages.ts';
 import type { Config } from '../../../shared/config/config.ts';
 import { formatPath } from '../../../shared/config/problems.ts';
 import { systemClock } from '../../../shared/clock.ts';
-import { openDirectory } from '../../../shared/directory/source.ts';
+import { openDirectory } from '../../../shared/directory/directory.ts';
 import type { Finding } from './finding.ts';
 
 /** What would keep the access request service from starting: who may decide, held against the directory as it is now. */

@@ -1,8 +1,7 @@
+import { join, relative, resolve } from 'node:path';
 import { Command } from 'commander';
-import type { PolicyCheck, PolicyProblem } from '../../../pdp/main.ts';
-import type { Io } from '../../io.ts';
-import { CliError, facts, json } from '../../output.ts';
-import { placed, policyPlaces, shown } from './places.ts';
+import type { PolicyCheck, PolicyPlaces, PolicyProblem } from '../../../pdp/main.ts';
+import { CliError, facts, type Io, json, readConfig, visible } from '../../context.ts';
 
 /** `policy check`: whether a policy folder could be put in force, and what is wrong with it. */
 export function checkCommand(io: Io): Command {
@@ -44,3 +43,20 @@ function summary(found: NonNullable<PolicyCheck['found']>, version: string): str
     ['people', String(found.people)],
   ]);
 }
+
+/** The policies that a command is about: those of a folder, else the configured ones. People are always the configured ones. */
+export function policyPlaces(io: Io, command: Command, folder?: string): PolicyPlaces {
+  const { config } = readConfig(io, command);
+  return {
+    folder: folder === undefined ? config.pdp.policies : resolve(io.cwd, folder),
+    directory: config.directory,
+    catalogs: config.approvals.catalogs,
+  };
+}
+
+/** The file as a terminal or an editor finds it from where the command was given. */
+export function placed<P extends Pick<PolicyProblem, 'file'>>(io: Io, { folder }: PolicyPlaces, at: P): P {
+  return { ...at, file: relative(io.cwd, resolve(folder, at.file)) || join('.', at.file) };
+}
+
+const shown = (io: Io, line: string) => io.out(visible(line));

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { Explanation, PolicyPlaces } from '../../../pdp/main.ts';
-import type { Io } from '../../io.ts';
-import { CliError, facts, json, visible } from '../../output.ts';
-import { placed, policyPlaces } from './places.ts';
+import { CliError, facts, type Io, json, visible } from '../../context.ts';
+import { placed, policyPlaces } from './check.ts';
 
 const EXPLAIN_HELP = `
 The file has one evaluation request: { "subject": {...}, "action": {...}, "resource": {...}, "context": {...} }.

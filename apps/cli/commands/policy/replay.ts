@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { ChangedCall, PolicyPlaces, ReplayCounts } from '../../../pdp/main.ts';
-import type { Io } from '../../io.ts';
-import { CliError, facts, visible } from '../../output.ts';
-import { placed, policyPlaces } from './places.ts';
+import { CliError, facts, type Io, visible } from '../../context.ts';
+import { placed, policyPlaces } from './check.ts';
 
 const REPLAY_HELP = `
 FILE is a decision log (pdp.decisionLog) or a file of cases for \`policy test\`. Approvals that came with recorded calls

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import type { CatalogSettings } from '../../../shared/config/catalog-settings.ts';
-import type { DirectorySettings } from '../../../shared/directory/source.ts';
-import { errorCode } from '../../../shared/error-code.ts';
+import type { CatalogSettings } from '../../../shared/config/approval-settings.ts';
+import type { DirectorySettings } from '../../../shared/directory/directory.ts';
+import { errorCode } from '../../../shared/lifecycle.ts';
 import { InvalidPolicies } from './problems.ts';
 
 /** Where everything is that decisions are made from. */

@@ -4,7 +4,7 @@ import {
   type CedarValueJson,
   type SchemaJson,
 } from '@cedar-policy/cedar-wasm/nodejs';
-import { ownProperty } from '../../../../workflows/domain/own-property.ts';
+import { ownProperty } from '../../../../workflows/domain/canonical-json.ts';
 import { cedarProblems, InvalidPolicies } from './problems.ts';
 
 /** What the schema says about one action, prepared for requests. */

@@ -1,6 +1,5 @@
 import { CountersignError } from '../../../../workflows/domain/errors.ts';
-import { readDirectory, type Directory } from '../../../shared/directory/directory.ts';
-import type { DirectorySettings } from '../../../shared/directory/source.ts';
+import { type Directory, type DirectorySettings, readDirectory } from '../../../shared/directory/directory.ts';
 import { checkRequestCatalogs, readRequestSchemas, type RequestSchemas } from '../../offer/request-documents.ts';
 import { answerByPolicy, isPermitted } from '../../offer/requestable.ts';
 import type { PolicyVersion } from '../policy-engine.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { packagePath } from '../../config/package-root.ts';
+import { packagePath } from '../../config/files.ts';
 
 const ASCII = /^[\x20-\x7e]*$/;
 const character = (hex: string) => String.fromCodePoint(Number.parseInt(hex, 16));

@@ -3,8 +3,12 @@ import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT, type JWK } from
 import { pino } from 'pino';
 import { createApprovalVerifier } from '../../../../apps/pdp/approval/verify-approval.ts';
 import { createAccessTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
-import { createServiceToken, isServiceToken } from '../../../../apps/shared/auth/service-token.ts';
-import { createSigner, publicKey } from '../../../../apps/shared/auth/signing-key.ts';
+import {
+  createServiceToken,
+  createSigner,
+  isServiceToken,
+  publicKey,
+} from '../../../../apps/shared/auth/signing-key.ts';
 import type { HttpServer } from '../../../../apps/shared/http/listen.ts';
 import { ACCESS_REQUESTS, anEs256Key, PDP_URL, REQUESTER } from '../../../support/pdp.ts';
 import { serve } from '../../../support/serve.ts';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../../apps/shared/config/files.ts';
 import { migrate, migrationStatus } from '../../../../apps/shared/database/migrate.ts';
-import { readMigrations } from '../../../../apps/shared/database/schema-files.ts';
+import { readMigrations } from '../../../../apps/shared/database/functions.ts';
 import { createEmptyDatabase } from '../../../support/database.ts';
 import { ORDINARY_LIMITS } from '../../../support/time.ts';
 

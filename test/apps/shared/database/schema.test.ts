@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
-import { readFunctions, readMigrations } from '../../../../apps/shared/database/schema-files.ts';
+import { packagePath } from '../../../../apps/shared/config/files.ts';
+import { readFunctions, readMigrations } from '../../../../apps/shared/database/functions.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { functionsOf, rolesOf, tablesOf, transitionsOf } from '../../../support/schema-text.ts';
 

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { pino } from 'pino';
-import { requestToken } from '../../../../apps/shared/auth/client-credentials.ts';
-import { requestPersonToken } from '../../../../apps/shared/auth/person-token.ts';
-import { resourcesOf } from '../../../../apps/shared/auth/resources.ts';
-import { createTokenVerifier } from '../../../../apps/shared/auth/token-verifier.ts';
+import { requestPersonToken, requestToken, resourcesOf } from '../../../../apps/shared/auth/client-credentials.ts';
+import { createTokenVerifier } from '../../../../apps/shared/auth/access-token.ts';
 import type { Config } from '../../../../apps/shared/config/config.ts';
 import {
   clientSecretOf,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { layOutJson } from '../../../../apps/approvals/inbox/exact-json.ts';
+import { layOutJson } from '../../../../apps/approvals/inbox/json-block.tsx';
 import { canonicalJson, type Json } from '../../../../workflows/domain/canonical-json.ts';
 
 const laidOut = (value: Json) =>

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { layOutJson } from '../../../../apps/approvals/inbox/exact-json.ts';
-import { linesOf } from '../../../../apps/approvals/inbox/json-lines.ts';
+import { layOutJson, linesOf } from '../../../../apps/approvals/inbox/json-block.tsx';
 import { canonicalJson, type Json } from '../../../../workflows/domain/canonical-json.ts';
 
 const linesIn = (value: Json) =>

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../../apps/shared/config/files.ts';
 
 /** A checkout with the real set-up and tools that only write down that they ran. */
 let root: string;

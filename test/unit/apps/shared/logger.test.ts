@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../../apps/shared/config/files.ts';
 import { createLogger } from '../../../../apps/shared/logger.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 

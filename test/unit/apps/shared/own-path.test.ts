@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ownPath } from '../../../../apps/shared/http/own-path.ts';
+import { ownPath } from '../../../../apps/shared/http/known-hosts.ts';
 import { HOSTILE_PATHS } from '../../../support/hostile-paths.ts';
 
 const SITES = ['https://approvals.example', 'http://127.0.0.1:4102'];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { packagePath } from '../../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../../apps/shared/config/files.ts';
 import { sourceFiles } from '../../../support/source-files.ts';
 
 /** A path of this site by what it begins with, or by who wrote it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { startFailure } from '../../../../apps/shared/start-failure.ts';
+import { startFailure } from '../../../../apps/shared/lifecycle.ts';
 
 const failure = (facts: object) => startFailure(Object.assign(new Error('as the system says it'), facts));
 

@@ -4,8 +4,7 @@ import {
   ACCESS_REQUEST_TRANSITIONS,
   isEnded,
 } from '../../../../workflows/domain/access-request/access-request.ts';
-import { earlierVote, tally } from '../../../../workflows/domain/access-request/quorum.ts';
-import { resolutionOf } from '../../../../workflows/domain/access-request/resolution.ts';
+import { earlierVote, resolutionOf, tally } from '../../../../workflows/domain/access-request/quorum.ts';
 import { nextStage, type Stage } from '../../../../workflows/domain/access-request/stages.ts';
 import { anApprover, aStage } from '../../../support/access-requests.ts';
 

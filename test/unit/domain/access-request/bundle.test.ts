@@ -4,7 +4,7 @@ import {
   isEnded,
   type AccessRequestStatus,
 } from '../../../../workflows/domain/access-request/access-request.ts';
-import { bundleStatus, type BundleStatus } from '../../../../workflows/domain/access-request/bundle.ts';
+import { bundleStatus, type BundleStatus } from '../../../../workflows/domain/access-request/statement.ts';
 
 describe('the status of a bundle', () => {
   it.each<[readonly AccessRequestStatus[], BundleStatus]>([

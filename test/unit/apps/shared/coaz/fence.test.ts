@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { compileMapping } from '../../../../../apps/shared/coaz/mapping.ts';
-import { resolveMapping, type MappingTime } from '../../../../../apps/shared/coaz/resolve.ts';
-import { createSlowMappings, type SlowMappings } from '../../../../../apps/shared/coaz/slow-mappings.ts';
+import {
+  createSlowMappings,
+  type MappingTime,
+  resolveMapping,
+  type SlowMappings,
+} from '../../../../../apps/shared/coaz/resolve.ts';
 import type { Json, JsonObject } from '../../../../../workflows/domain/canonical-json.ts';
 import { mappingTime } from '../../../../support/mapping-time.ts';
 import { ORDINARY_LIMITS } from '../../../../support/time.ts';

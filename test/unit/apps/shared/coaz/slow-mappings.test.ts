@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createSlowMappings } from '../../../../../apps/shared/coaz/slow-mappings.ts';
+import { createSlowMappings } from '../../../../../apps/shared/coaz/resolve.ts';
 
 /** How long the gateway is held in a minute by so many mappings, each of which is tried all the time. */
 function heldMs({ mappings, eachMs }: { mappings: number; eachMs: number }): number {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ZodError } from 'zod';
 import { configuredTerms } from '../../../../../apps/approvals/templates.ts';
-import { templateProblems } from '../../../../../apps/shared/approvers/template-problems.ts';
+import { templateProblems } from '../../../../../apps/shared/approvers/stages.ts';
 import { parseConfig } from '../../../../../apps/shared/config/config.ts';
 import { formatPath, problemsOf } from '../../../../../apps/shared/config/problems.ts';
 import { EMPTY_DIRECTORY, readDirectory } from '../../../../../apps/shared/directory/directory.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readEnvironment } from '../../../../../apps/shared/config/env.ts';
 import { loadConfig } from '../../../../../apps/shared/config/load.ts';
-import { packagePath } from '../../../../../apps/shared/config/package-root.ts';
+import { packagePath } from '../../../../../apps/shared/config/files.ts';
 
 let cwd: string;
 

@@ -3,11 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientSecretOf, loadDevelopmentSecrets } from '../../../../../apps/shared/config/development-secrets.ts';
-import {
-  SECRET_NAMES,
-  secretsFromEnvironment,
-  secretVariable,
-} from '../../../../../apps/shared/config/production-secrets.ts';
+import { SECRET_NAMES, secretsFromEnvironment, secretVariable } from '../../../../../apps/shared/config/secrets.ts';
 
 let stateDir: string;
 const file = () => join(stateDir, 'secrets.json');

@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage, type RequestListener, type ServerResp
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { listen, type HttpServer } from '../../../../../apps/shared/http/listen.ts';
+import { type HttpServer, listen } from '../../../../../apps/shared/http/listen.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { ORDINARY_LIMITS } from '../../../../support/time.ts';
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import express from 'express';
-import { packagePath } from '../../../../../apps/shared/config/package-root.ts';
-import { listen, type HttpServer } from '../../../../../apps/shared/http/listen.ts';
+import { packagePath } from '../../../../../apps/shared/config/files.ts';
+import { type HttpServer, listen } from '../../../../../apps/shared/http/listen.ts';
 import { assetsRouter } from '../../../../../apps/shared/pages/assets.ts';
 import { systemTime } from '../../../../support/time.ts';
 
