@@ -1,5 +1,5 @@
-// Who may import whom. Type imports count: a ring that knows another's types cannot change without it.
-// test/unit/import-boundaries.test.ts plants a violation of every rule here and expects it to be reported.
+// Rules for imports. Type imports count, because a ring that knows another ring's types depends on it.
+// test/sources/import-boundaries.test.ts plants a violation of every rule and expects a report.
 
 const MAIN = '^apps/[^/]+/main[.]ts$';
 const STORES = '^(apps/[^/]+|activities)/stores/';
@@ -53,7 +53,7 @@ export default {
     },
     {
       name: 'shared-imports-no-app',
-      comment: 'apps/shared is under every app, so it can know none of them, nor the activities.',
+      comment: 'apps/shared is under every app, so it must not know any app, nor the activities.',
       severity: 'error',
       from: { path: '^apps/shared/' },
       to: { path: ['^apps/(?!shared/)', '^activities/'] },
@@ -68,14 +68,14 @@ export default {
     {
       name: 'up-starts-mains-only',
       comment:
-        'Commands that run what an app runs (all of it, or its upstreams) go through the door each app has anyway. They may name the types of what they get.',
+        'Commands that run an app, or its upstreams, use the main.ts that each app has anyway. They may import the types of its results.',
       severity: 'error',
       from: { path: '^apps/cli/commands/(?:up|lint|signature|policy|doctor)' },
       to: { path: '^apps/(?!shared/|cli/)', pathNot: MAIN, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-main-wires-activities',
-      comment: 'Which activity or client is behind a port is decided in one file per app.',
+      comment: 'One file per app decides which activity or client is behind a port.',
       severity: 'error',
       from: { path: '^apps/', pathNot: MAIN },
       to: { path: '^activities/' },
@@ -83,14 +83,14 @@ export default {
     {
       name: 'gateway-takes-no-step',
       comment:
-        "The steps of a held call are the worker's. The gateway takes the library of the activities (their folders), and the submission, which both do.",
+        'The worker takes the steps of a held call. The gateway uses the library of the activities (their folders), and the submission, which both do.',
       severity: 'error',
       from: { path: '^apps/gateway/' },
       to: { path: '^activities/[^/]+[.]ts$', pathNot: '^activities/submit-access-request[.]ts$' },
     },
     {
       name: 'only-main-wires-stores',
-      comment: 'Which store is behind a port is decided in one file per app. Its type may be named within the app.',
+      comment: 'One file per app decides which store is behind a port. The app may import its type.',
       severity: 'error',
       from: { path: '^apps/', pathNot: [MAIN, STORES] },
       to: { path: STORES, dependencyTypesNot: ['type-only'] },
@@ -98,7 +98,7 @@ export default {
     {
       name: 'authority-side-apart',
       comment:
-        'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. To ask another PDP it speaks the same protocol.',
+        'The authority side shares no store with the enforcement side; AuthZEN and ARAP are between them. It asks another PDP with the same client.',
       severity: 'error',
       from: { path: '^apps/(pdp|approvals)/' },
       to: {
@@ -121,28 +121,29 @@ export default {
     },
     {
       name: 'prisma-in-stores-only',
-      comment: 'Rows are read and written in stores.',
+      comment: 'Only stores read and write rows.',
       severity: 'error',
       from: { pathNot: [GENERATED, STORES, '^apps/shared/database', '^test/'] },
       to: { path: GENERATED },
     },
     {
       name: 'temporal-in-worker-only',
-      comment: 'The worker alone needs the engine: no other deployable imports its packages, or what speaks to it.',
+      comment: 'Only the worker needs the engine: no other deployable imports its packages, or code that speaks to it.',
       severity: 'error',
       from: { path: '^apps/(gateway|pdp|approvals|audit)/' },
       to: { path: [`${NODE_MODULES}@temporalio/`, '^apps/shared/temporal/'] },
     },
     {
       name: 'product-imports-no-test',
-      comment: 'What is shipped does not depend on what tests it.',
+      comment: 'The product does not depend on its tests.',
       severity: 'error',
       from: { path: '^(apps|activities|workflows|prisma)/' },
       to: { path: '^test/' },
     },
     {
       name: 'product-imports-no-development-package',
-      comment: 'A production install has no development dependencies, and no demonstration. Types leave no trace.',
+      comment:
+        'A production install has no development dependencies, and no demonstration. Type imports leave no trace in it.',
       severity: 'error',
       from: { path: '^(apps|activities|workflows|prisma)/', pathNot: ['^apps/cli/setup[.]mjs$', '^apps/cli/demo/'] },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] },
@@ -156,7 +157,7 @@ export default {
     },
     {
       name: 'resolvable',
-      comment: 'An import that is not found is a package missing from package.json or a wrong path.',
+      comment: 'An import that is not found means a package missing from package.json, or a wrong path.',
       severity: 'error',
       from: {},
       to: { couldNotResolve: true },

@@ -1,4 +1,4 @@
-# One image for every deployable; the command says which. Nothing in it runs as root, and nothing is fetched at a start.
+# One image for every deployable; the command says which one runs. It runs nothing as root, and fetches nothing at the start.
 ARG NODE_IMAGE=node:20.20.2-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -8,7 +8,7 @@ RUN npm ci
 COPY . .
 RUN npm run build
 
-# What production runs: no development packages, and no embedded Postgres (an optional dependency).
+# The packages for production, without development packages and without the embedded Postgres (an optional dependency).
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -5,7 +5,7 @@ const PRODUCT = ['apps/**/*.{ts,tsx}', 'activities/**/*.ts', 'workflows/**/*.ts'
 const TIMED = ['apps/**/*.{ts,tsx}', 'activities/**/*.ts'];
 const DOMAIN = ['workflows/domain/**/*.ts'];
 
-/** Forms that are refused everywhere. A list that a later block extends must be spread there: blocks replace lists. */
+/** Forms that are refused everywhere. A later block that extends a list must spread it, because blocks replace lists. */
 const FORMS = [
   { selector: 'ExportAllDeclaration', message: 'Name what is exported: `export *` hides who owns a name.' },
   { selector: 'TSEnumDeclaration', message: 'Use a literal array and the union made from it.' },
@@ -13,7 +13,7 @@ const FORMS = [
 const DEFAULT_EXPORT = { selector: 'ExportDefaultDeclaration', message: 'Use a named export.' };
 const ENVIRONMENT = {
   selector: "MemberExpression[object.name='process'][property.name='env']",
-  message: 'The environment is read in apps/shared/config/env.ts only; pass plain values on.',
+  message: 'Only apps/shared/config/env.ts reads the environment. Pass plain values on.',
 };
 const ENVIRONMENT_IMPORT = { name: 'node:process', importNames: ['env'], message: ENVIRONMENT.message };
 /** Every way to read the time or to set a timer. */
@@ -30,14 +30,14 @@ const timeForms = (message) =>
   ].map((selector) => ({ selector, message }));
 const ANY_SIGNAL = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
-  message: 'Use timeLimit (apps/shared/clock.ts): Node.js 20 forgets a timeout within AbortSignal.any.',
+  message: 'Use timeLimit (apps/shared/clock.ts): Node.js 20 drops a timeout within AbortSignal.any.',
 };
 const PORT_OF_TIME =
   'Take the time from the Clock that main.ts gives (apps/shared/clock.ts), so that a test can move it.';
 const TIME = timeForms(PORT_OF_TIME);
 const RAW_TIMERS = ['node:timers', 'timers', 'node:timers/promises', 'timers/promises'].map((name) => ({
   name,
-  // A turn of the event loop is no time.
+  // A turn of the event loop does not depend on time.
   allowImportNames: ['setImmediate'],
   message: PORT_OF_TIME,
 }));
@@ -45,7 +45,7 @@ const CLOCK_AND_CHANCE = [
   ...timeForms('The domain has no clock: take the instant as an argument.'),
   {
     selector: "MemberExpression[object.name='Math'][property.name='random']",
-    message: 'The domain has no chance: take the value as an argument.',
+    message: 'The domain has no randomness: take the value as an argument.',
   },
 ];
 
@@ -64,7 +64,7 @@ export default tseslint.config(
       '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       '@typescript-eslint/switch-exhaustiveness-check': 'error',
-      // An interface may promise a promise that an implementation has no need to wait for.
+      // An interface may return a promise although an implementation has nothing to await.
       '@typescript-eslint/require-await': 'off',
     },
   },
@@ -109,13 +109,13 @@ export default tseslint.config(
     files: ['test/**/*.{ts,tsx}'],
     rules: {
       'max-lines-per-function': 'off',
-      // Answers read off a wire are asserted member by member; typing them first would test the types.
+      // Tests assert answers from a wire member by member. To type them first would test the types.
       '@typescript-eslint/no-unsafe-argument': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-call': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
-      // Fakes are objects of closures, taken apart freely.
+      // Fakes are objects of closures, which tests destructure freely.
       '@typescript-eslint/unbound-method': 'off',
     },
   },
@@ -136,7 +136,7 @@ export default tseslint.config(
     },
     rules: { 'no-console': 'off' },
   },
-  // What browsers run.
+  // Runs in browsers.
   {
     files: ['apps/shared/pages/script.js'],
     languageOptions: {

@@ -1,15 +1,15 @@
--- Who may do what. Deployables work under one of four roles, which own nothing: a fault in a program, or an attacker who
--- speaks with its voice, can change a gated call or an access request by the functions alone. The roles cannot log in;
--- the login of a deployable is granted the one it needs.
--- `countersign migrate` runs this script whenever it or a function has changed, and where roles or rights are missing, as in a database
--- that was restored into another server: so every statement in it may be repeated. The roles have the rights that it gives, and no others.
+-- Database rights. Deployables work under one of four roles, which own nothing. So a fault in a program, or an attacker who
+-- speaks with its voice, can change a gated call or an access request only by the functions. The roles cannot log in; the login
+-- of a deployable is granted the one it needs. `countersign migrate` runs this script if it or a function has changed, and if
+-- roles or rights are missing, as in a database that was restored into another server. So every statement in it can be repeated.
+-- The roles have the rights that it grants, and no others.
 DO $$
 DECLARE v_role text; v_create text[] := '{}';
   v_roles text[] := ARRAY['countersign_enforcement','countersign_pdp','countersign_approvals','countersign_auditor'];
 BEGIN
   FOREACH v_role IN ARRAY v_roles LOOP
     CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = v_role);
-    -- Roles belong to the whole server: another database on it may make them at this moment.
+    -- Roles belong to the whole server: another database on it may create them at this moment.
     BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
@@ -17,11 +17,11 @@ BEGIN
     END;
   END LOOP;
   IF v_create <> '{}' THEN
-    RAISE EXCEPTION 'the login % may not create roles. Have an administrator of the server run: % Then migrate again',
+    RAISE EXCEPTION 'the login % may not create roles. Ask an administrator of the server to run: % Then migrate again',
       current_user, array_to_string(v_create, ' ');
   END IF;
-  -- One login for all, as the embedded server has, takes on each role. A login that may not grant itself a role needs none where each
-  -- deployable has a login of its own. From PostgreSQL 16 on, membership alone does not let a login take on a role.
+  -- A single login for all, as the embedded server has, takes on each role. A login that may not grant itself a role needs none
+  -- if each deployable has a login of its own. From PostgreSQL 16 on, membership alone does not let a login take on a role.
   FOREACH v_role IN ARRAY v_roles LOOP
     BEGIN
       IF current_setting('server_version_num')::int < 160000 THEN
@@ -41,8 +41,8 @@ REVOKE ALL ON SCHEMA gateway, approvals, pdp, audit
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA gateway, approvals, pdp, audit
   FROM countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;
 
--- Functions do what they do as the owner of the tables, look nothing up along a search path that a caller could set, and
--- are called by nobody who was not told that they may.
+-- Functions run as the owner of the tables. They look up nothing along a search path that a caller could set. Only roles with an
+-- explicit grant can call them.
 DO $$
 DECLARE v_function regprocedure;
 BEGIN
@@ -67,8 +67,8 @@ GRANT EXECUTE ON FUNCTION
   gateway.fence_state, gateway.hold_against, gateway.suspend, gateway.is_of_earlier_timeline
   TO countersign_enforcement;
 
--- The access request service and the policy decision point speak to each other over HTTP alone: whoever speaks with the voice of one
--- casts no vote, and signs no denial, with that of the other.
+-- The access request service and the policy decision point speak to each other only over HTTP. So an attacker who speaks with the
+-- voice of one cannot cast a vote, or sign a denial, with the voice of the other.
 GRANT USAGE ON SCHEMA approvals TO countersign_approvals;
 GRANT SELECT ON ALL TABLES IN SCHEMA approvals TO countersign_approvals;
 GRANT UPDATE (approval_state) ON approvals.access_request TO countersign_approvals;
@@ -87,7 +87,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA pdp TO countersign_pdp;
 GRANT INSERT ON pdp.evaluation TO countersign_pdp;
 GRANT EXECUTE ON FUNCTION pdp.forget_evaluations TO countersign_pdp;
 
--- Auditors get the columns that their pages are made of. None of them holds an argument, a result or a key of calls, sealed or not.
+-- Auditors get the columns that their pages need. These columns hold no argument, result or key of calls, sealed or not.
 GRANT USAGE ON SCHEMA gateway, audit TO countersign_auditor;
 GRANT SELECT ON gateway.outcome_record, gateway.call_event TO countersign_auditor;
 GRANT SELECT (gated_call_id, record_key) ON gateway.data_key TO countersign_auditor;
@@ -98,5 +98,5 @@ GRANT SELECT (gated_call_id) ON gateway.execution_claim, gateway.invocation TO c
 GRANT SELECT (gated_call_id, is_error, result_digest, recorded_at) ON gateway.late_evidence TO countersign_auditor;
 GRANT SELECT, INSERT, UPDATE, DELETE ON audit.session TO countersign_auditor;
 
--- Each process looks whether the database is of its version.
+-- Each process checks whether the database is of its version.
 GRANT SELECT ON "_prisma_migrations", "_countersign_functions" TO countersign_enforcement, countersign_pdp, countersign_approvals, countersign_auditor;

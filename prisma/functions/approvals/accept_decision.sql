@@ -1,5 +1,5 @@
--- Counts the verdict in a signed message once. The same message again gets the answer it got the first time; another
--- message under the same id is a conflict. Both rows are one transaction, so a crash never loses a vote.
+-- Counts the verdict in a signed message once. The same message again gets the same answer as the first time. Another message
+-- under the same id is a conflict. Both rows are one transaction, so a crash never loses a vote.
 CREATE OR REPLACE FUNCTION approvals.accept_decision(
   p_source text, p_webhook_id text, p_body_digest text,
   p_request_id text, p_generation int, p_call_digest text,

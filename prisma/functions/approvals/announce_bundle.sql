@@ -1,6 +1,7 @@
--- Queues the callback of a bundle whose last item has ended. An item has just ended, and its row is locked; the lock on the bundle
--- makes the last two end one after the other, so that one of them sees that the other has.
--- A statement that locks several rows locks the items first, and the bundles last, in the order of their ids: no two wait for each other.
+-- Queues the callback of a bundle whose last item has ended. An item has just ended, and its row is locked. The lock on the
+-- bundle makes the last two items end one after the other, so that one of them sees that the other has ended. A statement that
+-- locks several rows locks the items first, and the bundles last, in the order of their ids, so that no two statements wait for
+-- each other.
 CREATE OR REPLACE FUNCTION approvals.announce_bundle(p_id text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM approvals.bundle WHERE id = p_id AND callback_endpoint IS NOT NULL FOR UPDATE;

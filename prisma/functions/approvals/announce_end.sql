@@ -1,4 +1,4 @@
--- Queues the callback of a request that has just ended, if somebody asked for it.
+-- Queues the callback of a request that has just ended, if its client asked for one.
 CREATE OR REPLACE FUNCTION approvals.announce_end(p_id text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   -- No list of events means all of them.

@@ -1,5 +1,5 @@
 -- Queues the question to the automatic resolver of a stage that opens, and the notice to people. The caller has locked the row.
--- `p_event` says how the stage came about: opened, escalated.
+-- `p_event` says why the stage opened: opened, escalated.
 CREATE OR REPLACE FUNCTION approvals.announce_stage(p_id text, p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO approvals.question_outbox (subject_id) SELECT id || '/' || stage FROM approvals.access_request

@@ -1,6 +1,7 @@
--- Takes the answer of a resolver for the stage it was asked about, once: an approval or a denial is its vote, and whatever else
--- leaves the stage to its people, of whom it is none any more. Outcomes: those of cast_vote; noted (it was no vote),
--- not_eligible (that stage asks another one, or none). `repeated`: there was an answer before, which stays.
+-- Takes the answer of a resolver for the stage it was asked about, once. An approval or a denial is its vote. Any other answer
+-- leaves the stage to its people, and the resolver is no longer one of its voters. Outcomes: those of cast_vote; noted (the
+-- answer was not a vote), not_eligible (that stage asks another resolver, or no resolver). `repeated`: an earlier answer exists,
+-- and stays.
 CREATE OR REPLACE FUNCTION approvals.answer_resolver(
   p_resolver text, p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],

@@ -1,5 +1,5 @@
--- Approves a request whose row the caller has locked. The approval ends on a whole second, like the token that proves
--- it, and no later than was asked for; when there is no time left to use it, the request has failed.
+-- Approves a request whose row the caller has locked. The approval ends on a whole second, like the token that proves it, and no
+-- later than was asked for. If no time is left to use it, the request fails.
 CREATE OR REPLACE FUNCTION approvals.approve_request(p_id text, p_approval_id text, p_approval_ms bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := clock_timestamp(); v_until timestamptz;

@@ -1,6 +1,6 @@
--- Grants a request past its stages: one person does so alone and at once, for a reason, and another person reviews it afterwards. Who
--- asked may not, nor may their delegates. Outcomes: counted, repeated (by the same person), final, mismatch, own_request,
--- delegate_of_requester, not_found.
+-- Grants a request past its stages: one person grants it alone and at once, for a reason, and another person reviews it
+-- afterwards. The requester and their delegates may not grant it. Outcomes: counted, repeated (by the same person), final,
+-- mismatch, own_request, delegate_of_requester, not_found.
 CREATE OR REPLACE FUNCTION approvals.break_glass(p_request_id text, p_generation int, p_call_digest text, p_approver_issuer text,
   p_approver_subject text, p_approver_name text, p_chain text[], p_reason text, p_via text, p_approval_id text, p_approval_ms bigint)
 RETURNS text LANGUAGE plpgsql AS $$

@@ -1,5 +1,5 @@
--- Gives a request up: the client whose it is, or (NULL) a person who may decide about it. The note says who, and why.
--- Outcomes: cancelled, final (it had ended), not_found.
+-- Gives a request up, for the client that owns it or (NULL) for a person who may decide it. The note says who gave it up, and
+-- why. Outcomes: cancelled, final (it had ended), not_found.
 CREATE OR REPLACE FUNCTION approvals.cancel_access_request(p_id text, p_client_id text, p_note jsonb) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM approvals.access_request WHERE id = p_id AND client_id = coalesce(p_client_id, client_id) FOR UPDATE;

@@ -1,4 +1,5 @@
--- Gives up those items of a bundle that are open; what has ended stays. Outcomes: cancelled, final (all had ended), not_found.
+-- Gives up the open items of a bundle. Items that have ended stay as they are. Outcomes: cancelled, final (all had ended),
+-- not_found.
 CREATE OR REPLACE FUNCTION approvals.cancel_bundle(p_id text, p_client_id text, p_note jsonb) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v_item text; v_outcome text := 'final';
 BEGIN

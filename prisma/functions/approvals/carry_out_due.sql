@@ -1,6 +1,6 @@
--- Carries out every deadline that has passed and queues every reminder that is due, bundle by bundle, as they have to be locked.
--- Answers with each request, and why it failed: it stays as it was then, and holds up no other. Several may run at once: each
--- leaves to the others what they hold.
+-- Carries out every deadline that has passed and queues every reminder that is due, bundle by bundle, as the order of locks
+-- demands. Returns each request, with the reason if it failed. A request that failed stays as it was, and holds up no other.
+-- Several processes may run this at once: each skips the rows that the others hold.
 CREATE OR REPLACE FUNCTION approvals.carry_out_due(p_limit int) RETURNS TABLE (request_id text, failure text) LANGUAGE plpgsql AS $$
 BEGIN
   FOR request_id IN SELECT id FROM

@@ -1,11 +1,11 @@
--- Counts one approver's verdict in the stage for which they were found eligible, and ends the stage when that settles it. Who
--- asked may not decide, nor may their delegates, nor may they stand behind the vote in any other way (`p_chain`: other names of the voter,
--- the client and the actors of their token), whatever the callers of this function checked. `p_stage` is the one that the
--- voter looked at; whoever names none means the one that is open, and has voted when they ever did, so that a retry is no vote
--- in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver: then neither may have spoken or been spoken for. Nor may
--- any of `p_actors`, who act for the voter by their token: otherwise a person with a token of another would have two voices.
--- Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch, stage_over, own_request,
--- delegate_of_requester, delegation_over, not_found.
+-- Counts one approver's verdict in the stage for which they were found eligible, and ends the stage if that settles it. The
+-- requester and their delegates may not decide. They may not stand behind the vote in any other way either (`p_chain`: other
+-- names of the voter, the client and the actors of their token). This function checks that even if its callers did. `p_stage` is
+-- the stage that the voter looked at. A voter who names no stage means the open one, and has voted if they ever did, so that a
+-- retry is not a vote in the next stage. With a `p_delegation_id`, `p_cast_by` speaks for the approver. Then neither may have
+-- spoken or been spoken for. Nor may any of `p_actors`, who act for the voter by their token: otherwise a person with a token of
+-- another would have two voices. Outcomes: counted, repeated (the same verdict again), already_voted, final, mismatch,
+-- stage_over, own_request, delegate_of_requester, delegation_over, not_found.
 CREATE OR REPLACE FUNCTION approvals.cast_vote(
   p_request_id text, p_generation int, p_call_digest text,
   p_approver_issuer text, p_approver_subject text, p_approver_name text, p_approver_roles text[],
@@ -23,7 +23,7 @@ BEGIN
   IF NOT FOUND THEN RETURN 'not_found'; END IF;
   v_part := approvals.part_in(v_names, r.parties, r.created_at);
   IF v_part IS NOT NULL THEN RETURN v_part; END IF;
-  -- Whoever names no generation means the only one this request has.
+  -- A voter who names no generation means the only one that this request has.
   IF r.generation <> coalesce(p_generation, r.generation) OR r.call_digest IS DISTINCT FROM p_call_digest THEN
     RETURN 'mismatch';
   END IF;
@@ -38,7 +38,7 @@ BEGIN
   IF r.stage IS DISTINCT FROM p_judged_stage OR r.stage <> coalesce(p_stage, r.stage) THEN
     RETURN 'stage_over';
   END IF;
-  -- Locked, so that none is revoked between this look and the vote.
+  -- The delegation is locked, so that it cannot be revoked between this check and the vote.
   PERFORM 1 FROM approvals.delegation WHERE id = p_delegation_id AND delegator_subject = v_approver
     AND delegate_subject = v_voice AND revoked_at IS NULL AND until > clock_timestamp() FOR SHARE;
   IF NOT FOUND AND v_approver <> v_voice THEN RETURN 'delegation_over'; END IF;

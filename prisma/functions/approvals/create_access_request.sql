@@ -1,6 +1,7 @@
--- Opens an access request, or finds the one of the same key. A key is looked at before the token, so that a repeated
--- submission is never taken for a replay. Request, key and token are spent in one transaction. Outcomes: created, or those of opened_before.
--- `create_bundle` opens the items of a bundle by it: with their bundle, their position in it, and the part of the denial that each uses.
+-- Opens an access request, or finds the one with the same key. The key is checked before the token, so that a repeated submission
+-- is never taken for a replay. Request, key and token are spent in one transaction. Outcomes: created, or those of opened_before.
+-- `create_bundle` opens the items of a bundle with this function, with their bundle, their position in it, and the part of the
+-- denial that each uses.
 CREATE OR REPLACE FUNCTION approvals.create_access_request(
   p_id text, p_client_id text, p_submitted_by text, p_idempotency_key text, p_body_digest text, p_evaluation_id text,
   p_trace_id text, p_token_jti text, p_subject text, p_action text, p_resource text, p_context text, p_claimed text,

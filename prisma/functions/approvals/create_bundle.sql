@@ -1,6 +1,7 @@
--- Opens all items of a bundle or none, and with them its key and every denial. They are inserted in the order of their denials: two
--- bundles with the same ones in another order would wait for each other. `p_items` is a list of objects, whose members are named like the
--- parameters of `create_access_request`; no other member is taken. Outcomes: created, or those of opened_before.
+-- Opens all items of a bundle or no item, and spends its key and every denial with them. The items are inserted in the order of
+-- their denials: otherwise two bundles with the same denials in another order would wait for each other. `p_items` is a list of
+-- objects, whose members are named like the parameters of `create_access_request`. Other members are an error. Outcomes: created,
+-- or those of opened_before.
 CREATE OR REPLACE FUNCTION approvals.create_bundle(p_id text, p_client_id text, p_submitted_by text, p_idempotency_key text,
   p_body_digest text, p_callback_endpoint text, p_callback_state text, p_callback_events text[], p_items jsonb)
 RETURNS TABLE (outcome text, id text) LANGUAGE plpgsql AS $$
@@ -20,7 +21,7 @@ BEGIN
         ttl_ms bigint, keep_ms bigint, notified boolean, callback_endpoint text, callback_state text, callback_events text[],
         position int, denial_part int);
       IF v_item - ARRAY(SELECT jsonb_object_keys(to_jsonb(i))) <> '{}' THEN
-        RAISE EXCEPTION 'an item of a bundle has a member that it cannot have' USING ERRCODE = '22023';
+        RAISE EXCEPTION 'an item of a bundle has an unknown member' USING ERRCODE = '22023';
       END IF;
       SELECT c.outcome INTO STRICT v_outcome FROM approvals.create_access_request(
         p_id => i.id, p_client_id => i.client_id, p_submitted_by => i.submitted_by, p_idempotency_key => i.idempotency_key,
@@ -38,7 +39,7 @@ BEGIN
     END LOOP;
     RETURN QUERY SELECT 'created', p_id;
     RETURN;
-  EXCEPTION WHEN unique_violation THEN NULL; -- nothing of it is left
+  EXCEPTION WHEN unique_violation THEN NULL; -- the block leaves no row behind
   END;
   RETURN QUERY SELECT b.outcome, b.id FROM approvals.opened_before(p_client_id, p_idempotency_key, p_body_digest) b;
 END $$;

@@ -1,4 +1,4 @@
--- Outcomes: delegated, or past where the end is not in the future.
+-- Records a delegation. Outcomes: delegated, past (the end is not in the future).
 CREATE OR REPLACE FUNCTION approvals.delegate(p_id text, p_delegator_issuer text, p_delegator_subject text, p_delegator_roles text[],
   p_delegator_chain text[], p_delegate_subject text, p_until timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := clock_timestamp();

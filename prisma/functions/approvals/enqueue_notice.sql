@@ -1,9 +1,9 @@
--- Records, once, an event of a request whose row the caller has locked, and queues a notification where a receiver is configured.
+-- Records, once, an event of a request whose row the caller has locked, and queues a notification if a receiver is configured.
 CREATE OR REPLACE FUNCTION approvals.enqueue_notice(p_id text, p_event text, p_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_notice bigint;
 BEGIN
   SELECT * INTO STRICT r FROM approvals.access_request WHERE id = p_id;
-  -- The inbox shows reminders, also where no receiver is told.
+  -- The inbox shows reminders even if no receiver gets notifications.
   IF NOT r.notified AND p_event <> 'reminder' THEN RETURN; END IF;
   INSERT INTO approvals.notice (access_request_id, event, stage, number) VALUES (p_id, p_event, r.stage, p_number)
     ON CONFLICT DO NOTHING RETURNING id INTO v_notice;

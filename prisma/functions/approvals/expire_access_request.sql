@@ -1,6 +1,6 @@
--- Carries out the deadlines of a request: past its own it expires, past that of its stage the next one opens or the request
--- is denied, as the stage says; it is never approved. A stage that opens has its whole time from this moment on. Calling it
--- again changes nothing. Answers the status afterwards; NULL when there is no such request.
+-- Carries out the deadlines of a request. Past its own deadline the request expires. Past the deadline of its stage, the next
+-- stage opens or the request is denied, as the stage says. It is never approved. A stage that opens has its whole time from this
+-- moment on. A repetition changes nothing. Returns the status afterwards, or NULL if the request does not exist.
 CREATE OR REPLACE FUNCTION approvals.expire_access_request(p_id text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_next int;
 BEGIN

@@ -1,6 +1,7 @@
--- Forgets what nobody may ask for any more: keys a day after the end and the deadline (ARAP-IDM-06), whole requests a day
--- after they could last be read, and never before an emergency grant was reviewed; the key of a bundle and all its items when
--- that is so for each of them. Answers how many of those that were more.
+-- Forgets keys and requests that can no longer be asked for. A key goes a day after the end and the deadline (ARAP-IDM-06). A
+-- whole request goes a day after it could last be read, and never before its emergency grant was reviewed. The key of a bundle
+-- and all its items go when that is true of each item. Returns the largest of the numbers of forgotten keys, requests and
+-- bundles.
 CREATE OR REPLACE FUNCTION approvals.forget_ended(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_day timestamptz := clock_timestamp() - interval '1 day'; v_keys int; v_requests int; v_bundles int;
 BEGIN

@@ -1,5 +1,5 @@
--- What was asked never changes; a request that has ended never changes but for the signature that is made once, and for
--- its key, which is forgotten.
+-- Refuses changes of a request's content. A request that has ended never changes, except for the signature that is made once, and
+-- for its key, which is forgotten.
 CREATE OR REPLACE FUNCTION approvals.guard_access_request() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE v_kept text[] := ARRAY['status','stage','stage_opened_at','stage_ends_at','remind_at','ended_at','end_note','approval_id',
   'approved_at','approved_until','approval_state'];
@@ -9,7 +9,7 @@ BEGIN
     RETURN NEW;
   END IF;
   IF to_jsonb(NEW) - v_kept <> to_jsonb(OLD) - v_kept THEN
-    RAISE EXCEPTION 'what access request % asks cannot change', OLD.id USING ERRCODE = 'CS002';
+    RAISE EXCEPTION 'the content of access request % cannot change', OLD.id USING ERRCODE = 'CS002';
   END IF;
   IF NEW.stage < OLD.stage THEN
     RAISE EXCEPTION 'access request % cannot go back to an earlier stage', OLD.id USING ERRCODE = 'CS001';

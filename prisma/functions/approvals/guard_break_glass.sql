@@ -1,4 +1,4 @@
--- A review is added once; what was done and why stays.
+-- Allows a review to be added once. The grant and its reason stay as they are.
 CREATE OR REPLACE FUNCTION approvals.guard_break_glass() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE v_added text[] := ARRAY['reviewed_by','reviewed_at','review_note'];
 BEGIN

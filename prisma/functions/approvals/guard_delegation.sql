@@ -1,4 +1,4 @@
--- A delegation is ended, once, and changed in no other way: whose voice a vote was stays to be read.
+-- Allows a delegation to be ended, once, and refuses any other change, so that it stays readable whose voice a vote was.
 CREATE OR REPLACE FUNCTION approvals.guard_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' OR to_jsonb(NEW) - 'revoked_at' <> to_jsonb(OLD) - 'revoked_at' OR OLD.revoked_at IS NOT NULL THEN

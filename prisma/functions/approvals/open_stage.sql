@@ -1,4 +1,4 @@
--- Opens a stage with its first reminder ahead. `p_event` says how it came about: opened, escalated.
+-- Opens a stage and sets its first reminder. `p_event` says why it opened: opened, escalated.
 CREATE OR REPLACE FUNCTION approvals.open_stage(p_id text, p_stage int, p_event text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_now timestamptz := clock_timestamp();
 BEGIN

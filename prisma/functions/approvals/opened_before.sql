@@ -1,4 +1,4 @@
--- What a submission that could not be opened ran into, by its client, key and body. Outcomes: repeated, conflict (the key stands for
+-- Says why a submission could not be opened, by its client, key and body. Outcomes: repeated, conflict (the key stands for
 -- another body), replayed (the denial was used before).
 CREATE OR REPLACE FUNCTION approvals.opened_before(p_client_id text, p_idempotency_key text, p_body_digest text)
 RETURNS TABLE (outcome text, id text, expires_at timestamptz) LANGUAGE plpgsql AS $$

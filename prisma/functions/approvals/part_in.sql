@@ -1,5 +1,6 @@
--- The part that any of these names has in what these parties asked for since then: own_request, delegate_of_requester, or NULL when none
--- has. The one rule of who may have no say, for votes of every kind, emergency grants and their review; `partIn` is the same rule in the domain.
+-- Returns the part that any of these names has in a request of these parties since then: own_request, delegate_of_requester, or
+-- NULL. This is the one rule of who may not decide, for votes of every kind, emergency grants and their review. `partIn` is the
+-- same rule in the domain.
 CREATE OR REPLACE FUNCTION approvals.part_in(p_names text[], p_parties text[], p_since timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE WHEN p_names && p_parties THEN 'own_request'
     WHEN p_names && approvals.delegates_of(p_parties, p_since) THEN 'delegate_of_requester' END

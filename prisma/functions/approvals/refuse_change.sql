@@ -1,4 +1,5 @@
--- Rows go with the access request that they are about, and only with it: it is gone by the time that they follow.
+-- Rows are deleted with the access request that they are about, and only with it: the access request is gone by the time that
+-- they follow.
 CREATE OR REPLACE FUNCTION approvals.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT FROM approvals.access_request WHERE id = OLD.access_request_id) THEN

@@ -1,5 +1,5 @@
--- Queues the reminder that is due, of a request whose row the caller has locked. Of several that are due at once only the last is
--- sent. Calling it again changes nothing.
+-- Queues the reminder that is due for a request whose row the caller has locked. If several are due at once, only the last is
+-- sent. A repetition changes nothing.
 CREATE OR REPLACE FUNCTION approvals.remind(p_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_now timestamptz := clock_timestamp(); v_number int;
 BEGIN

@@ -1,6 +1,6 @@
--- Notes the look at it afterwards, by a person who is neither who granted it nor who asked, nor a delegate of either's, nor a name that stands
--- behind one of these (`p_chain`: behind the reviewer).
--- Outcomes: reviewed, already_reviewed, own_request (theirs in one of these ways), not_found.
+-- Notes the review of an emergency grant. The reviewer is another person than the one who granted it and the requester. The
+-- reviewer is also not a delegate of either, nor a name that stands behind one of these (`p_chain`: names behind the reviewer).
+-- Outcomes: reviewed, already_reviewed, own_request (the reviewer's own in one of these ways), not_found.
 CREATE OR REPLACE FUNCTION approvals.review_break_glass(p_id text, p_reviewer text, p_chain text[], p_note text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE b approvals.break_glass; r approvals.access_request; v_parties text[];
 BEGIN

@@ -1,4 +1,4 @@
--- Takes an approval back. Outcomes: revoked, repeated (it was taken back before), final (there is none, or it is over),
+-- Takes an approval back. Outcomes: revoked, repeated (it was taken back before), final (no approval exists, or it is over),
 -- not_found.
 CREATE OR REPLACE FUNCTION approvals.revoke_approval(p_request_id text, p_by_issuer text, p_by_subject text, p_reason text, p_via text)
 RETURNS text LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
--- What has been voted in the stage that is open makes it end, or not. The caller has locked the row of the request.
--- Only the directory knows `p_lapsed`, the subjects whose approval no longer counts, and `p_electorate`, the subjects that could decide;
--- NULL where it does not know them all.
+-- Ends the open stage if its votes settle it. The caller has locked the row of the request. Only the directory knows `p_lapsed`,
+-- the subjects whose approval no longer counts, and `p_electorate`, the subjects that could decide. `p_electorate` is NULL if the
+-- directory does not know all of them.
 CREATE OR REPLACE FUNCTION approvals.settle_stage(p_id text, p_lapsed text[], p_electorate text[], p_approval_id text)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r approvals.access_request; v_stage jsonb; v_approvals int; v_denials int; v_left int; v_next int;
@@ -15,7 +15,7 @@ BEGIN
     RETURN;
   END IF;
   IF v_approvals >= (v_stage ->> 'quorum')::int THEN
-    -- Whose approvals it rests on can be told later only if it is known whose it does not: people come back.
+    -- Later, records can name the approvals that counted only if the lapsed ones are known too: people come back.
     INSERT INTO approvals.lapsed_approval (access_request_id, stage, approver_subject)
       SELECT p_id, r.stage, approver_subject FROM approvals.vote WHERE access_request_id = p_id AND stage = r.stage
         AND verdict = 'approve' AND approver_subject = ANY (p_lapsed);

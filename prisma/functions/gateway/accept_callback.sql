@@ -1,4 +1,5 @@
--- Accepts a signed callback once and queues a signal to the workflow of its call. A callback is a hint to read the resolution, nothing more.
+-- Accepts a signed callback once and queues a signal to the workflow of its call. A callback is only a hint to read the
+-- resolution.
 CREATE OR REPLACE FUNCTION gateway.accept_callback(p_webhook_id text, p_body_digest text, p_request_key text)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE s gateway.submission; c gateway.gated_call;

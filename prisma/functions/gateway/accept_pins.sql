@@ -1,5 +1,5 @@
--- Carries out what the operator accepts: things as they are described now, and that others are gone. For the owner of the
--- tables alone.
+-- Applies the operator's decisions: accepts things as they are described now, and drops those that are gone. Only the owner of
+-- the tables may call it.
 CREATE OR REPLACE FUNCTION gateway.accept_pins(p_kinds text[], p_names text[], p_upstreams text[], p_upstream_names text[],
   p_definitions text[], p_digests text[], p_gone_kinds text[], p_gone_names text[]) RETURNS void LANGUAGE sql AS $$
   DELETE FROM gateway.pin p USING unnest(p_gone_kinds, p_gone_names) AS gone (kind, name)

@@ -1,4 +1,5 @@
--- Whoever adds it sends it at once, and has as long for it as the delay of the outbox. Answers whether it was not there.
+-- Adds an obligation of a denial. The process that adds it sends it at once, and has as long for that as the delay of the outbox.
+-- Returns whether it is new.
 CREATE OR REPLACE FUNCTION gateway.add_obligation(p_id text, p_key text, p_message text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM gateway.obligation WHERE sealed_message IS NULL AND added_at < now() - interval '7 days';

@@ -1,11 +1,11 @@
--- Pins what is seen for the first time. It changes nothing that is pinned, so whoever may call it cannot have a tool that
--- became another one pass for the one that was accepted.
--- Of one upstream at most 10,000 things and 16 MiB of descriptions are pinned, in the order in which they come: every
--- gateway holds them in memory, and an upstream may list whatever it likes. The operator's word has no such bound.
+-- Pins things that are seen for the first time. It changes no existing pin. So a caller of this function cannot pass a tool that
+-- became another one off as the accepted one. Of one upstream it pins at most 10,000 things and 16 MiB of descriptions, in the
+-- order in which they come: every gateway holds them in memory, and an upstream may list anything. The operator's decisions have
+-- no such bound.
 CREATE OR REPLACE FUNCTION gateway.add_pins(p_kinds text[], p_names text[], p_upstreams text[], p_upstream_names text[],
   p_definitions text[], p_digests text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  -- One at a time: what two gateways pin at once must not be more than the bound together.
+  -- One at a time: two gateways that pin at once must not exceed the bound together.
   LOCK TABLE gateway.pin IN SHARE ROW EXCLUSIVE MODE;
   INSERT INTO gateway.pin (kind, name, upstream, upstream_name, definition, digest)
     SELECT seen.kind, seen.name, seen.upstream, seen.upstream_name, seen.definition, seen.digest

@@ -1,5 +1,5 @@
--- Takes the owner's answers, sealed, by the keys of their questions; null says that the owner will not answer, and ends the call.
--- Answers to what is not asked, or was answered, are left aside. With the last one the call goes on. Answers the state the call is in
+-- Takes the owner's sealed answers, by the keys of their questions. A null says that the owner declines to answer, and ends the
+-- call. Answers to questions that are not open are ignored. With the last answer the call goes on. Returns the state of the call
 -- afterwards.
 CREATE OR REPLACE FUNCTION gateway.answer_input(p_call uuid, p_keys text[], p_sealed_answers text[], p_retention_ms bigint)
 RETURNS text LANGUAGE plpgsql AS $$

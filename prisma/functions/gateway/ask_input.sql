@@ -1,10 +1,10 @@
--- What a further access request needs beside the call, and nobody was asked for before: it is asked within the task. The call stays
--- in its generation and its approval goes on running out, because when the answers are there the policy is asked again with that
+-- Asks the requester, within the task, for input that a further access request needs and that nothing has asked for yet. The call
+-- stays in its generation, and its approval keeps running out. Once the answers are there, the policy is asked again with that
 -- approval: a denial can be taken up for minutes only, and people take longer.
 --
--- Asks it, with everything in one commit. `p_keys` and `p_sealed_forms` have the key and the form of each question. A call whose client
--- did not say that it can answer is denied, and so is one that was asked too often or may have no further generation. Answers the state
--- the call is in afterwards.
+-- Everything is one commit. `p_keys` and `p_sealed_forms` have the key and the form of each question. A call is denied if its
+-- client did not declare that it can answer, if it was asked too often, or if it may have no further generation. Returns the
+-- state of the call afterwards.
 CREATE OR REPLACE FUNCTION gateway.ask_input(p_call uuid, p_generation int, p_form_digest text, p_keys text[], p_sealed_forms text[],
   p_max_generations int, p_max_rounds int, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_now timestamptz;

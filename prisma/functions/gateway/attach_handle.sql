@@ -1,5 +1,5 @@
--- Records the handle the access request service gave. The task exists from here on. Repeating it changes nothing.
--- Answers the task, too, when the handle was attached.
+-- Records the handle that the access request service gave. The task exists from here on. A repetition changes nothing. Returns
+-- the task too, if the handle was attached.
 CREATE OR REPLACE FUNCTION gateway.attach_handle(p_call uuid, p_generation int, p_request_key text, p_sealed_handle text,
   p_expires_at timestamptz, p_settled boolean) RETURNS TABLE (outcome text, task gateway.task) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -28,7 +28,7 @@ BEGIN
     PERFORM gateway.transition(p_call, 'pending', 'submitted', NULL, 0);
     PERFORM gateway.enqueue('start_workflow', p_call::text);
   END IF;
-  -- Nothing will be told of a request that has ended already.
+  -- No callback comes for a request that has ended already.
   IF p_settled AND c.generation = p_generation THEN PERFORM gateway.enqueue('signal_workflow', p_call::text); END IF;
   RETURN QUERY SELECT 'attached', t FROM gateway.task t WHERE t.id = p_call;
 END $$;

@@ -1,5 +1,5 @@
--- The permit to send: given once per gated call, only while it is claimed and within its execution deadline, and by the server that
--- has the claim from its own hand: one that took over may have lost a permit that was given, and would give it again.
+-- Gives the permit to send, once per gated call, only while the call is claimed and within its execution deadline. Only the
+-- server that made the claim gives it: a server that took over may have lost a permit that was given, and would give it again.
 CREATE OR REPLACE FUNCTION gateway.begin_invocation(p_call uuid, p_claim uuid, p_invocation uuid, p_upstream_key text)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;

@@ -1,6 +1,6 @@
--- The one irrevocable right to execute. `won` and `mine` may go on; `lost`, `stale` (ask the policy again) and `frozen`
--- (what was committed before may have been lost; nothing runs until it was looked into) may not.
--- The lock comes first: a statement that checked the deadline before waiting for the row could claim after expiry.
+-- Takes the one irrevocable right to execute. `won` and `mine` may go on. `lost`, `stale` (ask the policy again) and `frozen` may
+-- not; `frozen` means that committed rows may have been lost, so nothing runs until an operator has reconciled them. The lock
+-- comes first: a statement that checked the deadline before waiting for the row could claim after expiry.
 CREATE OR REPLACE FUNCTION gateway.claim_execution(p_call uuid, p_generation int, p_decision uuid, p_claim uuid, p_epoch int,
   p_execution_ms bigint, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_now timestamptz;
@@ -15,9 +15,9 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM gateway.decision d JOIN gateway.call_binding b USING (gated_call_id)
       WHERE d.id = p_decision AND d.gated_call_id = p_call AND d.generation = p_generation AND d.kind = 'allow'
         AND d.call_digest = b.call_digest AND d.evaluated_at > v_now - interval '5 s'
-        -- Where the clock was set back, what was decided before lies ahead of it, and would stay fresh until it is caught up.
+        -- If the clock was set back, earlier decisions lie ahead of it, and would stay fresh until the clock catches up.
         AND d.evaluated_at <= v_now
-        -- It may say of the approval that it is over sooner than whoever granted it did.
+        -- The decision may end the approval earlier than its grant did.
         AND (d.approved_until IS NULL OR d.approved_until > v_now)) THEN
     RETURN 'stale';
   END IF;

@@ -1,5 +1,5 @@
--- Queues what a worker delivers. A caller or an approver waits for what a signal or a cancellation sets going, so those notify the
--- workers. A start has time: a new workflow only waits. The workers find it in their next round.
+-- Queues an entry for the workers. A caller or an approver waits for the effect of a signal or a cancellation, so those notify
+-- the workers. A start can wait, because a new workflow only waits itself. The workers find it in their next round.
 CREATE OR REPLACE FUNCTION gateway.enqueue(p_kind text, p_subject text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_urgency smallint := CASE p_kind WHEN 'start_workflow' THEN 1 ELSE 0 END;
 BEGIN

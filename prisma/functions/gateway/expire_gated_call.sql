@@ -1,6 +1,6 @@
--- Ends a call whose deadline has passed, and does nothing to any other. Claimed calls become `outcome_unknown` when the
--- permit to send was given, and `execution_error` ("not sent") when it was not: the lock stops any later permit. Where a failover may
--- have lost the permit they become `outcome_unknown` as well.
+-- Ends a call whose deadline has passed, and does nothing to any other call. A claimed call becomes `outcome_unknown` if the
+-- permit to send was given. Otherwise it becomes `execution_error` ("not sent"), and the lock stops any later permit. If a
+-- failover may have lost the permit, the call becomes `outcome_unknown` as well.
 CREATE OR REPLACE FUNCTION gateway.expire_gated_call(p_call uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call; v_now timestamptz; i gateway.invocation;
 BEGIN
@@ -17,7 +17,7 @@ BEGIN
       PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'no_result', p_retention_ms);
       RETURN 'outcome_unknown';
     END IF;
-    -- After a restore the permit may be among what was lost.
+    -- After a restore the permit may be among the lost rows.
     IF gateway.fence_state() <> 'whole' THEN RETURN c.state; END IF;
     IF i.not_sent_at IS NULL AND gateway.is_of_earlier_timeline(p_call) THEN
       PERFORM gateway.transition(p_call, 'outcome_unknown', 'execution_deadline', 'restored', p_retention_ms);

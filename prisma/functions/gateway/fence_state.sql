@@ -1,8 +1,8 @@
--- After committed rows may have been lost (a restore, a failover to a server that was behind), what the database says of an
--- open call may be older than what was done. Nothing is claimed, no permit is given and no open call ends until that was looked
--- into. The database notices a restore by itself; what it cannot notice, a worker does that holds it against the engine.
+-- Committed rows may be lost (a restore, a failover to a server that was behind). Then the database may hold an older state of an
+-- open call than the truth. No call is claimed, no permit is given and no open call ends until an operator has reconciled the
+-- calls. The database notices a restore by itself. A worker that compares the database with the engine notices the other cases.
 --
--- `whole`, or why nothing is executed. `restored`: the rows were written elsewhere, or are not all there.
+-- Returns `whole`, or why nothing is executed. `restored`: the rows were written elsewhere, or some are missing.
 CREATE OR REPLACE FUNCTION gateway.fence_state() RETURNS text LANGUAGE sql STABLE AS $$
   SELECT coalesce((SELECT CASE WHEN e.frozen THEN e.found
       WHEN (SELECT count(*) FROM gateway.fence f JOIN pg_database d ON d.oid = f.database

@@ -1,5 +1,5 @@
--- Deletes what ended calls past their retention consisted of, and destroys the key it was sealed with, so that copies of
--- it in backups cannot be opened either. Answers how many calls were forgotten.
+-- Deletes the content of ended calls past their retention, and destroys the key that sealed it, so that copies in backups cannot
+-- be opened either. Returns how many calls were forgotten.
 CREATE OR REPLACE FUNCTION gateway.forget_ended(p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_id uuid; v_count int := 0;
 BEGIN

@@ -1,5 +1,6 @@
--- Records an authenticated grant for the current generation. A superseded generation, and a call that went on, are left as they
--- are; an approval that is over, or that another call or generation has had, denies the call. Answers the state the call is in afterwards.
+-- Records an authenticated grant for the current generation. It does not change a superseded generation, or a call that went on.
+-- An approval that is over, or that another call or generation has used, denies the call. Returns the state of the call
+-- afterwards.
 CREATE OR REPLACE FUNCTION gateway.grant_approval(p_call uuid, p_generation int, p_approval_key text, p_approved_at timestamptz,
   p_approved_until timestamptz, p_sealed_body text, p_sealed_reference text, p_retention_ms bigint, p_use_ms bigint)
   RETURNS text LANGUAGE plpgsql AS $$
@@ -17,7 +18,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN gateway.end_unclaimed(p_call, 'denied', 'approval_used', 'grant', p_retention_ms);
   END IF;
-  -- A service may approve for years; what is granted now is not to wait for its execution that long.
+  -- A service may approve for years, but a granted call must not wait that long for its execution.
   UPDATE gateway.gated_call SET approval_expires_at =
     least(p_approved_until, clock_timestamp() + p_use_ms * interval '1 ms') WHERE id = p_call;
   PERFORM gateway.transition(p_call, 'granted', 'grant', NULL, 0);

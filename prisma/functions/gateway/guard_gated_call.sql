@@ -1,5 +1,5 @@
--- Refuses what no statement may do to a gated call: a transition that is not in the table, an open call with an end or an ended one
--- without, and a change of an ended call.
+-- Refuses changes of a gated call that no statement may make: a transition that is not in the table, an open call with an end
+-- time, an ended call without one, and a change of an ended call.
 CREATE OR REPLACE FUNCTION gateway.guard_gated_call() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE v_is_end boolean;
 BEGIN
@@ -18,7 +18,7 @@ BEGIN
     v_is_end := EXISTS (SELECT 1 FROM gateway.transition WHERE to_state = NEW.state AND is_end);
   END IF;
   IF v_is_end <> (NEW.ended_at IS NOT NULL) THEN
-    RAISE EXCEPTION 'gated call % is in state %, and its end does not fit that', NEW.id, NEW.state USING ERRCODE = '23514';
+    RAISE EXCEPTION 'gated call % is in state %, which does not fit its end time', NEW.id, NEW.state USING ERRCODE = '23514';
   END IF;
   RETURN NEW;
 END $$;

@@ -1,6 +1,6 @@
--- Holds the database against the mark that the engine has of it: epoch and number of claims when it was last written, null
--- where the engine has none. Of the two, one may have been lost: an engine that was emptied gets its mark anew, and a server
--- on another timeline is vouched for by the mark. Answers the state of the fence, and the mark as it is to be.
+-- Compares the database with the mark that the engine has of it: epoch and number of claims at its last write, null if the engine
+-- has no mark. One of the two may have been lost. An engine that was emptied gets its mark again, and the mark vouches for a
+-- server on another timeline. Returns the state of the fence, and the mark to write.
 CREATE OR REPLACE FUNCTION gateway.hold_against(p_epoch int, p_claims bigint)
 RETURNS TABLE (state text, epoch int, claims bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column

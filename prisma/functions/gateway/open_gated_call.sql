@@ -1,10 +1,10 @@
--- Opens a gated call with its binding, its first decision and its submission intent, or joins the open one that the
--- same caller has for the same tool and arguments. Nothing outside has been told yet. Whoever opens a call has the right
--- to submit it for `p_lease_ms`.
+-- Opens a gated call with its binding, its first decision and its submission intent, or joins the open one that the same caller
+-- has for the same tool and arguments. Nothing outside knows of it yet. The process that opens a call has the right to submit it
+-- for `p_lease_ms`.
 CREATE OR REPLACE FUNCTION gateway.open_gated_call(
-  -- Whose the call is, and what is identical to it.
+  -- The owner of the call, and the key of identical calls.
   p_id uuid, p_task_id text, p_subject_key text, p_owner_key text, p_dedup_key text, p_requester_key text,
-  -- How many may be open, and how long an end answers that nobody was told.
+  -- How many calls may be open, and for how long an unread outcome answers an identical call.
   p_max_open int, p_max_open_of_subject int, p_unread_ms bigint, p_waited_ms double precision,
   p_request_ttl_ms bigint, p_first_poll_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
   p_key_id text, p_call_key text, p_record_key text,
@@ -43,10 +43,10 @@ BEGIN
     SELECT * INTO v_found FROM gateway.gated_call g
       WHERE g.subject_key = v_subject AND g.owner_key = v_owner AND g.dedup_key = v_dedup AND g.ended_at IS NULL;
     IF FOUND THEN RETURN QUERY SELECT 'joined', v_found.id, v_found.task_id; RETURN; END IF;
-    -- The other one ended between the two statements: the caller asks again, from the decision on.
+    -- The other call ended between the two statements: the caller asks again, from the decision on.
     RETURN QUERY SELECT 'gone', NULL::uuid, NULL::text; RETURN;
   END IF;
-  -- Only now no identical one is open, and one that has just ended is seen.
+  -- Only now is it certain that no identical call is open. A call that has just ended is visible.
   RETURN QUERY SELECT 'unread', u.gated_call_id, u.task_id
       FROM gateway.take_unread(p_id, p_owner_key, p_dedup_key, p_unread_ms, p_waited_ms) u;
   IF FOUND THEN

@@ -1,9 +1,9 @@
--- Opens a gated call as `open_gated_call` does, once for each nonce. `redeemed`: the call that was opened or joined with it
--- before, whatever became of it. `late`: it can be redeemed no more.
+-- Opens a gated call like `open_gated_call`, once for each nonce. `redeemed`: returns the call that was opened or joined with the
+-- nonce before, even if it ended. `late`: the nonce can no longer be redeemed.
 CREATE OR REPLACE FUNCTION gateway.redeem_state(p_nonce text, p_expires_at timestamptz,
-  -- Whose the call is, and what is identical to it.
+  -- The owner of the call, and the key of identical calls.
   p_id uuid, p_task_id text, p_subject_key text, p_owner_key text, p_dedup_key text, p_requester_key text,
-  -- How many may be open, and how long an end answers that nobody was told.
+  -- How many calls may be open, and for how long an unread outcome answers an identical call.
   p_max_open int, p_max_open_of_subject int, p_unread_ms bigint, p_waited_ms double precision,
   p_request_ttl_ms bigint, p_first_poll_ms bigint, p_retention_ms bigint, p_takes_input boolean, p_trace_id text,
   p_key_id text, p_call_key text, p_record_key text,
@@ -18,10 +18,10 @@ CREATE OR REPLACE FUNCTION gateway.redeem_state(p_nonce text, p_expires_at times
 #variable_conflict use_column
 DECLARE v record;
 BEGIN
-  -- Nobody can redeem these any more, also where a clock is set back a little.
+  -- These cannot be redeemed any more, even if a clock is set back a little.
   DELETE FROM gateway.redeemed_state WHERE nonce IN (SELECT nonce FROM gateway.redeemed_state
     WHERE expires_at < now() - interval '1 hour' ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
-  -- Whoever redeems the same one at the same moment waits here for the commit of the first.
+  -- A process that redeems the same nonce at the same moment waits here for the commit of the first.
   INSERT INTO gateway.redeemed_state (nonce, expires_at) VALUES (p_nonce, p_expires_at) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN QUERY SELECT 'redeemed', g.id, g.task_id FROM gateway.redeemed_state r

@@ -6,7 +6,7 @@ END $$;
 
 CREATE OR REPLACE TRIGGER call_binding_immutable BEFORE UPDATE ON gateway.call_binding
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
--- What was stated about an access request is kept once.
+-- The statement about an access request is kept once.
 CREATE OR REPLACE TRIGGER submission_statement_kept BEFORE UPDATE ON gateway.submission FOR EACH ROW
   WHEN (OLD.sealed_statement IS NOT NULL AND NEW.sealed_statement IS DISTINCT FROM OLD.sealed_statement)
   EXECUTE FUNCTION gateway.refuse_change();
@@ -22,7 +22,7 @@ CREATE OR REPLACE TRIGGER question_answered_once BEFORE UPDATE ON gateway.questi
   EXECUTE FUNCTION gateway.refuse_change();
 CREATE OR REPLACE TRIGGER execution_claim_immutable BEFORE UPDATE OR DELETE ON gateway.execution_claim
   FOR EACH ROW EXECUTE FUNCTION gateway.refuse_change();
--- A permit is given once. All that may be added is that it was not used.
+-- A permit is given once. Only the note that it was not used can be added.
 CREATE OR REPLACE TRIGGER invocation_immutable BEFORE UPDATE ON gateway.invocation FOR EACH ROW
   WHEN (OLD.not_sent_at IS NOT NULL OR (NEW.gated_call_id, NEW.invocation_id, NEW.upstream_key, NEW.began_at)
     IS DISTINCT FROM (OLD.gated_call_id, OLD.invocation_id, OLD.upstream_key, OLD.began_at))

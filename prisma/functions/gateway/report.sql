@@ -1,6 +1,6 @@
--- What a process logs of the changes that it makes. A trigger reports each as a notice to the session that makes it, with the ids
--- by which the lines of all processes are found together. The process logs a notice once its statement is committed. A report holds
--- no arguments, no people and no reasons that people wrote.
+-- Reports a change of state. A trigger reports each change as a notice to the session that makes it, with the ids that connect
+-- the log lines of all processes. The process logs a notice once its statement is committed. A report holds no arguments, no
+-- people and no reasons that people wrote.
 CREATE OR REPLACE FUNCTION gateway.report(p_call uuid, p_event jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_report jsonb;
 BEGIN

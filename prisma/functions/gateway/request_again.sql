@@ -1,7 +1,7 @@
--- Gives a generation up whose approval the policy found not enough, and records the submission of the next, in one commit
--- and before the access request service is told: from then on a superseded approval cannot be used. A poll
--- is due at once: should the worker die before it submits, the poll of another worker does.
--- Answers the state the call is in afterwards; `pending` when the next generation is to be submitted.
+-- Gives up a generation whose approval is not enough for the policy, and records the submission of the next. This is one commit,
+-- before the access request service is told: from then on the superseded approval cannot be used. A poll is due at once: if the
+-- worker dies before it submits, the poll of another worker submits. Returns the state of the call afterwards; `pending` means
+-- that the next generation must be submitted.
 CREATE OR REPLACE FUNCTION gateway.request_again(p_call uuid, p_generation int, p_submission_id uuid, p_idempotency_key text,
   p_submission_endpoint text, p_sealed_body text, p_max_generations int, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;

@@ -1,5 +1,5 @@
--- Puts the data keys of a call under another key of the configuration. Nothing that is sealed with them changes. A key that
--- was destroyed meanwhile stays destroyed. Answers whether they still were under the key they were read from.
+-- Puts the data keys of a call under another key of the configuration. The data that they seal does not change. A key that was
+-- destroyed meanwhile stays destroyed. Returns whether the data keys were still under the key that they were read with.
 CREATE OR REPLACE FUNCTION gateway.rewrap_data_keys(p_call uuid, p_from text, p_to text, p_call_key text, p_record_key text)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,7 +1,6 @@
--- Settles a claimed call with what its one invocation brought, or with the certainty that nothing was sent. `p_cause`:
--- `result` (the tool's own answer), `probe` (what the upstream says of it afterwards), `not_sent`.
--- A call that was already settled stays as it is; a result that it was settled without is kept as evidence. Answers the
--- state the call is in afterwards.
+-- Settles a claimed call with the result of its one invocation, or with the certainty that nothing was sent. `p_cause`: `result`
+-- (the tool's own answer), `probe` (the upstream's later answer about it), `not_sent`. A call that was already settled stays as
+-- it is; a result that comes later is kept as evidence. Returns the state of the call afterwards.
 CREATE OR REPLACE FUNCTION gateway.settle_execution(p_call uuid, p_invocation uuid, p_cause text, p_is_error boolean,
   p_sealed_result text, p_result_digest text, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v_state text;
@@ -10,7 +9,7 @@ BEGIN
   PERFORM 1 FROM gateway.invocation WHERE gated_call_id = p_call AND invocation_id = p_invocation;
   IF NOT FOUND THEN RETURN v_state; END IF;
   IF v_state <> 'claimed' THEN
-    -- The same result again is the same message whose answer was lost.
+    -- The same result again is a repetition of a message whose answer was lost.
     IF p_cause <> 'not_sent' AND NOT EXISTS
         (SELECT 1 FROM gateway.call_result WHERE gated_call_id = p_call AND result_digest = p_result_digest) THEN
       INSERT INTO gateway.late_evidence (gated_call_id, is_error, sealed_result, result_digest)

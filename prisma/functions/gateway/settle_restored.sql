@@ -1,6 +1,6 @@
--- Ends a call whose claim or permit may be among the lost rows: it may have run, and must not run again.
--- It goes the whole way through the states, so that the record shows each step with its cause. There is nothing left to decide:
--- its access request is given up. Answers the state afterwards.
+-- Ends a call whose claim or permit may be among the lost rows: it may have run, and must not run again. The call goes through
+-- all states, so that the record shows each step with its cause. Nothing is left to decide, so its access request is given up.
+-- Returns the state of the call afterwards.
 CREATE OR REPLACE FUNCTION gateway.settle_restored(p_call uuid, p_claim uuid, p_retention_ms bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE c gateway.gated_call;
 BEGIN

@@ -1,7 +1,7 @@
--- The newest identical call that was claimed and has ended within `p_unread_ms`, if its owner was not told how. Identical means the same
--- owner, tool and arguments, as for an open call. A caller that gave up waiting and repeats its call is told then, and the tool does
--- not run once more. From then on an identical call is a call of its own. One that has been on its way for `p_waited_ms` already is told
--- as well, and so is the repetition of a lost answer.
+-- Returns the newest identical call that was claimed and has ended within `p_unread_ms`, if its owner was not told how. Identical
+-- means the same owner, tool and arguments, as for an open call. A caller that gave up waiting and repeats its call is told then,
+-- and the tool does not run once more. From then on an identical call is a call of its own. A call that arrived `p_waited_ms`
+-- ago, before the owner was told, is told as well. So is the repetition of a lost answer.
 CREATE OR REPLACE FUNCTION gateway.take_unread(p_id uuid, p_owner_key text, p_dedup_key text, p_unread_ms bigint,
   p_waited_ms double precision)
 RETURNS TABLE (gated_call_id uuid, task_id text) LANGUAGE plpgsql AS $$

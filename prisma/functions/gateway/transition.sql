@@ -1,6 +1,6 @@
--- Changes the state of a call whose row the caller has locked, with its event and, at an end, its outcome record. On commit, gateways
--- with a subscription to the task are notified. No client can have one before the handle is given out, so the transition to `pending` is
--- silent: commits with a notification wait for each other, and many calls are opened at once.
+-- Changes the state of a call whose row the caller has locked, with its event and, at an end, its outcome record. On commit,
+-- gateways with a subscription to the task are notified. No client can have a subscription before the handle is given out, so the
+-- transition to `pending` is silent: commits with a notification wait for each other, and many calls are opened at once.
 CREATE OR REPLACE FUNCTION gateway.transition(p_call uuid, p_to text, p_cause text, p_reason text, p_retention_ms bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE v_version integer; v_task text;

@@ -1,5 +1,5 @@
--- The record of an ended call. It holds digests of arguments and result, never the arguments or the result; who asked for
--- what, which access requests there were and who resolved them is in it sealed.
+-- Writes the record of an ended call. It holds digests of arguments and result, never the arguments or the result. The requester
+-- and the request, the access requests and who resolved them are in it sealed.
 CREATE OR REPLACE FUNCTION gateway.write_outcome_record(p_call uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_ref text := 'out_' || replace(gen_random_uuid()::text, '-', '');

@@ -1,5 +1,5 @@
--- Forgets denials that were put on record longer ago than is said, and none that a request may still be made on: clocks may
--- differ by less than the hour that is waited. Answers how many.
+-- Forgets denials that were put on record longer ago than `p_keep_ms`, except those on which a request may still be made. Clocks
+-- may differ by less than the hour that this waits. Returns how many were forgotten.
 CREATE OR REPLACE FUNCTION pdp.forget_evaluations(p_keep_ms bigint, p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE v_count int;
 BEGIN

@@ -1,15 +1,15 @@
--- Enforcement side: gated calls, their fences and their records.
--- State changes go through functions (prisma/functions): they lock the row first, then update it under conditions read with
--- clock_timestamp(), so that no time passes unseen between the check and the change.
+-- Enforcement side: gated calls, their fences and their records. State changes go through functions (prisma/functions): they lock
+-- the row first, then update it under conditions read with clock_timestamp(), so that no time passes unseen between the check and
+-- the change.
 --
--- Every statement reads as many rows as it needs, however many calls are open and whatever the statistics say. The
--- planner may use a partial index for each statement whose conditions imply that of the index, and statistics taken in a
--- quiet minute say that such an index is empty, so reading all of it looks as cheap as one lookup by key. Hence each
--- partial index has a condition that only the statements it is for can meet, functions look rows up by key and check the
--- rest afterwards, and times are compared with now() (fixed for a statement) where an index is to be used.
+-- Every statement reads only the rows it needs, however many calls are open and whichever statistics exist. The planner may use a
+-- partial index for each statement whose conditions imply that of the index. Statistics taken in a quiet minute say that such an
+-- index is empty, so reading all of it looks as cheap as one lookup by key. So each partial index has a condition that only its
+-- own statements can meet. Functions look rows up by key and check the rest afterwards. Times are compared with now() (fixed for
+-- a statement) where an index must be used.
 CREATE SCHEMA IF NOT EXISTS gateway;
 
--- How a gated call may go from state to state. `is_end`: the state it comes to is an end. `guard_gated_call` holds every row to this table.
+-- The transitions of a gated call. `is_end`: the target state is an end. `guard_gated_call` checks every row against this table.
 CREATE TABLE gateway.transition (
   from_state text NOT NULL,
   to_state   text NOT NULL,
@@ -31,7 +31,7 @@ INSERT INTO gateway.transition (from_state, to_state, is_end) VALUES
 CREATE TABLE gateway.gated_call (
   id                  uuid PRIMARY KEY,
   task_id             text NOT NULL UNIQUE,
-  -- Whose it is (`owner_key`), and which subject asked (`subject_key`), whichever client that acted through: quotas count both.
+  -- `owner_key` is the owner. `subject_key` is the subject that asked, whichever client it acted through. Quotas count both.
   subject_key         text NOT NULL,
   owner_key           text NOT NULL,
   dedup_key           text NOT NULL,
@@ -40,56 +40,58 @@ CREATE TABLE gateway.gated_call (
   generation          integer NOT NULL DEFAULT 1,
   reason              text,
   claim_id            uuid,
-  -- W3C trace id of the request that opened the call, by which the log lines of all processes are found together.
+  -- W3C trace id of the request that opened the call. It connects the log lines of all processes.
   trace_id            text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '') CHECK (trace_id ~ '^[0-9a-f]{32}$'),
   -- Whether the request that opened the call declared that its client can hold a task and show forms.
   takes_input         boolean NOT NULL DEFAULT false,
   request_deadline    timestamptz NOT NULL,
-  -- Ours; `request_deadline` is earlier when the access request service gives the current request less time.
+  -- Our own deadline. `request_deadline` is earlier if the access request service gives the current request less time.
   latest_deadline     timestamptz NOT NULL,
   approval_expires_at timestamptz,
   execution_deadline  timestamptz,
   ended_at            timestamptz,
-  -- When its owner was told how a call that was claimed has ended; and, if it was in answer to an identical call, the id that this one came under.
+  -- When the owner was told how a claimed call ended. If an identical call was answered with this end, `read_by` is the id of
+  -- that call.
   read_at             timestamptz,
   read_by             uuid,
   retain_until        timestamptz NOT NULL,
   created_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
   last_updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- The deadline of the present state; none once the call has ended.
+  -- The deadline of the present state, or NULL once the call has ended.
   due_at              timestamptz GENERATED ALWAYS AS (
     CASE WHEN ended_at IS NOT NULL THEN NULL
       WHEN state = 'claimed' THEN execution_deadline
       WHEN state IN ('granted','input_required') THEN least(request_deadline, approval_expires_at)
       ELSE request_deadline END) STORED,
-  -- When the access request service is asked, while a resolution is awaited, whether there is one of which no word came.
+  -- While a call waits for a resolution: when to ask the access request service whether a resolution exists that it did not
+  -- report.
   poll_at             timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- What an ended call consisted of is forgotten when its retention is over. Its outcome record, and what proves it, stays.
+  -- When the content of an ended call was forgotten, after its retention. Its outcome record, and the rows that prove it, stay.
   forgotten_at        timestamptz,
   CONSTRAINT gated_call_state_known CHECK (state IN ('preparing','pending','input_required','granted','claimed',
     'executed','execution_error','outcome_unknown','denied','cancelled','failed')),
   CONSTRAINT gated_call_unclaimed CHECK (state NOT IN ('denied','cancelled','failed') OR claim_id IS NULL),
   CONSTRAINT gated_call_claimed CHECK
     (state NOT IN ('claimed','executed','execution_error','outcome_unknown') OR claim_id IS NOT NULL),
-  -- Nobody is asked who did not say that this can be answered.
+  -- A client is asked only if it declared that it can answer.
   CONSTRAINT gated_call_asked CHECK (state <> 'input_required' OR takes_input),
   CONSTRAINT gated_call_read CHECK (read_at IS NULL OR (claim_id IS NOT NULL AND ended_at IS NOT NULL))
 );
--- One open gated call per owner, tool and arguments: an identical call joins it. An owner is one subject, so the subject in front changes
--- nothing about that, and lets its open calls be counted.
+-- One open gated call per owner, tool and arguments: an identical call joins it. An owner is one subject. So the leading subject
+-- column changes nothing about that, and allows the subject's open calls to be counted.
 CREATE UNIQUE INDEX gated_call_open ON gateway.gated_call (subject_key, owner_key, dedup_key) WHERE ended_at IS NULL;
 CREATE INDEX gated_call_due ON gateway.gated_call (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX gated_call_poll ON gateway.gated_call (poll_at) WHERE state = 'pending';
--- What an identical call is answered with; and what an owner has asked for lately.
+-- For the outcome that answers an identical call, and for the newest requests of an owner.
 CREATE INDEX gated_call_ended_alike ON gateway.gated_call (owner_key, dedup_key, ended_at) WHERE claim_id IS NOT NULL AND ended_at IS NOT NULL;
 CREATE INDEX gated_call_by_owner ON gateway.gated_call (owner_key, created_at);
 CREATE INDEX gated_call_preparing ON gateway.gated_call (created_at) WHERE state = 'preparing';
 CREATE INDEX gated_call_forgettable ON gateway.gated_call (retain_until) WHERE ended_at IS NOT NULL AND forgotten_at IS NULL;
 
--- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url, authenticated together with
--- the column and the call they were made for. The data keys lie here, wrapped by the key `key_id` of the configuration. `call_key` is for what is
--- forgotten when retention ends, and is destroyed then; `record_key` is for what auditors may read afterwards.
--- Digests and keys for look-up are keyed (HMAC): they tell nothing to those who only have the database.
+-- Columns called sealed hold AES-256-GCM ciphertexts under a data key of the call, as base64url. They are authenticated together
+-- with their column and their call. The data keys are in this table, wrapped by the key `key_id` of the configuration. `call_key`
+-- seals what is forgotten when retention ends, and is destroyed then. `record_key` seals what auditors may read afterwards.
+-- Digests and keys for look-up are keyed (HMAC): they tell nothing to a reader of the database alone.
 CREATE TABLE gateway.data_key (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.gated_call,
   key_id        text NOT NULL,
@@ -122,7 +124,7 @@ CREATE TABLE gateway.submission (
   -- Keyed digest of the access request's id, for callbacks.
   access_request_key text,
   sealed_handle     text,
-  -- Who resolved the access request, and how, as its service states it. Kept for the record; nothing rests on it.
+  -- Who resolved the access request, and how, as its service states it. It is kept for the record, and no state rests on it.
   sealed_statement  text,
   created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
   UNIQUE (gated_call_id, generation)
@@ -137,25 +139,25 @@ CREATE TABLE gateway.decision (
   reason        text,
   evaluation_id text,
   call_digest   text NOT NULL,
-  -- What the answer obliged to, and what became of each; null where it obliged to nothing.
+  -- The obligations of the answer, and how each ended. NULL if the answer had no obligations.
   obligations   jsonb,
-  -- Until when use may be made of what it allows, where it says so.
+  -- Until when the permission may be used, if the answer says so.
   approved_until timestamptz,
-  -- What it rests on, where the decision point says so: the version of the policies, and those that determined it.
+  -- The basis of the decision, if the decision point names it: the version of the policies, and the policies that determined it.
   policy_version text,
   policies      text[],
   evaluated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX decision_by_gated_call ON gateway.decision (gated_call_id);
--- Auditors look records up by the policy decision point's own name of an evaluation.
+-- Auditors look up records by the policy decision point's own id of an evaluation.
 CREATE INDEX decision_by_evaluation ON gateway.decision (evaluation_id);
 
 CREATE TABLE gateway.approval (
   gated_call_id    uuid NOT NULL REFERENCES gateway.gated_call,
   generation       integer NOT NULL,
-  -- Keyed digest of the approval's id: one approval is of use once.
+  -- Keyed digest of the approval's id: an approval can be used once.
   approval_key     text NOT NULL UNIQUE,
-  -- Not every access request service says it.
+  -- NULL if the access request service does not say it.
   approved_at      timestamptz,
   approved_until   timestamptz NOT NULL,
   sealed_body      text NOT NULL,
@@ -163,14 +165,14 @@ CREATE TABLE gateway.approval (
   PRIMARY KEY (gated_call_id, generation)
 );
 
--- What the requester is asked within the task, because a further access request needs it: a form each. Those of one instant
--- are one round. Its key is random and stands for no other question, here or in another task.
+-- Questions to the requester within the task, for a further access request. Each is one form, and those of one instant are one
+-- round. The key is random and stands for no other question, here or in another task.
 CREATE TABLE gateway.question (
   key           text PRIMARY KEY,
   gated_call_id uuid NOT NULL REFERENCES gateway.gated_call,
-  -- The one whose approval was not enough.
+  -- The generation whose approval was not enough.
   generation    integer NOT NULL,
-  -- Keyed digest of everything that the access request needs: the answers count for nothing else.
+  -- Keyed digest of all input that the access request needs: the answers count for nothing else.
   form_digest   text NOT NULL,
   sealed_form   text NOT NULL,
   asked_at      timestamptz NOT NULL,
@@ -186,13 +188,13 @@ CREATE TABLE gateway.execution_claim (
   generation    integer NOT NULL,
   decision_id   uuid NOT NULL UNIQUE REFERENCES gateway.decision,
   claimed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- In order: how many there were tells which of two copies of the database is the older one.
+  -- Claims are numbered in order. Of two copies of the database, the one with the lower number is older.
   number        bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
-  -- The server's, when it was made; null where the server does not tell it.
+  -- The server's timeline when the claim was made, or NULL if the server does not tell it.
   timeline      integer
 );
 
--- The permit to send. Its primary key is what makes a second execution impossible, whatever the engine repeats.
+-- The permit to send. Its primary key makes a second execution impossible, whichever steps the engine repeats.
 CREATE TABLE gateway.invocation (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.execution_claim,
   invocation_id uuid NOT NULL UNIQUE,
@@ -209,8 +211,8 @@ CREATE TABLE gateway.call_result (
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- A result that came after the call had been settled without it, as unknown or by what a probe said. Kept for auditors;
--- it changes no status.
+-- A result that came after the call had been settled without it, as unknown or by a probe. It is kept for auditors, and changes
+-- no status.
 CREATE TABLE gateway.late_evidence (
   gated_call_id uuid PRIMARY KEY REFERENCES gateway.invocation,
   is_error      boolean NOT NULL,
@@ -219,21 +221,22 @@ CREATE TABLE gateway.late_evidence (
   recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- One row. `number` counts the times that committed rows may have been lost (a restore, a failover to a server that was
--- behind). While it is frozen nothing is claimed, no permit is given, and no open call ends.
+-- One row. `number` counts the times that committed rows may have been lost (a restore, a failover to a server that was behind).
+-- While the epoch is frozen no call is claimed, no permit is given, and no open call ends.
 CREATE TABLE gateway.epoch (
   only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   number       integer NOT NULL DEFAULT 1,
   frozen       boolean NOT NULL DEFAULT false,
   -- Why it is frozen.
   found        text CHECK (found IN ('reconciling','engine_ahead','call_ran','no_witness')),
-  -- The same in every copy of this database, and another one in a database that was migrated anew.
+  -- The same in every copy of this database, and different in a database that was migrated separately.
   installation uuid NOT NULL DEFAULT gen_random_uuid(),
-  -- The server's, when a worker last held the database against the engine. A recovery to a point in time and a failover begin another one.
+  -- The server's timeline when a worker last compared the database with the engine. A recovery to a point in time and a failover
+  -- begin another timeline.
   timeline     integer,
   CHECK (NOT frozen OR found IS NOT NULL)
 );
--- A block that handles an error writes under a transaction number of its own: so the transaction of the next migration is no
+-- A block that handles an error writes under a transaction number of its own. So the transaction of the next migration is not a
 -- neighbour of this one. SAVEPOINT would do the same, but Prisma's engine sends this file without BEGIN.
 DO $$
 BEGIN
@@ -241,11 +244,11 @@ BEGIN
 EXCEPTION WHEN unique_violation THEN RAISE;
 END $$;
 
--- Each row names the transaction and the database that wrote it. PostgreSQL keeps with every row which transaction did, and
--- freezing, vacuum, pg_upgrade and a failover leave that as it is. A load of rows from elsewhere (pg_restore, COPY, logical
--- replication, a database made from a template) writes them in another transaction or another database. There are two rows,
--- of transactions that are no neighbours: in a server that was set up the same way, one row could be loaded by the transaction
--- of the same number. Two migrations write them.
+-- Each row names the transaction and the database that wrote it. PostgreSQL keeps with every row which transaction wrote it.
+-- Freezing, vacuum, pg_upgrade and a failover do not change that. A load of rows from elsewhere (pg_restore, COPY, logical
+-- replication, a database made from a template) writes them in another transaction or another database. There are two rows, from
+-- transactions that are not neighbours. In a server that was set up the same way, a transaction of the same number could load one
+-- row. Two migrations write them.
 CREATE TABLE gateway.fence (
   place      smallint PRIMARY KEY CHECK (place IN (1, 2)),
   stamped_by xid8 NOT NULL,
@@ -263,7 +266,7 @@ CREATE TABLE gateway.call_event (
   PRIMARY KEY (gated_call_id, seq)
 );
 
--- `body` is the record as text; `digest` is the SHA-256 of exactly these bytes.
+-- `body` is the record as text. `digest` is the SHA-256 of exactly these bytes.
 CREATE TABLE gateway.outcome_record (
   outcome_ref   text PRIMARY KEY,
   gated_call_id uuid NOT NULL UNIQUE REFERENCES gateway.gated_call,
@@ -279,7 +282,7 @@ CREATE TABLE gateway.outcome_record (
 CREATE INDEX outcome_record_by_call ON gateway.outcome_record (call_digest);
 CREATE INDEX outcome_record_by_time ON gateway.outcome_record (recorded_at DESC, outcome_ref DESC);
 
--- What is to be done outside. A row that has been handled is deleted.
+-- Work for outside the database. A row is deleted once it has been handled.
 CREATE TABLE gateway.outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind          text NOT NULL CHECK (kind IN ('start_workflow','signal_workflow','cancel_access_request','deliver_obligation')),
@@ -290,7 +293,7 @@ CREATE TABLE gateway.outbox (
 );
 CREATE INDEX outbox_due ON gateway.outbox (urgency, available_at, id);
 
--- Signed callbacks that were accepted. The primary key stops a replay.
+-- Accepted signed callbacks. The primary key stops a replay.
 CREATE TABLE gateway.callback_inbox (
   webhook_id  text PRIMARY KEY,
   body_digest text NOT NULL,
@@ -311,8 +314,8 @@ CREATE VIEW gateway.task AS
   LEFT JOIN gateway.call_result r ON r.gated_call_id = g.id
   LEFT JOIN gateway.outcome_record o ON o.gated_call_id = g.id;
 
--- Answers that a client brings count once: the state that comes back with them has a nonce, which is redeemed in the
--- transaction that opens the gated call.
+-- Answers of a client count once: the state that comes back with them has a nonce, which is redeemed in the transaction that
+-- opens the gated call.
 CREATE TABLE gateway.redeemed_state (
   nonce         text PRIMARY KEY,
   expires_at    timestamptz NOT NULL,
@@ -321,8 +324,8 @@ CREATE TABLE gateway.redeemed_state (
 );
 CREATE INDEX redeemed_state_by_expiry ON gateway.redeemed_state (expires_at);
 
--- The signature: everything that may be listed and used, as it was described when it was accepted. `name` is its public
--- name, `definition` what its upstream says of it as canonical JSON (RFC 8785), `digest` that of exactly these bytes.
+-- The signature: everything that may be listed and used, as it was described when it was accepted. `name` is its public name.
+-- `definition` is its upstream's description as canonical JSON (RFC 8785), and `digest` is that of exactly these bytes.
 CREATE TABLE gateway.pin (
   kind          text NOT NULL,
   name          text NOT NULL,
@@ -336,8 +339,9 @@ CREATE TABLE gateway.pin (
   CONSTRAINT pin_digest CHECK (digest = 'sha-256:' || encode(sha256(convert_to(definition, 'UTF8')), 'hex'))
 );
 
--- Obligations of denials, which are carried out though nothing is permitted, once for each evaluation and obligation (the id is
--- made of both). `sealed_message` goes when the obligation was taken or given up; the row stays for a week, for repetitions.
+-- Obligations of denials. They are carried out although nothing is permitted, once for each evaluation and obligation (the id is
+-- made of both). `sealed_message` is deleted once the obligation was accepted or given up. The row stays for a week, for
+-- repetitions.
 CREATE TABLE gateway.obligation (
   id             text PRIMARY KEY,
   -- The data key of the message, wrapped by a key of the configuration.
@@ -348,15 +352,15 @@ CREATE TABLE gateway.obligation (
 );
 CREATE INDEX obligation_by_time ON gateway.obligation (added_at) WHERE sealed_message IS NULL;
 
--- Authority side: access requests, the votes on them, and what was said about them to the outside; and the sessions of
--- the two groups of pages. State changes go through functions: they lock the row first, then check with
--- clock_timestamp(), so that no time passes unseen between the check and the change.
+-- Authority side: access requests, the votes on them, and what was reported about them to the outside; and the sessions of the
+-- two groups of pages. State changes go through functions: they lock the row first, then check with clock_timestamp(), so that no
+-- time passes unseen between the check and the change.
 CREATE SCHEMA IF NOT EXISTS approvals;
 
 CREATE SCHEMA IF NOT EXISTS audit;
 
--- Access requests that were submitted together: their client knows the bundle by this id and none of them by its own. How it
--- stands follows from its items. Written once, and gone with all of them.
+-- Access requests that were submitted together. Their client knows the bundle by this id, and does not know the ids of its items.
+-- The status of a bundle is derived from its items. A bundle is written once, and deleted with all its items.
 CREATE TABLE approvals.bundle (
   id                text PRIMARY KEY,
   submitted_by      text NOT NULL,
@@ -365,14 +369,14 @@ CREATE TABLE approvals.bundle (
   callback_events   text[]
 );
 
--- `subject`, `action`, `resource` and `context` are RFC 8785 text: what approvers see is exactly what was submitted. So is
--- `claimed`, the rest of a submission: kept for auditors, and nothing rests on it. A key that is no longer kept is NULL.
--- `stages` is who has to agree, as it was in force when the request was opened; `stage` counts them from 1, and
--- `stage_opened_at`, `stage_ends_at` and `remind_at` are of the one that is open; it may have no deadline and no reminder left. `parties` are the subjects that
--- may not decide. `notified`: somebody is told what becomes of it, beside whoever asked for a callback. An item of a bundle has a
--- `position` in it, from 1; the key of the submission stands in the first, where the one constraint keeps it from being used twice,
--- and the callback in the bundle. `denial_part`: which of the things that its denial is about it stands for. Whatever uses a denial has its
--- first part, so no denial is used twice.
+-- `subject`, `action`, `resource` and `context` are RFC 8785 text: approvers see exactly what was submitted. So is `claimed`, the
+-- rest of a submission: it is kept for auditors, and no decision rests on it. A key that is no longer kept is NULL. `stages` says
+-- who has to agree, as configured when the request was opened. `stage` counts them from 1. `stage_opened_at`, `stage_ends_at` and
+-- `remind_at` are those of the open stage, which may have no deadline and no reminder left. `parties` are the subjects that may
+-- not decide. `notified`: notifications are sent about it, in addition to a callback. An item of a bundle has a `position` in it,
+-- from 1. The first item has the key of the submission, where the one constraint keeps it from being used twice, and the bundle
+-- has the callback. `denial_part`: which of the things in its denial the request stands for. Every request that uses a denial has
+-- its first part, so no denial is used twice.
 CREATE TABLE approvals.access_request (
   id                      text PRIMARY KEY,
   client_id               text NOT NULL,
@@ -382,7 +386,7 @@ CREATE TABLE approvals.access_request (
   bundle_id               text REFERENCES approvals.bundle ON DELETE CASCADE,
   position                integer NOT NULL DEFAULT 1 CHECK (position >= 1),
   evaluation_id           text NOT NULL,
-  -- W3C trace id of the submission, where its enforcement point sent one: it is for logs and proves nothing.
+  -- W3C trace id of the submission, if its enforcement point sent one. It is for logs and proves nothing.
   trace_id                text CHECK (trace_id ~ '^[0-9a-f]{32}$'),
   token_jti               text NOT NULL,
   denial_part             integer NOT NULL DEFAULT 1,
@@ -449,9 +453,9 @@ CREATE INDEX access_request_open_by_due ON approvals.access_request (least(expir
 CREATE INDEX access_request_open_by_age ON approvals.access_request (created_at, id) WHERE status = 'pending';
 CREATE INDEX access_request_decided ON approvals.access_request (ended_at, id) WHERE ended_at IS NOT NULL;
 
--- Whoever is away lets somebody else decide in their place, until it ends. Nothing is handed on: a vote needs a delegation by
--- the person as whose it counts. The roles are those that this person had when they delegated; `delegator_chain` is what stood behind
--- them then: their other names, and those through whom they spoke.
+-- An approver who is away lets another person decide in their place, until the delegation ends. It cannot be handed on: a vote
+-- needs a delegation by the person whose vote it is. The roles are those that this person had when they delegated.
+-- `delegator_chain` has the names that stood behind them then: their other names, and those through whom they spoke.
 CREATE TABLE approvals.delegation (
   id                text PRIMARY KEY,
   delegator_issuer  text NOT NULL,
@@ -469,12 +473,11 @@ CREATE INDEX delegation_by_delegate ON approvals.delegation (delegate_subject, u
 CREATE INDEX delegation_by_delegator ON approvals.delegation (delegator_subject, until);
 CREATE INDEX delegation_by_delegator_chain ON approvals.delegation USING gin (delegator_chain);
 
--- What one approver said, in which stage. `counts_in` is that stage, or 0 where a person counts in one stage of the whole
--- request only: the primary key makes every person count once, whichever way they came. People are known by their subject at
--- the one issuer; the spelling of the issuer must not make two of one. `cast_by` is who spoke: the approver, or somebody
--- who stands in for them, and who likewise speaks once. `actors` are the subjects that acted for them by their token (RFC 8693): each of
--- these has spoken, too. Names are how they were displayed then, where that was known: they are for
--- records, and nothing is compared by them.
+-- The verdict of one approver in one stage. `counts_in` is that stage, or 0 if a person counts in only one stage of the whole
+-- request. The primary key makes every person count once, whichever way they came. People are known by their subject at the one
+-- issuer, because two spellings of the issuer must not make two people of one. `cast_by` spoke: the approver, or a person who
+-- stands in for them, and who also speaks only once. `actors` are the subjects that acted for them by their token (RFC 8693):
+-- each of these has spoken too. Names are as they were displayed then, if known. They are for records, and are never compared.
 CREATE TABLE approvals.vote (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   stage             integer NOT NULL,
@@ -496,12 +499,12 @@ CREATE TABLE approvals.vote (
   CONSTRAINT vote_counts_in CHECK (counts_in IN (0, stage)),
   CONSTRAINT vote_one_voice UNIQUE (access_request_id, counts_in, cast_by),
   CONSTRAINT vote_in_whose_name CHECK ((cast_by = approver_subject) = (delegation_id IS NULL)),
-  -- Nobody who signs in bears the name of a resolver, and a resolver votes in its own name alone.
+  -- No person can sign in with the name of a resolver, and a resolver votes only in its own name.
   CONSTRAINT vote_automatic CHECK
     ((via = 'automatic') = starts_with(approver_subject, 'automatic:') AND (via <> 'automatic' OR cast_by = approver_subject))
 );
 
--- Approvals that did not count any more when their stage was settled: the approver had left, or was of the stage no more.
+-- Approvals that no longer counted when their stage was settled: the approver had left, or no longer belonged to the stage.
 CREATE TABLE approvals.lapsed_approval (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   stage             integer NOT NULL,
@@ -509,8 +512,8 @@ CREATE TABLE approvals.lapsed_approval (
   PRIMARY KEY (access_request_id, stage, approver_subject)
 );
 
--- Requests that one person granted alone, in an emergency, and who looked at that afterwards. `granted_chain` is what stood behind the grant
--- beside `granted_by`: no review comes from there.
+-- Requests that one person granted alone, in an emergency, and who reviewed that afterwards. `granted_chain` has the names behind
+-- the grant, in addition to `granted_by`. A reviewer must not be one of them.
 CREATE TABLE approvals.break_glass (
   access_request_id text PRIMARY KEY REFERENCES approvals.access_request ON DELETE CASCADE,
   issuer            text NOT NULL,
@@ -529,8 +532,8 @@ CREATE TABLE approvals.break_glass (
 );
 CREATE INDEX break_glass_unreviewed ON approvals.break_glass (at, access_request_id) WHERE reviewed_at IS NULL;
 
--- What there is to tell people of a request: a stage that opened, or took the place of one that was late (`escalated`), a
--- reminder, the end. The primary key has each told once. `number` counts the reminders of a stage.
+-- Events of a request that people are told: a stage that opened, or took the place of one that was late (`escalated`), a
+-- reminder, the end. The primary key has each event told once. `number` counts the reminders of a stage.
 CREATE TABLE approvals.notice (
   id                bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
@@ -542,7 +545,7 @@ CREATE TABLE approvals.notice (
   CONSTRAINT notice_number CHECK (number = 1 OR event = 'reminder')
 );
 
--- Signed decisions that were looked at, with what came of them. The primary key stops a replay for ever.
+-- Signed decisions that were received, with their outcome. The primary key stops a replay for ever.
 CREATE TABLE approvals.decision_webhook_inbox (
   source      text NOT NULL,
   webhook_id  text NOT NULL,
@@ -562,8 +565,9 @@ CREATE TABLE approvals.outbox (
 );
 CREATE INDEX outbox_due ON approvals.outbox (urgency, available_at, id);
 
--- Questions to automatic resolvers, one row for each, written by the transaction that opens the stage and deleted once there is an
--- answer. An outbox of its own: a resolver that is slow delays no callback. `subject_id` is the request, a slash and the stage.
+-- Questions to automatic resolvers, one row for each. The transaction that opens the stage writes the row, and the answer deletes
+-- it. They have an outbox of their own, so that a slow resolver delays no callback. `subject_id` is the request, a slash and the
+-- stage.
 CREATE TABLE approvals.question_outbox (
   id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind          text NOT NULL DEFAULT 'question' CHECK (kind = 'question'),
@@ -574,8 +578,8 @@ CREATE TABLE approvals.question_outbox (
 );
 CREATE INDEX question_outbox_due ON approvals.question_outbox (urgency, available_at, id);
 
--- Who is signed in: written once, at the sign-in, and deleted at the end. The last three columns are what the issuer said of the person
--- when it was last asked, and, sealed, with what it is asked again. A session without them is over.
+-- Signed-in people. A row is written once, at the sign-in, and deleted at the end. The last three columns are the issuer's last
+-- answer about the person, its time, and, sealed, the proof with which the issuer is asked again. A session without them is over.
 CREATE TABLE approvals.session (
   sid      varchar PRIMARY KEY,
   sess     json NOT NULL,
@@ -598,8 +602,9 @@ CREATE TABLE audit.session (
 CREATE INDEX session_expire ON audit.session (expire);
 CREATE INDEX session_subject ON audit.session ((sess->'person'->>'subject'));
 
--- What automatic resolvers answered. Each is asked once for a stage: the primary key keeps a second answer out, which a step
--- that was repeated after a crash may bring. `failed`: there was none that could be understood. `outcome` is what became of it.
+-- Answers of automatic resolvers. A resolver is asked once for a stage. A step that was repeated after a crash may bring a second
+-- answer, which the primary key keeps out. `failed`: no answer came that could be understood. `outcome` says how the answer
+-- counted.
 CREATE TABLE approvals.resolver_answer (
   access_request_id text NOT NULL REFERENCES approvals.access_request ON DELETE CASCADE,
   stage             integer NOT NULL,
@@ -612,8 +617,8 @@ CREATE TABLE approvals.resolver_answer (
   PRIMARY KEY (access_request_id, stage)
 );
 
--- Approvals that were taken back. The request stays approved, as ends never change; what an approval is still good for is
--- the PDP's to decide, and it asks for these.
+-- Approvals that were taken back. The request stays approved, since ends never change. The PDP decides what an approval is still
+-- good for, and it asks for these.
 CREATE TABLE approvals.revocation (
   access_request_id text PRIMARY KEY REFERENCES approvals.access_request ON DELETE CASCADE,
   by_issuer         text NOT NULL,
@@ -623,11 +628,11 @@ CREATE TABLE approvals.revocation (
   at                timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Authority side: what the policy decision point put on record.
+-- Authority side: denials that the policy decision point put on record.
 CREATE SCHEMA IF NOT EXISTS pdp;
 
--- One row for each requestable denial, written before the denial is answered. Arguments are not kept: the hash over
--- what was bound proves which request it was, and the access request holds what approvers see.
+-- One row for each requestable denial, written before the denial is answered. Arguments are not kept. The hash over the bound
+-- content proves which request it was, and the access request holds what approvers see.
 CREATE TABLE pdp.evaluation (
   evaluation_id           text PRIMARY KEY,
   token_id                uuid NOT NULL UNIQUE,
@@ -643,7 +648,7 @@ CREATE TABLE pdp.evaluation (
   policy_version          text NOT NULL,
   evaluated_at            timestamptz NOT NULL,
   expires_at              timestamptz NOT NULL,
-  -- A denial can be answered with a submission for ten minutes at most.
+  -- A denial can be taken up by a submission for ten minutes at most.
   CONSTRAINT evaluation_window CHECK (expires_at > evaluated_at AND expires_at <= evaluated_at + interval '10 minutes')
 );
 CREATE INDEX evaluation_by_time ON pdp.evaluation (evaluated_at);
