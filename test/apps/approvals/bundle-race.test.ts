@@ -45,7 +45,7 @@ async function race(isAtOnce: boolean) {
   };
 }
 
-it('two approvers and a cancellation at once leave nothing that contradicts itself [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
+it('two approvers and a cancellation at the same time leave no contradiction [ARAP-BLK-06] [ARAP-CAN-09] [ARAP-STS-04]', async () => {
   const races: Awaited<ReturnType<typeof race>>[] = [];
   const another = async () => void races.push(await race(races.length % 3 === 0));
   await inParallel(BUNDLES, AT_ONCE, another);
@@ -74,7 +74,7 @@ it('two approvers and a cancellation at once leave nothing that contradicts itse
   }
 });
 
-it('the last two items that end in the same moment tell of it once [ARAP-CB-05]', async () => {
+it('two last items that end at the same moment cause one notification [ARAP-CB-05]', async () => {
   const callback = { endpoint: `${service.config.urls.gateway}/callbacks/access-requests` };
   const { id, items } = await openBundle(service, 2, { callback });
   const [one, other] = await Promise.all([service.database.pool.connect(), service.database.pool.connect()]);

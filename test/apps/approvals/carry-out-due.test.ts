@@ -28,17 +28,17 @@ async function looks(answers: (typeof done | typeof failed | Error)[]) {
   return { count, log };
 }
 
-it('carries out one batch after the other while each is full, and then looks every second', async () => {
+it('carries out one full batch after another, and then looks every second', async () => {
   expect((await looks([done, done])).count).toBe(5);
 });
 
-it('leaves requests that failed to the next round, and names them', async () => {
+it('leaves requests that failed to the next round, and names them in the log', async () => {
   const { count, log } = await looks([failed, failed, failed]);
   expect(count).toBe(3);
   expect(log).toMatch(/"accessRequest":"arq_99","why":"the row is locked"/);
 });
 
-it('looks again after the database was away', async () => {
+it('looks again after a database outage', async () => {
   const { count, log } = await looks([new Error('the database is away')]);
   expect(count).toBe(3);
   expect(log).toMatch(/could not be carried out; trying again/);

@@ -6,7 +6,7 @@ import { chooseAtIssuer } from '../../support/signing-in.ts';
 
 const HOST = 'approvals.example';
 
-describe('cookies of an inbox that browsers reach over https', () => {
+describe('cookies of an inbox behind https', () => {
   const service = new ApprovalsUnderTest();
   beforeAll(() => service.start({ approvals: { url: `https://${HOST}` } }));
   afterAll(() => service.stop());
@@ -22,7 +22,7 @@ describe('cookies of an inbox that browsers reach over https', () => {
     });
   const pairOf = (line = '') => line.split(';')[0];
 
-  it('belong to this host alone: in a sign-in under way, and in a session', async () => {
+  it('are bound to this host, in a sign-in under way and in a session', async () => {
     const began = await handOn('/sign-in?returnTo=/requests');
     const [attempt] = began.headers['set-cookie'] ?? [];
     const back = await chooseAtIssuer(new Browser(service.config.urls.issuer), began.headers.location ?? '', 'alice');

@@ -11,7 +11,7 @@ const asAliceWith = async (scope: string) => {
   return fetch(`${service.url}/requests`, { headers: { authorization: `Bearer ${token}` } });
 };
 
-it('an access token that lacks a scope of the inbox reads nothing, and is told which scopes it needs', async () => {
+it('an access token that lacks a scope of the inbox reads no requests, and the refusal names the scopes', async () => {
   const answer = await asAliceWith('approvals');
   expect(answer.status).toBe(403);
   expect(answer.headers.get('www-authenticate')).toMatch(/error="insufficient_scope", scope="approvals votes"/);

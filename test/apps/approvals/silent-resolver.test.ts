@@ -3,9 +3,9 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { packagePath } from '../../../apps/shared/config/package-root.ts';
 
-describe('a resolver that takes the question and does not answer', () => {
+describe('a resolver that accepts the question and does not answer', () => {
   it.each(['nothing', 'half an answer'])(
-    'fails at the end of its time after it sent %s, also when memory is collected meanwhile',
+    'fails after its time limit when it sent %s, also after a garbage collection',
     async (sent) => {
       const support = (name: string) => packagePath('test', 'support', name);
       const { stdout } = await promisify(execFile)(

@@ -94,7 +94,7 @@ describe('stages in the database', () => {
        ALTER TABLE approvals.access_request ENABLE TRIGGER USER`,
     );
 
-  it('make of votes and deadlines what the domain makes of them [ARAP-APV-05] [ARAP-STS-06]', async () => {
+  it('match the domain model for any votes and deadlines [ARAP-APV-05] [ARAP-STS-06]', async () => {
     const store = createAccessRequestStore(db.pool);
     const ends = new Set<string>();
     const property = fc.asyncProperty(stages, fc.boolean(), steps, async (all, separateStages, list) => {
@@ -128,7 +128,7 @@ describe('stages in the database', () => {
       expect(ends).toContain(end);
   }, 600_000);
 
-  it('are fenced by a key: no person has two votes where they count once', async () => {
+  it('have a unique key: no person has two votes where one counts', async () => {
     const store = createAccessRequestStore(db.pool);
     const request = newAccessRequest({ stages: [aStage({ quorum: 3 })] });
     await store.create(request);
@@ -144,7 +144,7 @@ describe('stages in the database', () => {
     });
   });
 
-  it('count no vote of whoever was found eligible for another stage, or looked at one', async () => {
+  it('count no vote of an approver who was eligible for another stage or saw another stage', async () => {
     const store = createAccessRequestStore(db.pool);
     const request = newAccessRequest({ stages: [aStage(), aStage({ name: 'second' })] });
     await store.create(request);

@@ -16,7 +16,7 @@ describe('votes', () => {
   const statusOf = async (id: string) => (await service.status(id)).body.task.status as string;
   const cancel = (id: string) => service.asGateway(`/access/v1/requests/${id}/cancel`, { method: 'POST' });
 
-  it('has one winner of approve, deny and cancel, 60 times [ARAP-STS-04]', async () => {
+  it('have one winner among approve, deny and cancel, 60 times [ARAP-STS-04]', async () => {
     const winners: unknown[] = [];
     await inParallel(60, AT_ONCE, async () => {
       const request = await service.open();
@@ -38,7 +38,7 @@ describe('votes', () => {
     expect(rows[0].n).toBe(0);
   });
 
-  it('counts an approver once, whichever ways they come', async () => {
+  it('count an approver once across all ways', async () => {
     const request = await service.open();
     const answers = await Promise.all([
       ...Array.from({ length: 4 }, () => service.vote('alice', request, 'approve')),
@@ -54,7 +54,7 @@ describe('votes', () => {
     expect(rows[0].n).toBe(1);
   });
 
-  it('refuses a vote on another call or generation than was looked at', async () => {
+  it('are refused for another call or generation than the approver saw', async () => {
     const request = await service.open();
     const other = { ...request, callDigest: `sha-256:${'0'.repeat(64)}` };
     expect((await service.vote('alice', other, 'approve')).status).toBe(409);
@@ -62,7 +62,7 @@ describe('votes', () => {
     expect(await statusOf(request.id)).toBe('pending');
   });
 
-  it('lets nobody decide what they or their agent asked for, by any way [ARAP-APV-02]', async () => {
+  it("are refused from the requester and from the requester's agent, by any way [ARAP-APV-02]", async () => {
     const own = await service.open({ subject: 'bob', agent: 'some-agent' });
     const agents = await service.open({ subject: 'somebody', agent: 'bob' });
     for (const request of [own, agents]) {

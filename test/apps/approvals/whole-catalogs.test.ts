@@ -40,7 +40,7 @@ const ITEMS = [
   { value: 'cc-3', label: 'Everybody' },
 ];
 
-describe('catalogs, from the policies to the access request', () => {
+describe('catalogs, from policies to the access request', () => {
   const folder = mkdtempSync(join(tmpdir(), 'whole-catalogs-'));
   const centers = join(folder, 'centers.json');
   const write = (items: readonly object[]) => writeFileSync(centers, JSON.stringify(items));
@@ -116,7 +116,7 @@ describe('catalogs, from the policies to the access request', () => {
     return service.submit({ ...request, context: { ...request.context, ...next.additions.context }, denial });
   }
 
-  it('show each subject what it could ask for, by its scope, and take what was chosen [ARAP-CAT-08] [ARAP-CAT-09] [ARAP-CAT-13]', async () => {
+  it('show each subject its own choices by scope, and accept the chosen value [ARAP-CAT-08] [ARAP-CAT-09] [ARAP-CAT-13]', async () => {
     const [one, other] = [await denied('agent'), await denied('bob')];
     expect((await options(one, 'a1')).values).toEqual(['cc-3', 'cc-1']);
     expect((await options(one, 'a2')).values).toEqual(['cc-3']);
@@ -125,7 +125,7 @@ describe('catalogs, from the policies to the access request', () => {
     expect((await submit(one, asked, { cost_center: 'cc-1' })).status).toBe(202);
   });
 
-  it('refuse what was retired between the look and the submission [ARAP-CAT-17]', async () => {
+  it('refuse a value that was retired between reading and submission [ARAP-CAT-17]', async () => {
     const one = await denied('agent');
     const { asked } = await options(one, 'a1');
     write(ITEMS.filter(({ value }) => value !== 'cc-1'));
