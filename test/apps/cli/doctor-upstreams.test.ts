@@ -4,7 +4,7 @@ import { expect, it } from '@jest/globals';
 import { onFreePorts } from '../../support/config.ts';
 import { Desk } from './run.ts';
 
-it('doctor says which upstreams can be used, and why the others cannot', async () => {
+it('doctor says which upstreams work, and why the others do not', async () => {
   const fixture = new URL('../../clients/fixtures/hostile-server.mjs', import.meta.url).pathname;
   const mcpServers = {
     good: { command: process.execPath, args: [fixture] },
@@ -28,7 +28,7 @@ it('doctor says which upstreams can be used, and why the others cannot', async (
   expect(code).toBe(1);
 });
 
-it('doctor finds nothing wrong with the example before its first start, which makes the folder of its file server', async () => {
+it('doctor passes the example before its first start, which creates the folder of its file server', async () => {
   // As a file server does that has no folder.
   const script = 'console.error("no such folder"); process.exit(1)';
   const mcpServers = { files: { command: process.execPath, args: ['-e', script, '${COUNTERSIGN_STATE}/files'] } };

@@ -10,7 +10,7 @@ it.each<[command: string, config: object, said: string]>([
   ['up', { mode: 'production', identity: { issuer: 'https://id.example' } }, `warning  ${SAID}`],
   ['lint', {}, `warning  ${SAID}`],
   ['doctor', {}, SAID],
-])('`%s` warns of what is left aside of the block of an MCP host', async (command, config, said) => {
+])('`%s` warns about ignored settings in the block of an MCP host', async (command, config, said) => {
   const desk = new Desk({ mcpServers, pdp: { policies: DEFAULT_POLICIES }, ...config });
   const { out, err } = await desk.run([command], { env: { DATABASE_URL: 'postgresql://127.0.0.1:9/x' } });
   expect(`${out}\n${err}`).toContain(said);

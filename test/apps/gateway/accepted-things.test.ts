@@ -69,16 +69,16 @@ function underTest(pinning?: 'accepted') {
 const REFUSAL = /^The tool did not run\. What its server says .* `countersign signature accept`/;
 const both = <T>(one: T) => [one, one];
 
-describe('where tools are accepted as they are first seen', () => {
+describe('tools that are accepted when first seen', () => {
   const { own, listed, call, become, accept, evaluations } = underTest();
 
-  it('one that is new is listed and called', async () => {
+  it('are listed and called while they are new', async () => {
     expect(await listed()).toEqual(both([ORIGINAL.description]));
     for (const { body } of await call()) expect(textOf(body.result)).toBe('paid');
   });
 
   it.each(CHANGES)(
-    'a call fails once the %s is another, and nobody is asked about it [SIG-004]',
+    'fail every call once the %s has changed, and policy is not asked [SIG-004]',
     async (_what, described) => {
       await become(described, async () => (await listed()).flat().length === 0);
       const calls = bank.calls;
@@ -93,7 +93,7 @@ describe('where tools are accepted as they are first seen', () => {
     },
   );
 
-  it('what is accepted is listed and called at every gateway, and whoever listens is told [SIG-007]', async () => {
+  it('are listed and called at every gateway once accepted, and subscribers are told [SIG-007]', async () => {
     const [, described] = CHANGES[0] ?? ['', ORIGINAL];
     await become(described, async () => (await listed()).flat().length === 0);
     const [first = { mcpUrl: '' }] = own.gateways;
@@ -112,7 +112,7 @@ describe('where tools are accepted as they are first seen', () => {
     await waitFor(async () => (await listed()).flat().length === 2);
   });
 
-  it('what is accepted is heard of though the notice was lost with the connection', async () => {
+  it('are refreshed although the notice was lost with the connection', async () => {
     const [, described] = CHANGES[1] ?? ['', ORIGINAL];
     await become(described, async () => (await listed()).flat().length === 0);
     const things = await offeredNow({ bank: { url: bank.url } });
@@ -128,10 +128,10 @@ describe('where tools are accepted as they are first seen', () => {
   });
 });
 
-describe('where the operator has to accept tools', () => {
+describe('tools that the operator has to accept', () => {
   const { listed, call, accept, evaluations } = underTest('accepted');
 
-  it('none is listed or called before that', async () => {
+  it('are neither listed nor called before that', async () => {
     expect(await listed()).toEqual(both([]));
     for (const { body } of await call()) expect(textOf(body.result)).toMatch(REFUSAL);
     expect(evaluations()).toBe(0);

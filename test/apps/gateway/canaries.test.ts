@@ -69,7 +69,7 @@ async function follow(n: number, states: readonly GatedCallState[]) {
   return { shown, texts: [...texts, JSON.stringify(subscriber.messages), JSON.stringify(subscriber.headers)] };
 }
 
-it('no state of a task shows anything of the authority side, read or heard [AT-6, APPR-215, ARAP-SEC-05]', async () => {
+it('no state of a task reveals the authority side, by tasks/get or by a subscription [AT-6, APPR-215, ARAP-SEC-05]', async () => {
   const lives: GatedCallState[][] = [
     ['pending', 'granted', 'claimed', 'executed'],
     ['pending', 'granted', 'claimed', 'execution_error'],
@@ -88,7 +88,7 @@ it('no state of a task shows anything of the authority side, read or heard [AT-6
   for (const { texts } of seen) for (const text of texts) expect(text).not.toMatch(OF_THE_AUTHORITY);
 });
 
-it('no error shows anything of the authority side [AT-6]', async () => {
+it('no error reveals the authority side [AT-6]', async () => {
   const call = () => real.send('tools/call', { name: 'files__pid', arguments: { n: 'error' } }, token);
   real.reset();
   const answers = [];

@@ -83,7 +83,7 @@ describe('the present SDK client', () => {
 });
 
 describe('a client that can ask its user', () => {
-  it('asks what the request for an approval needs, and makes the call again with the answer [MRTR-045]', async () => {
+  it('gets the input that an access request needs from its user, and repeats the call with the answer [MRTR-045]', async () => {
     const schemaUrl = 'https://approvals.test/schemas/a.json';
     world.input.forms = { [schemaUrl]: requestForm(schemaOf({ justification: { type: 'string' } })) as RequestForm };
     world.decision = requestable({
@@ -129,7 +129,7 @@ describe('a client of an earlier revision', () => {
     }
   });
 
-  it('is told what an approval takes, and gets no task [TASK-105, DENIAL-033]', async () => {
+  it('is told how to get an approval, and gets no task [TASK-105, DENIAL-033]', async () => {
     world.decision = requestable();
     const client = await connect();
     try {

@@ -154,8 +154,8 @@ const said = (result: Record<string, unknown> | undefined) => ({
 const envelopeOf = (result: unknown) =>
   (result as { _meta?: Record<string, unknown> } | undefined)?._meta?.[AUTHORIZATION];
 
-describe.each(CASES)('a call, when %s', (...of) => {
-  it('has the envelope that belongs to it, and nothing of one where the operator wants none [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
+describe.each(CASES)('the answer to a call, when %s', (...of) => {
+  it('has the matching envelope, and no envelope where the operator turns it off [DENIAL-002, DENIAL-003, DENIAL-005, DENIAL-011, DENIAL-012, DENIAL-018]', async () => {
     const waits = of[3] === WAITS;
     const on = await answerOf(waits ? waiting : switchedOn, of);
     const off = await answerOf(waits ? waitingSwitchedOff : switchedOff, of);
@@ -179,21 +179,18 @@ describe('a task', () => {
     return [envelopeOf(on.body.result), envelopeOf(on.body.result?.['result'])];
   }
 
-  it.each(GATED_CALL_STATES)('in state %s has the envelope of that state [DENIAL-014, DENIAL-016]', async (state) => {
+  it.each(GATED_CALL_STATES)('has the envelope of its state %s [DENIAL-014, DENIAL-016]', async (state) => {
     const view = { state, ...(state === 'executed' && { result: JSON.stringify(text) }) };
     const inside = state === 'denied' ? UNAVAILABLE : undefined;
     expect(await envelopes(view)).toEqual([isTerminal(state) ? undefined : AWAITING, inside]);
   });
 
-  it.each(END_REASONS)(
-    'that was denied for %s says that nothing is to be had any more [DENIAL-026]',
-    async (reason) => {
-      expect(await envelopes({ state: 'denied', reason })).toEqual([undefined, UNAVAILABLE]);
-    },
-  );
+  it.each(END_REASONS)('says that no remedy is left after a denial for %s [DENIAL-026]', async (reason) => {
+    expect(await envelopes({ state: 'denied', reason })).toEqual([undefined, UNAVAILABLE]);
+  });
 });
 
-it('the extension is declared where it is served, and nowhere else [DENIAL-001]', async () => {
+it('the extension is declared only where it is served [DENIAL-001]', async () => {
   const declared = await Promise.all(
     [switchedOn, switchedOff].map(async (gateway) => {
       const { result } = (await send(gateway, 'server/discover')).body;

@@ -41,7 +41,7 @@ describe('the approval extension', () => {
     },
   );
 
-  it('goes by its present name alone where the operator wants that', async () => {
+  it('uses only its present name where the operator wants that', async () => {
     const { result } = (await send(without, 'server/discover')).body;
     const { extensions } = result?.['capabilities'] as { extensions: object };
     expect(Object.keys(extensions)).toEqual([

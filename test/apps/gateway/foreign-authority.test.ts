@@ -21,7 +21,7 @@ type Service = Awaited<ReturnType<typeof startForeignAccessRequests>>;
 const writesTo = (product: Enforcement, path: string) =>
   product.calls().filter(({ arguments: args }) => args['path'] === path).length;
 
-describe('an authority side of which nothing is ours', () => {
+describe('an authority side of third-party services', () => {
   let pdp: ScriptedPdp;
   let service: Service;
   let product: Enforcement;
@@ -98,7 +98,7 @@ describe('an authority side of which nothing is ours', () => {
     expect(writesTo(product, path)).toBe(1);
   });
 
-  it('does not speak to whoever calls: what a task says is ours, at any time [PRJ-39]', async () => {
+  it('cannot add its words to a task: all texts are ours [PRJ-39]', async () => {
     service.takes({ approve });
     const asked = await write(join(product.files, 'words.txt'));
     const { result: waiting } = await product.rpc('tasks/get', { taskId: asked['taskId'] });
@@ -108,7 +108,7 @@ describe('an authority side of which nothing is ours', () => {
     expect(told).not.toMatch(/Approved\?/);
   });
 
-  it('gets its approval back as it gave it, whatever is in it [ARAP-CMP-08, ARAP-CMP-09, ARAP-REV-02]', async () => {
+  it('gets its approval back unchanged, with any content [ARAP-CMP-08, ARAP-CMP-09, ARAP-REV-02]', async () => {
     service.takes({ approve });
     const { taskId } = await write(join(product.files, 'state.txt'));
     service.resolve('approved');
@@ -130,7 +130,7 @@ describe('an authority side of which nothing is ours', () => {
   });
 });
 
-describe("somebody else's access request service with our policy decision point", () => {
+describe('a third-party access request service with our policy decision point', () => {
   let service: Service;
   let product: Enforcement;
   beforeAll(async () => {
@@ -186,7 +186,7 @@ describe("somebody else's access request service with our policy decision point"
   });
 });
 
-describe("somebody else's policy decision point with our access request service", () => {
+describe('a third-party policy decision point with our access request service', () => {
   let pdp: ScriptedPdp;
   let product: Enforcement;
   const told: unknown[] = [];

@@ -64,8 +64,8 @@ async function callAndLeave(args: Record<string, unknown>, hold: { readonly aske
   await fetch(new URL('/healthz', real.mcpUrl));
 }
 
-describe('a client that goes while', () => {
-  it('the decision is on its way leaves nothing behind [STATELESS-023]', async () => {
+describe('a client that disconnects', () => {
+  it('during the decision leaves no call behind [STATELESS-023]', async () => {
     const before = await rows();
     const { hold, give } = held(REQUESTABLE);
     real.authority.decide = give;
@@ -78,7 +78,7 @@ describe('a client that goes while', () => {
     expect(keys()).toHaveLength(1);
   });
 
-  it('an approval is asked for has a call that waits, and is given its task when it comes back [STATELESS-024]', async () => {
+  it('during the access request has a waiting call, and gets its task when it repeats the call [STATELESS-024]', async () => {
     const before = await rows();
     const { hold, give } = held(await real.authority.accept());
     real.authority.accept = give;
@@ -91,7 +91,7 @@ describe('a client that goes while', () => {
     expect(keys()).toHaveLength(1);
   });
 
-  it('an approval is asked for in vain, and never comes back, has its call and its access request cancelled', async () => {
+  it('during a failed access request that it never repeats has its call and its access request cancelled', async () => {
     const before = await rows();
     const { hold, give } = held({ status: 503, body: {} });
     real.authority.accept = give;

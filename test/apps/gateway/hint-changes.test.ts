@@ -72,7 +72,7 @@ async function tryCall(given: Given, meta: JsonObject | undefined) {
   };
 }
 
-it('no hint of an upstream, and no change of one, gives more access than the operator gave [HINT-004]', async () => {
+it('no hint of an upstream, and no change of a hint, gives more access than the operator gave [HINT-004]', async () => {
   const given = fc.record({
     annotations,
     settings,
@@ -100,7 +100,7 @@ it('no hint of an upstream, and no change of one, gives more access than the ope
   );
 });
 
-it('the gateway takes nothing from annotations of an upstream: it tells policy what they are [TOOL-010]', async () => {
+it('the gateway passes annotations of an upstream to policy and trusts no annotation itself [TOOL-010]', async () => {
   const given = fc.record({ settings, decision: decisions, acceptsTask: fc.boolean() });
   const demanding = { requirements: [], unmet: [] };
   await fc.assert(
