@@ -73,7 +73,7 @@ function underTest(notices: (typeof NOTICES)[number], maxListAgeSeconds: number)
 describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
   const { own, reaches, use, accept } = underTest(notices, 0);
 
-  it.each(KINDS)('gets no request for a %s from the moment that it describes it otherwise [SIG-004]', async (kind) => {
+  it.each(KINDS)('gets no request for a %s from the moment that its description changes [SIG-004]', async (kind) => {
     await waitFor(() => reaches(kind));
     own.bank.described = { ...ORIGINAL, ...USES[kind].other };
     const { calls, reads } = own.bank;
@@ -83,18 +83,15 @@ describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
     expect(await reaches(kind)).toBe(true);
   });
 
-  it.each(['resource', 'template', 'completion'] as const)(
-    'gets no request for a %s that it has no more',
-    async (kind) => {
-      await waitFor(() => reaches(kind));
-      const { reads } = own.bank;
-      own.bank.described = { ...ORIGINAL, items: { ...ITEMS, scheme: 'gone' } };
-      expect(await reaches(kind)).toBe(false);
-      expect(own.bank.reads).toBe(reads);
-    },
-  );
+  it.each(['resource', 'template', 'completion'] as const)('gets no request for a %s that it removed', async (kind) => {
+    await waitFor(() => reaches(kind));
+    const { reads } = own.bank;
+    own.bank.described = { ...ORIGINAL, items: { ...ITEMS, scheme: 'gone' } };
+    expect(await reaches(kind)).toBe(false);
+    expect(own.bank.reads).toBe(reads);
+  });
 
-  it('gets no call of a tool that it has no more, and one as soon as it has it again', async () => {
+  it('gets no call of a tool that it removed, until it has the tool again', async () => {
     await waitFor(() => reaches('tool'));
     const { calls } = own.bank;
     own.bank.described = undefined;
@@ -104,7 +101,7 @@ describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
     expect(await reaches('tool')).toBe(true);
   });
 
-  it('gets calls of a tool again once an operator has accepted what it says by now', async () => {
+  it('gets calls of a tool again once an operator has accepted the current description', async () => {
     own.bank.described = { ...ORIGINAL, description: 'Pays more.' };
     expect(await reaches('tool')).toBe(false);
     await accept();
@@ -127,10 +124,10 @@ describe.each(NOTICES)('an upstream whose notices are: %s', (notices) => {
   });
 });
 
-describe('a list that may be a second old', () => {
+describe('a list with a time to live of one second', () => {
   const { own, reaches } = underTest('stateless', 1);
 
-  it.each(KINDS)('lets no request for a %s through when it is older', async (kind) => {
+  it.each(KINDS)('is not used for a %s after that second', async (kind) => {
     await waitFor(() => reaches(kind));
     own.bank.described = { ...ORIGINAL, ...USES[kind].other };
     await waitFor(async () => !(await reaches(kind)));
@@ -139,10 +136,10 @@ describe('a list that may be a second old', () => {
   });
 });
 
-describe('a list that may be an hour old', () => {
+describe('a list with a time to live of one hour', () => {
   const { own, reaches, accept } = underTest('stateless', 3_600);
 
-  it('is read anew as soon as an operator has accepted what the upstream says by now', async () => {
+  it('is read again as soon as an operator has accepted the current description', async () => {
     expect(await reaches('tool')).toBe(true);
     own.bank.described = { ...ORIGINAL, description: 'Pays more.' };
     await accept();

@@ -91,7 +91,7 @@ describe('open calls are counted', () => {
   afterAll(() => real.stop());
   const { open } = asCallers(() => real);
 
-  it('for each client, and for its subject through all clients, however often it registers anew', async () => {
+  it('for each client, and for its subject across all clients and new registrations', async () => {
     const of = (client: string, sub = 'alice') => ({ sub, client_id: client });
     expect([await open(of('c-1')), await open(of('c-1'))]).toEqual([expect.any(String), expect.any(String)]);
     expect(await open(of('c-1'))).toBeUndefined();
@@ -105,11 +105,11 @@ describe('open calls are counted', () => {
   });
 });
 
-describe('rates are counted for a subject, whichever client it uses', () => {
+describe('rates are counted for a subject across all its clients', () => {
   let real: Real;
   afterEach(() => real.stop());
 
-  it('of access requests', async () => {
+  it('for access requests', async () => {
     real = await startRealGateway({ maxSubmissionsPerMinute: 2 });
     real.reset();
     const { open } = asCallers(() => real);
@@ -122,12 +122,12 @@ describe('rates are counted for a subject, whichever client it uses', () => {
   });
 });
 
-describe('a token that names no client', () => {
+describe('a token without a client', () => {
   let gateway: GatewayUnderTest;
   afterEach(() => gateway.stop());
   const call = () => sendTo(gateway, 'tools/call', transfer(), { token: 'token-without-client' });
 
-  it('is refused with what to do about it, and the log tells the operator, once', async () => {
+  it('is refused with advice to the caller, and with one log line for the operator', async () => {
     gateway = new GatewayUnderTest();
     await gateway.start();
     for (let n = 0; n < 2; n += 1) {
@@ -141,7 +141,7 @@ describe('a token that names no client', () => {
     expect(told[0]).toContain('https://issuer.test');
   });
 
-  it('is taken where the operator allows it, which the log says once', async () => {
+  it('is accepted where the operator allows it, with one log line', async () => {
     gateway = new GatewayUnderTest({ identity: { allowTokensWithoutClient: true } });
     await gateway.start();
     for (let n = 0; n < 2; n += 1) expect((await call()).status).toBe(200);

@@ -78,7 +78,7 @@ async function connectToOther() {
 }
 
 describe('a task that was opened at one gateway', () => {
-  it('is told by another, step by step to the end that tasks/get shows [TASK-070, TASK-074]', async () => {
+  it('is reported by another, step by step to the end that tasks/get shows [TASK-070, TASK-074]', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     await subscriber.shown('working');
@@ -96,7 +96,7 @@ describe('a task that was opened at one gateway', () => {
     expect(new Set(messages).size).toBe(messages.length);
   });
 
-  it('is told to its owner alone', async () => {
+  it('is reported only to its owner', async () => {
     const { taskId } = await openAtFirst();
     const foreign = await real.authority.token({ aud: other.mcpUrl, sub: 'mallory' });
     const subscriber = await subscribe(other, { taskIds: [taskId] }, { token: foreign });
@@ -105,7 +105,7 @@ describe('a task that was opened at one gateway', () => {
     expect(subscriber.tasks()).toEqual([]);
   });
 
-  it('is told of a change when that is committed, and not before [LISTEN-012]', async () => {
+  it('is reported when a change is committed, not earlier [LISTEN-012]', async () => {
     const [changing, second] = [await openAtFirst(), await openAtFirst()];
     const subscriber = await listenAtOther([changing.taskId, second.taskId]);
     await waitFor(() => subscriber.tasks().length === 2);
@@ -128,7 +128,7 @@ describe('a task that was opened at one gateway', () => {
     expect(told(changing.taskId)[1]).toMatchObject({ status: 'cancelled' });
   });
 
-  it('ends at its deadline without anybody asking', async () => {
+  it('ends at its deadline without any poll', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     const text = 'UPDATE gateway.gated_call SET request_deadline = clock_timestamp() WHERE id = $1';
@@ -136,7 +136,7 @@ describe('a task that was opened at one gateway', () => {
     expect(await subscriber.shown('completed')).toMatchObject({ result: { isError: true } });
   });
 
-  it('is told though the notice was lost with the connection', async () => {
+  it('is reported although the notice was lost with the connection', async () => {
     const call = await openAtFirst();
     const subscriber = await listenAtOther([call.taskId]);
     await subscriber.shown('working');
@@ -147,7 +147,7 @@ describe('a task that was opened at one gateway', () => {
     expect(await subscriber.shown('cancelled')).toMatchObject({ taskId: call.taskId });
   });
 
-  it('is told of many at once, each to those who listen to it', async () => {
+  it('is reported alongside many others, each to its own subscribers', async () => {
     const opened = await Promise.all(Array.from({ length: 12 }, openAtFirst));
     const listening = await Promise.all(opened.map(({ taskId }) => listenAtOther([taskId])));
     await Promise.all(opened.map(({ gatedCallId }) => fixture.calls.cancel(gatedCallId)));
@@ -158,7 +158,7 @@ describe('a task that was opened at one gateway', () => {
   });
 });
 
-it('a gateway that stops is missed by nobody: what goes on is named in each request, and any other serves it [STATELESS-015, STATELESS-016, SESSION-006]', async () => {
+it('any gateway can take over from one that stops, because each request names its task [STATELESS-015, STATELESS-016, SESSION-006]', async () => {
   const third = await real.another();
   const everywhere = await real.authority.token({ aud: [third.mcpUrl, other.mcpUrl] });
   const at = (gateway: { mcpUrl: string }, method: string, params: Record<string, unknown>) =>
@@ -180,7 +180,7 @@ it('a gateway that stops is missed by nobody: what goes on is named in each requ
 });
 
 describe('official clients', () => {
-  it('the SDK hears of a task that it listens to', async () => {
+  it('the SDK hears of a task that it subscribed to', async () => {
     const call = await openAtFirst();
     const { client, told, listen } = await connectToOther();
     try {
@@ -194,7 +194,7 @@ describe('official clients', () => {
     }
   });
 
-  it('the tasks client settles by what it hears, without polling', async () => {
+  it('the tasks client settles by notifications, without polls', async () => {
     const { client, listen } = await connectToOther();
     const session = createTaskSessionFromClient(client, {
       endpointId: other.mcpUrl,
