@@ -39,7 +39,7 @@ describe('a request that names another host', () => {
   beforeAll(() => workplace.start([{ name: 'alice', roles: ['approver'] }], {}));
   afterAll(() => workplace.stop());
 
-  it.each(['approvals', 'audit', 'issuer'] as const)('is refused by %s before anything is looked at', async (name) => {
+  it.each(['approvals', 'audit', 'issuer'] as const)('is refused by %s before any other check', async (name) => {
     const url = workplace.service.config.urls[name];
     for (const host of FOREIGN) expect([host, await ask(url, host)]).toEqual([host, 421]);
     for (const host of [new URL(url).host, 'localhost', 'LOCALHOST:1', '[::1]:4102']) {
@@ -68,7 +68,7 @@ describe('a request that names another host', () => {
 });
 
 describe('a server', () => {
-  it('answers for its addresses alone, once none of them is this machine', async () => {
+  it('answers only for its own addresses when none is a loopback address', async () => {
     const server: HttpServer = await listen((_request, response) => void response.writeHead(200).end(), {
       ...systemTime,
       host: '0.0.0.0',

@@ -31,7 +31,7 @@ const paths = (): string[] => {
   return [...HOSTILE_PATHS, ...made];
 };
 
-describe('no redirect leads away', () => {
+describe('no redirect leaves the site', () => {
   const workplace = new Workplace();
   const { service } = workplace;
   const members = [
@@ -66,7 +66,7 @@ describe('no redirect leads away', () => {
   const STATES = ['not signed in', 'stranger', 'signed in'] as const;
 
   it.each((['inbox', 'audit'] as const).flatMap((site) => STATES.map((state) => [site, state] as const)))(
-    '%s, %s: not from any address, by any path or question',
+    '%s, %s: from any address, by any path or query',
     async (site, state) => {
       const home = siteOf[site]();
       const issuer = service.config.urls.issuer;
@@ -99,7 +99,7 @@ describe('no redirect leads away', () => {
     },
   );
 
-  it.each(['inbox', 'audit'] as const)('%s: not at the end of a sign-in', async (site) => {
+  it.each(['inbox', 'audit'] as const)('%s: at the end of a sign-in', async (site) => {
     const home = siteOf[site]();
     const atIssuer = new Browser(service.config.urls.issuer);
     const found: string[] = [];
@@ -113,7 +113,7 @@ describe('no redirect leads away', () => {
     expect(found).toEqual([]);
   });
 
-  it('nor after a form, or by a path that looks like another site', async () => {
+  it('after a form, or by a path that looks like another site', async () => {
     const { site } = await signInTo({ site: service.url, issuer: service.config.urls.issuer }, 'alice');
     const csrfToken = csrfTokenIn(await (await site.go('/requests')).text());
     const found: string[] = [];

@@ -94,7 +94,7 @@ const LISTS = {
   resourceTemplates: 'resources/templates/list',
 };
 
-it('no list ever leaves the signature, whoever asks, whatever the flags are and the upstreams did before [SIG-004]', async () => {
+it('every list stays within the signature, for any caller, flags and history of the upstreams [SIG-004]', async () => {
   let seen = 0;
   let others = 0;
   await fc.assert(

@@ -57,8 +57,8 @@ const isOutcome = ({ body }: Sent) => {
   );
 };
 
-describe('a client that gave up waiting and repeats its call is told how it ended, once, and no approval is asked for', () => {
-  it('by the plain tool', async () => {
+describe('a client that stopped waiting and repeats its call learns the outcome once, without a new approval', () => {
+  it('with request_access', async () => {
     const args = { by: 'request_access' };
     await carriedOut(args);
     const asked = submissions();
@@ -75,7 +75,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(submissions()).toBe(asked + 1);
   });
 
-  it('by a call that waits for its end', async () => {
+  it('with a call that waits for its end', async () => {
     const args = { by: 'waiting' };
     await carriedOut(args);
     const asked = submissions();
@@ -83,7 +83,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(submissions()).toBe(asked);
   });
 
-  it('with the task that it had', async () => {
+  it('with its earlier task', async () => {
     const args = { by: 'task' };
     const taskId = await carriedOut(args);
     const asked = submissions();
@@ -98,7 +98,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
     expect(next?.['taskId']).not.toBe(taskId);
   });
 
-  it('also after it cancelled its task: that tells it nothing', async () => {
+  it('also after it cancelled its task, because a cancellation tells it no outcome', async () => {
     const args = { by: 'cancelled too late' };
     const taskId = await carriedOut(args);
     await real.send('tasks/cancel', { taskId });
@@ -106,7 +106,7 @@ describe('a client that gave up waiting and repeats its call is told how it ende
   });
 });
 
-describe('an identical call is a call of its own', () => {
+describe('an identical call is a new call', () => {
   it.each([
     ['by tasks/get', (taskId: string) => real.send('tasks/get', { taskId })],
     [
@@ -117,7 +117,7 @@ describe('an identical call is a call of its own', () => {
         return plainly('get_request_status', { reference: newest?.reference });
       },
     ],
-  ])('once its caller was told how the first one ended, %s', async (how, read) => {
+  ])('once its caller has read the outcome of the first, %s', async (how, read) => {
     const args = { read: how };
     const taskId = await carriedOut(args);
     expect((await read(taskId)).text).toContain('booked');
@@ -125,7 +125,7 @@ describe('an identical call is a call of its own', () => {
     expect([next?.['status'], next?.['taskId'] === taskId]).toEqual(['working', false]);
   });
 
-  it('for everybody else, who learn nothing of the first', async () => {
+  it('for every other caller, who learns no detail of the first', async () => {
     const args = { by: 'mallory' };
     const taskId = await carriedOut(args);
     const answer = await withTasks(args, await real.authority.token({ aud: real.mcpUrl, sub: 'mallory' }));

@@ -64,7 +64,7 @@ it('a denial names no catalogs if none are configured', async () => {
   expect(context?.['access_request']).not.toHaveProperty('request_catalogs_url');
 });
 
-describe('policies beside catalogs', () => {
+describe('policies with catalogs', () => {
   const folder = new PolicyFolder({ 'asks.cedar': ASKING });
   afterAll(() => folder.clear());
   const check = async (catalogs: ReturnType<typeof catalogsFor>) => {
@@ -76,7 +76,7 @@ describe('policies beside catalogs', () => {
     return errors.map(({ file, message }) => `${file}: ${message}`);
   };
 
-  it('are accepted if each field is a text of the schema', async () => {
+  it('are accepted if each field is a text in the schema', async () => {
     folder.write('operator_approval.request.json', TEXT);
     expect(await check(catalogsFor('operator_approval'))).toEqual([]);
   });
@@ -89,13 +89,13 @@ describe('policies beside catalogs', () => {
       /a field that the schema does not have/,
     ],
     [
-      'a source that it does not have',
+      'a source that the schema does not have',
       schemaOf({ cost_center: textField }),
       catalogsFor('operator_approval'),
       /a field that the schema does not have/,
     ],
     [
-      'a field that is no text',
+      'a field that is not a text',
       schemaOf({ app: textField, cost_center: { type: 'boolean' } }),
       catalogsFor('operator_approval'),
       /is no text/,

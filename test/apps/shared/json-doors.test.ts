@@ -159,7 +159,7 @@ const DOORS: readonly Door[] = [
     good: () => '{"delegate":"alice","until":"2126-01-01"}',
   },
   {
-    name: 'approvals: the end of a delegation',
+    name: 'approvals: revocation of a delegation',
     opened: 'approvals/inbox/delegations-router.tsx router.post("/:id/revoke"',
     knock: asApprover(() => `/delegations/${crypto.randomUUID()}/revoke`),
     good: () => '{}',
@@ -182,7 +182,7 @@ const sources = readdirSync(APPS, { recursive: true, encoding: 'utf8' }).filter(
 const textOf = (file: string) => readFileSync(join(APPS, file), 'utf8').replace(/'/g, '"');
 
 describe('the sources', () => {
-  it('open no other door', () => {
+  it('open no other entry for JSON', () => {
     // What browsers send to sign in and out is forms.
     const found = sources.flatMap((file) => {
       if (file.startsWith('shared/auth/')) return [];
@@ -196,7 +196,7 @@ describe('the sources', () => {
     expect(sorted(DOORS.map(({ opened }) => opened)).filter((one) => !found.includes(one))).toEqual([]);
   });
 
-  it('have every body looked at before it is parsed', () => {
+  it('check every body before they parse it', () => {
     const parsers = sources.flatMap((file) =>
       [...textOf(file).matchAll(/express\.json\([^)]*\)/g)].map(([parser]) => ({ file, parser })),
     );
@@ -209,7 +209,7 @@ const faulty = async ({ knock, good, most = MAX_MEMBERS.message }: Door, fault: 
   knock(FAULTS[fault]?.(await good(), most) ?? '');
 
 describe.each(DOORS)('$name', (door) => {
-  it.each(Object.keys(FAULTS))('takes no body that has %s', async (fault) => {
+  it.each(Object.keys(FAULTS))('refuses a body that has %s', async (fault) => {
     const { status, text } = await faulty(door, fault);
     // The gateway may answer an error with 200, as JSON-RPC has it.
     if (status === 200) expect(JSON.parse(text)).toMatchObject({ error: { code: expect.any(Number) } });
@@ -217,7 +217,7 @@ describe.each(DOORS)('$name', (door) => {
   });
 });
 
-it('nobody has voted, granted, cancelled or delegated, and no call was forwarded', async () => {
+it('no vote, grant, cancellation or delegation was recorded, and no call was forwarded', async () => {
   const votes = await service.database.pool.query('SELECT 1 FROM approvals.vote');
   const delegations = await service.database.pool.query('SELECT 1 FROM approvals.delegation');
   const requests = await service.database.pool.query('SELECT status FROM approvals.access_request');
@@ -225,14 +225,14 @@ it('nobody has voted, granted, cancelled or delegated, and no call was forwarded
   expect([gateway.world.invocations, gateway.world.callbacks]).toEqual([[], []]);
 });
 
-describe('a body without fault', () => {
+describe('a valid body', () => {
   it.each(DOORS)('is read by $name', async ({ knock, good }) => {
     const { text } = await knock(await good());
     expect(text).not.toMatch(/body (is|has|gives|begins|cannot)|well-formed/i);
   });
 });
 
-describe('a refusal says what is wrong, and the limit', () => {
+describe('a refusal names the fault and the limit', () => {
   const LIMITS = [
     ['too many levels', /200 levels/],
     ['too many elements', /10000.*50000|10,000.*50,000/],

@@ -13,7 +13,7 @@ import { systemTime } from '../../support/time.ts';
 
 const KINDS = ['start_workflow', 'signal_workflow', 'cancel_access_request'];
 
-describe('a call of which nothing is left', () => {
+describe('a deleted call', () => {
   const own = ownCalls();
   let lines: { msg: string; kind?: string; subjectId?: string; gatedCall?: string }[];
   let parts: Running[];
@@ -82,7 +82,7 @@ describe('a call of which nothing is left', () => {
   it.each([
     ['forgotten', forget],
     ['deleted', deleteRows],
-  ])('leaves no entry of the outbox behind that is tried for ever, once it is %s', async (_how, goes) => {
+  ])('has no outbox entry that is retried for ever, once it is %s', async (_how, goes) => {
     const id = await withEntries();
     await startOutboxAlone();
     await waitFor(() => failuresOf(id).size === KINDS.length);
@@ -96,7 +96,7 @@ describe('a call of which nothing is left', () => {
     expect(new Set(droppedOf(id).map(({ kind }) => kind))).toEqual(new Set(KINDS));
   });
 
-  it('keeps the entries of a call of which only a part is missing', async () => {
+  it('keeps its outbox entries when only a part of it is missing', async () => {
     const id = await withEntries();
     await own.db.pool.query('DELETE FROM gateway.call_binding WHERE gated_call_id = $1', [id]);
     await startOutboxAlone();
@@ -119,7 +119,7 @@ describe('a call of which nothing is left', () => {
     expect(logged.filter((line) => line['gatedCall'] === gatedCallId)).toHaveLength(2);
   });
 
-  it('is told from one that cannot be read now: its workflow goes on', async () => {
+  it('differs from a call that cannot be read now, whose workflow continues', async () => {
     const gatedCallId = randomUUID();
     const away = () => Promise.reject(new CountersignError('ERR_DATABASE_UNAVAILABLE', 'away'));
     const steps = stepsIn({ store: { load: away, isGone: away } }, own.fixture.lifecycle);

@@ -69,7 +69,7 @@ async function newKey(kid: string) {
   return { jwk, sign };
 }
 
-it('a token signed with a key that the issuer began to use is taken; one of a key that it withdrew is not, in time', async () => {
+it('a token with a new key of the issuer is accepted, and one with a withdrawn key is refused after a while', async () => {
   const verify = verifier();
   const first = await newKey('first');
   expect(await verify(await first.sign())).toMatchObject({ principal: { subject: 'alice' } });
@@ -83,7 +83,7 @@ it('a token signed with a key that the issuer began to use is taken; one of a ke
   expect(await verify(await second.sign())).toBeDefined();
 });
 
-it('tokens with keys that nobody knows have the keys read once in a while, not each time', async () => {
+it('tokens with unknown keys cause a read of the keys at intervals, not each time', async () => {
   const verify = verifier();
   await newKey('first');
   const unknown = await newKey('unknown');
@@ -95,7 +95,7 @@ it('tokens with keys that nobody knows have the keys read once in a while, not e
   expect(reads).toBe(1);
 });
 
-it('a token signed with the public key, as if that were a shared secret, is not taken', async () => {
+it('a token signed with the public key as a shared secret is refused', async () => {
   const { jwk, sign } = await newKey('first');
   const verify = verifier();
   for (const secret of [JSON.stringify(jwk), jwk.x ?? '']) {

@@ -60,7 +60,7 @@ const inRow = async (count: number, ask: () => Promise<{ status: number }>) => {
 };
 
 describe('requests without a good credential', () => {
-  it('are refused before anything is looked at when one address sends too many', async () => {
+  it('are refused before any other check when one address sends too many', async () => {
     const { ask, served } = await start(1);
     const refused = await waitFor(async () => {
       const answer = await ask('bad');
@@ -75,7 +75,7 @@ describe('requests without a good credential', () => {
     });
   });
 
-  it('do not count where none is wanted', async () => {
+  it('do not count at public addresses', async () => {
     // Counted until the answer has left, which may be a moment after it has arrived.
     const { ask } = await start(5);
     expect(await inRow(MANY, () => ask('bad', undefined, '/public'))).toEqual([200]);
@@ -87,28 +87,28 @@ it('requests with a good credential do not count', async () => {
   expect(await inRow(MANY, () => ask('good'))).toEqual([200]);
 });
 
-describe('behind a proxy', () => {
-  it('that is trusted, each client is counted by its own address', async () => {
+describe('requests behind a proxy', () => {
+  it('that is trusted are counted by the address of each client', async () => {
     const { ask, lines } = await start(1, ['loopback']);
     await waitFor(async () => (await ask('bad', '203.0.113.1')).status === 429);
     for (let other = 2; other < MANY; other += 1) expect((await ask('bad', `203.0.113.${other}`)).status).toBe(401);
     expect(lines).toEqual([]);
   });
 
-  it('that is trusted, a client cannot say that it has another address', async () => {
+  it('that is trusted cannot claim another address', async () => {
     const { ask } = await start(1, ['loopback']);
     let made = 0;
     await waitFor(async () => (await ask('bad', `198.51.100.${(made += 1) % 250}, 203.0.113.1`)).status === 429);
   });
 
-  it('that is trusted, one network of IPv6 counts as one address', async () => {
+  it('that is trusted are counted together for one IPv6 network', async () => {
     const { ask } = await start(1, ['loopback']);
     let made = 0;
     await waitFor(async () => (await ask('bad', `2001:db8::${((made += 1) % 5_000).toString(16)}`)).status === 429);
     for (let other = 1; other < MANY; other += 1) expect((await ask('bad', `2001:db8:0:${other}::1`)).status).toBe(401);
   });
 
-  it('that is not trusted, what it says counts for nothing, and the log says so once', async () => {
+  it("that is not trusted are counted by the proxy's address, and the log says so once", async () => {
     const { ask, lines } = await start(1);
     let made = 0;
     await waitFor(async () => (await ask('bad', `203.0.113.${(made += 1) % 250}`)).status === 429);
@@ -117,18 +117,18 @@ describe('behind a proxy', () => {
   });
 });
 
-it('a network that is none is refused', () => {
+it('an invalid network is refused', () => {
   const config = { addresses: { trustedProxies: ['everybody'] } };
   expect(() => parseConfig(config, { baseDir: '/', stateDir: '/' })).toThrow(/a network such as/);
 });
 
-describe('every port', () => {
-  it.each(['gateway', 'pdp', 'approvals', 'audit'])('of the %s counts', (part) => {
+describe('the limit for addresses', () => {
+  it.each(['gateway', 'pdp', 'approvals', 'audit'])('applies to every port of the %s', (part) => {
     const source = readFileSync(packagePath('apps', part, 'main.ts'), 'utf8');
     expect(source).toMatch(/await listen\(app, openTo\(config, /);
   });
 
-  it('as the gateway does', async () => {
+  it('is enforced by the gateway', async () => {
     const gateway = new GatewayUnderTest({ addresses: { maxUnknownPerSecond: 2 } });
     await gateway.start();
     try {
