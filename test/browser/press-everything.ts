@@ -41,20 +41,20 @@ export function pressEverything({ javaScriptEnabled }: { readonly javaScriptEnab
     { site: 'the audit pages', url: () => service.config.urls.audit, situations: auditSituations(service) },
   ];
 
-  describe.each(sites)('in $site', ({ url, situations }) => {
+  describe.each(sites)('on $site', ({ url, situations }) => {
     let controls: ControlsUnderTest;
     beforeAll(() => {
       controls = new ControlsUnderTest({ browser, url: url(), pool: service.database.pool, texts, javaScriptEnabled });
     });
 
-    it.each(situations)('each control does something: $name', async (situation: Situation) => {
+    it.each(situations)('have an effect: $name', async (situation: Situation) => {
       const found = await controls.pressAll(situation);
       expect(found.length).toBeGreaterThan(0);
       pressed.push(...found);
     });
   });
 
-  it('presses every control that the sources of the pages have', () => {
+  it('every control in the sources of the pages is pressed', () => {
     const covered = new Set(pressed.map(({ source }) => source));
     const all = controlSources(PAGES);
     expect(all.length).toBeGreaterThan(40);

@@ -37,11 +37,11 @@ async function call(outputSchema: Json | undefined, result: JsonObject) {
 describe('a structured result', () => {
   it.each<[string, Json | undefined, JsonObject]>([
     ['fits', WEATHER, { content: [BLOCK], structuredContent: { degrees: 21, more: true }, 'x-vendor': 1 }],
-    ['fits, and is no object', { type: 'array' }, { content: [], structuredContent: [1] }],
+    ['fits, and is not an object', { type: 'array' }, { content: [], structuredContent: [1] }],
     ['was never promised', undefined, { content: [], structuredContent: { any: 'thing' } }],
     ['is missing in an error', WEATHER, { content: [BLOCK], isError: true }],
     ['fits in an error', WEATHER, { content: [], structuredContent: { degrees: 0 }, isError: true }],
-  ])('that %s arrives as it came [TOOL-003]', async (_case, schema, result) => {
+  ])('that %s is passed on unchanged [TOOL-003]', async (_case, schema, result) => {
     expect(await call(schema, result)).toEqual({ kind: 'result', isError: result['isError'] === true, result });
     expect(logged).toEqual([]);
   });

@@ -18,7 +18,7 @@ const CHOSEN = [
   'E8b/throw',
 ] as const;
 
-describe('twenty calls at once, with a fault in their way', () => {
+describe('twenty simultaneous calls during a fault', () => {
   let rig!: Rig;
   beforeAll(async () => {
     rig = await startRig();

@@ -27,8 +27,8 @@ describe('a call that was sent, and whose permit a failover lost', () => {
     await client.query('BEGIN; LOCK TABLE gateway.invocation IN EXCLUSIVE MODE');
   }
 
-  it.each(['goes on', 'dies too'])(
-    'where the worker that sent it %s: it is not sent again, and its outcome is unknown',
+  it.each(['keeps running', 'dies too'])(
+    'has an unknown outcome and is not sent again when the worker that sent it %s',
     async (how) => {
       const call = await hold();
       await withholdPermits();

@@ -74,7 +74,7 @@ describe('without a policy decision point', () => {
   it.each([
     ['that is dead', () => stack.kill('pdp'), () => stack.startPart('pdp')],
     ['that does not answer', signal('SIGSTOP'), signal('SIGCONT')],
-  ])('%s nothing is forwarded and nothing is requested; with one, the same call runs', async (_case, lose, recover) => {
+  ])('%s no call is forwarded or requested, and with one the same call runs', async (_case, lose, recover) => {
     await lose();
     const before = await tracesIn(stack);
     const write = { path: join(stack.files, 'undecided.txt'), content: 'x' };
@@ -104,7 +104,7 @@ describe('without an approval service', () => {
   const ERROR = later('The approval service cannot be reached.');
   const write = (path: string) => call('files__write_file', { path, content: path });
 
-  it('a call may be repeated, and all its attempts together open one request', async () => {
+  it('a call may be repeated, and all its attempts open one request', async () => {
     const before = await tracesIn(stack);
     const path = join(stack.files, 'repeated.txt');
     await stack.kill('approvals');
@@ -125,7 +125,7 @@ describe('without an approval service', () => {
     await nothingOpen();
   });
 
-  it('a call that nobody repeats is given up, and so is its request', async () => {
+  it('a call that is not repeated is given up with its request', async () => {
     const before = await tracesIn(stack);
     const path = join(stack.files, 'given-up.txt');
     await stack.kill('approvals');
@@ -147,7 +147,7 @@ describe('without an approval service', () => {
     expect(writes(path)).toBe(0);
   });
 
-  it('an approval that was given already is found when it is back', async () => {
+  it('an earlier approval is found when it is back', async () => {
     const { taskId, path, request } = await hold();
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
@@ -182,7 +182,7 @@ describe('without the upstream', () => {
     await recover();
   });
 
-  it('an allowed call that was under way says that it may have run', async () => {
+  it('an allowed call that was running says that it may have run', async () => {
     stack.holdUpstream();
     const before = stack.upstreamCalls().length;
     const answer = look();
@@ -229,7 +229,7 @@ describe('without the upstream', () => {
     expect(ledger.calls.filter((name) => name === 'note')).toHaveLength(1);
   });
 
-  it('an approved call that was under way may have run, and nobody runs it again', async () => {
+  it('an approved call that was running may have run, and is not run again', async () => {
     const { taskId, path, request } = await hold();
     stack.holdUpstream();
     await approve(request);

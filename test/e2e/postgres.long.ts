@@ -147,7 +147,7 @@ async function readAgainAndAgain(calls: readonly Known[], count: number): Promis
   expect([different.length, different[0]]).toEqual([0, undefined]);
 }
 
-it('immediate restarts of Postgres under the whole product: every call runs once, and nobody is told otherwise', async () => {
+it('every call runs once during immediate restarts of Postgres, and no client is told otherwise', async () => {
   const tasks: string[] = [];
   const restarts = everySoOften(
     async () => {
@@ -170,7 +170,7 @@ it('immediate restarts of Postgres under the whole product: every call runs once
   await expectInvariants(database, { seenTaskIds: tasks });
 }, 1_800_000);
 
-describe('while the database only reads', () => {
+describe('while the database is read-only', () => {
   const url = () => sealed.database.options.connectionString ?? '';
   const readOnly = (value?: 'on') => setting(url(), 'default_transaction_read_only', value);
   const restartGateway = async (databaseUrl?: string) => {
@@ -197,7 +197,7 @@ describe('while the database only reads', () => {
     return [...calls, ...held].map(({ taskId }) => taskId);
   }
 
-  it('every task is shown, every new call is to be repeated, and afterwards each runs once', async () => {
+  it('every task is shown, every new call must be repeated, and each runs once afterwards', async () => {
     const { database } = sealed;
     const [calls, names] = [await callsInEveryState('only-reads'), ['refused-1', 'refused-2', 'refused-3']];
     // Anywhere on their way when it begins.
@@ -216,7 +216,7 @@ describe('while the database only reads', () => {
   }, 600_000);
 
   // Otherwise the policy decision point, which cannot record its decision, is where each call ends.
-  it('the same of a gateway that alone only reads', async () => {
+  it("the same holds when only the gateway's connection is read-only", async () => {
     const [calls, names] = [await callsInEveryState('gateway-only-reads'), ['refused-4', 'refused-5', 'refused-6']];
     await restartGateway(withOption(url(), 'default_transaction_read_only=on'));
     try {
@@ -228,7 +228,7 @@ describe('while the database only reads', () => {
   }, 600_000);
 });
 
-it('a task can be read every time while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
+it('a task can be read while Temporal, the worker, policy, approvals and the tool are all gone', async () => {
   const calls = await callsInEveryState('all-gone');
   const [cancelled, overdue] = [await hold('cancelled'), await hold('overdue')];
   const gone = ['temporal', 'worker', 'pdp', 'approvals'] as const;

@@ -10,7 +10,7 @@ import { waitFor } from '../support/wait-for.ts';
 const CALLS = 100;
 const RACES_AT_ONCE = 8;
 
-describe('approve against cancel', () => {
+describe('approval and cancellation at the same time', () => {
   let stack!: Stack;
   beforeAll(async () => {
     stack = await startStack({

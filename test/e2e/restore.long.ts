@@ -14,7 +14,7 @@ import { DEPLOYABLES, startStack, type Stack } from '../support/stack.ts';
 
 type Held = Awaited<ReturnType<ReturnType<typeof heldCalls>['hold']>>;
 
-describe('a database that was restored from a backup', () => {
+describe('a database restored from a backup', () => {
   let stack!: Stack;
   const { hold, approve, end, writes } = heldCalls(() => stack);
   beforeAll(async () => {
@@ -71,7 +71,7 @@ describe('a database that was restored from a backup', () => {
     await engine.close();
   }
 
-  it('executes nothing and ends nothing until it is reconciled, and then nothing again that ran or ended', async () => {
+  it('executes and ends no call until it is reconciled, and then repeats no execution or end', async () => {
     const [ran, cancelled, denied, waits] = await holdAll(4);
     const all = [ran, cancelled, denied, waits];
     const voteOnAll = () => Promise.all(all.map(({ request }) => stack.decide(request, { verdict: 'approve' })));
@@ -119,7 +119,7 @@ describe('a database that was restored from a backup', () => {
     expect(all.map(({ path }) => writes(path))).toEqual([1, 0, 0, 1]);
   });
 
-  it('leaves no approver to be asked about a call that has ended', async () => {
+  it('leaves no open question to an approver about an ended call', async () => {
     const held = await holdAll(3);
     await stopDeployables();
     // The other side has lost one of them.

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack?.stop());
 
-it('what a further approval needs is asked of the task, read by the approver, and no matter to the tool [APPR-216]', async () => {
+it('input that a further approval needs is asked of the task and shown to the approver, but not to the tool [APPR-216]', async () => {
   const token = await stack.token('agent');
   const ask = (method: string, params: Record<string, unknown>) =>
     sendUntilAnswered({ mcpUrl: stack.config.urls.mcp }, method, params, {

@@ -51,19 +51,19 @@ describe.each([
       .map((line) => JSON.parse(line) as Line);
   const alarms = () => linesOf('worker').filter(({ alarm }) => alarm === 'clock_skew');
 
-  it('it really is', () => {
+  it('the clocks differ as configured', () => {
     const minutesOff = (part: string) => Math.round(((linesOf(part)[0]?.time ?? 0) - Date.now()) / 60_000);
     expect(Math.abs(minutesOff('gateway') - gatewayMs / 60_000)).toBeLessThanOrEqual(2);
     expect(Math.abs(minutesOff('worker') - workerMs / 60_000)).toBeLessThanOrEqual(2);
   });
 
-  it('the worker raises an alarm that says by how much', async () => {
+  it('the worker raises an alarm with the difference', async () => {
     const alarm = await waitFor(() => alarms().find((line) => line.accessRequestsAheadMs !== undefined));
     expect(Math.abs((alarm.databaseAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
     expect(Math.abs((alarm.accessRequestsAheadMs ?? 0) + workerMs)).toBeLessThan(60_000);
   });
 
-  it('an approval that is over by the clock of the database is over', async () => {
+  it("an approval that has expired by the database's clock is not used", async () => {
     const { taskId, path, request } = await hold();
     stack.signal('worker', 'SIGSTOP');
     await approve(request);
@@ -81,7 +81,7 @@ describe.each([
     expect(rows).toEqual([{ reason: 'approval_expired' }]);
   });
 
-  it('an approval that is good by the clock of the database waits for a worker whose clock is right', async () => {
+  it("an approval that is valid by the database's clock waits for a worker with a correct clock", async () => {
     const { taskId, path, request } = await hold();
     await approve(request);
     const database = await stack.database();
